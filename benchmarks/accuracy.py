@@ -22,7 +22,6 @@ from accuracy_sets import ABLATION, COLUMNS, SETS, TABLE, QuestionSet
 from common import machine, print_json, print_table
 from oracle import RunningOracle, running_oracle
 
-from kgqa.cache import Cache
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.analysis.losses import LOSSES
@@ -38,7 +37,8 @@ from kgqa.graph.embedded.bulk_load import file_job
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.methods.ask import open_resources
-from kgqa.settings import Settings, resolve
+from kgqa.settings.values import Settings, resolve
+from kgqa.storage.cache import Cache
 
 METRICS = ("hit@1", "precision", "recall", "f1", "em")
 KEYS = {

@@ -38,7 +38,6 @@ from text_sets import TextQuestion, musique_corpus, read_text_questions
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.fused import DEPTH
-from kgqa.events import ActionRead, Called
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.rdf.grbench.conversion import convert
 from kgqa.methods.ask import ask, open_resources
@@ -47,13 +46,14 @@ from kgqa.methods.counselor.programs import play
 from kgqa.methods.evograph.tools import session_tools
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, PieceKind, Question
-from kgqa.quotes import find_name
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
 from kgqa.testing.agents.evograph_agent import shown_results
 from kgqa.testing.grbench import academic
 from kgqa.testing.grbench.mini import write_mini_grbench
-from kgqa.trace import Trace
+from kgqa.text.quotes import find_name
+from kgqa.trace import ActionRead, Called
+from kgqa.trace.trace import Trace
 
 PARTS = ("counselor", "evograph", "conversion")
 LIMITS: Mapping[str, tuple[float, float]] = {

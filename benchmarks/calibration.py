@@ -29,13 +29,13 @@ from accuracy import chosen, loaded, settings_of
 from accuracy_sets import SETS
 from common import CHECKOUT, print_table
 
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import ANSWERABLE
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.methods.ask import open_resources
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import WEAK, Candidate
 from kgqa.rank.confidence import Basis, Calibration, calibration
+from kgqa.storage.cache import Cache
 
 FILE = CHECKOUT / "kgqa" / "rank" / "confidence.toml"
 WAYS = ("linked", "gold", "hidden")

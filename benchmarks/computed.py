@@ -19,10 +19,10 @@ from accuracy import loaded
 from accuracy_sets import METAQA, SETS
 from common import data_file, machine, print_json, print_table
 
-from kgqa.cache import Cache
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer, Literal, Value
+from kgqa.storage.cache import Cache
 
 QUESTIONS = Path(__file__).with_name("computed_questions.jsonl")
 FILES = {

@@ -163,7 +163,7 @@ def write_facts(folder: Path, additions: list[Any], quads: Path) -> dict[str, di
     """Return the times to commit additions to the log of a new corpus and to publish its graph; keep its quads."""
     from kgqa.corpus.editor import Editor
     from kgqa.corpus.folder import CorpusFolder
-    from kgqa.garbage import fewer_collections
+    from kgqa.storage.garbage import fewer_collections
 
     opened = CorpusFolder(folder)
     opened.create()

@@ -30,12 +30,12 @@ import pyoxigraph as ox
 from common import machine, percentile, print_json, print_table
 from freebase_slice import bare_store, ready_graph, topics
 
-from kgqa.cache import Cache
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal, RelationPath, Step, Triple
+from kgqa.storage.cache import Cache
 
 LIMIT_MS = 10.0
 CALLS = ("edit", "next_steps", "labels", "search")

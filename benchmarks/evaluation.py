@@ -31,7 +31,6 @@ from typing import Any
 from common import data_file, machine, print_json, print_table
 from freebase_slice import ready_graph
 
-from kgqa.answer_json import answer_object
 from kgqa.evaluation.datasets.questions import GoldQuestion, read_questions
 from kgqa.evaluation.runs.manifest import new_manifest
 from kgqa.evaluation.runs.plan import RunPlan, Selection
@@ -41,7 +40,8 @@ from kgqa.evaluation.runs.runner import run_questions
 from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.resources import Resources
 from kgqa.model import Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.answer_json import answer_object
 
 LATENCY = 0.05
 SHARE_LIMIT = 0.6

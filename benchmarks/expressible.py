@@ -19,8 +19,6 @@ from accuracy import loaded
 from accuracy_sets import FREEBASE, SETS, QuestionSet
 from common import machine, print_json, print_table
 
-from kgqa.cache import Cache
-from kgqa.conditions import NUMBER_TEXT
 from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import ANSWERABLE, GoldQuestion, read_questions
 from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
@@ -28,6 +26,8 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
+from kgqa.model.conditions import NUMBER_TEXT
+from kgqa.storage.cache import Cache
 from kgqa.training.gold_candidates import gold_candidate
 
 WIKIDATA = ("wikidata/kg.nt.gz", "wikidata/names.nt.gz")

@@ -38,7 +38,7 @@ from kgqa.corpus.items import EntityItem, HyperedgeItem, Party, StatementItem
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 DATE = re.compile(re.sub(r"\?P<\w+>", "?:", DATE_PATTERN), re.IGNORECASE)
 Fact = tuple[str, str, str, str]

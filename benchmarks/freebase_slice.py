@@ -14,13 +14,13 @@ from typing import Literal as OneOf
 import pyoxigraph as ox
 from common import data_file
 
-from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, RelationPath
+from kgqa.storage.cache import Cache
 
 ORDINARY = range(15, 61)
 HUB_DEGREE = 2000

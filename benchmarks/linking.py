@@ -43,7 +43,6 @@ from typing import Any
 
 from common import data_file, machine, percentile, print_json, print_table
 
-from kgqa.cache import Cache
 from kgqa.explore.linking import LinkRanking, RelationFit, find_mentions
 from kgqa.explore.masking import leaks, placeholders, replace_spans, topic_spans
 from kgqa.explore.word_matching import word_keys
@@ -56,6 +55,7 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.storage.cache import Cache
 
 LIMIT = 0.9
 FREEBASE = tuple(

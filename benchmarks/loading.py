@@ -41,9 +41,9 @@ def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
     """Return the seconds of each phase of a load with kgqa, and the number of triples."""
     import pyoxigraph  # noqa: F401  imported on both sides before the clock starts
 
-    from kgqa.cache import Cache
     from kgqa.graph.embedded.loading import load_graph
     from kgqa.graph.opening import open_graph
+    from kgqa.storage.cache import Cache
 
     started = time.perf_counter()
     report = load_graph(folder / "graph", [file])

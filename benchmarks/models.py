@@ -26,13 +26,13 @@ from accuracy_sets import SETS
 from common import machine, print_json, print_table
 from oracle import running_oracle
 
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import ANSWERABLE, GoldQuestion
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.resources import Resources
 from kgqa.model import Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 
 LATENCY = 0.2
 WALL_LIMIT = 1.3

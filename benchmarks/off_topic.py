@@ -20,9 +20,9 @@ from accuracy import loaded
 from accuracy_sets import SETS
 from common import CHECKOUT, print_json, print_table
 
-from kgqa.cache import Cache
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer
+from kgqa.storage.cache import Cache
 
 QUESTIONS = Path(__file__).with_name("off_topic.jsonl")
 GRAPHS = {

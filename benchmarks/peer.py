@@ -39,7 +39,7 @@ from peer_proxy import CountingProxy, Counts
 from kgqa.evaluation.datasets.questions import GoldQuestion, spread
 from kgqa.evaluation.datasets.registry import dataset_questions
 from kgqa.methods.ask import open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.model_oracle import Gold
 from kgqa.testing.server import ScriptedServer
 from kgqa.training.gold_paths import gold_paths

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 ANSWER_KEYS = ("answers", "answer", "results", "result", "predictions", "prediction")
 _BRACES = re.compile(r"\{([^{}]*)\}")

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 
 def main() -> None:

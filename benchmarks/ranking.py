@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 from common import data_file, machine, print_json, print_table
 
-from kgqa.cache import Cache
 from kgqa.rank import lexical
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.embedding.onnx_encoder import MINIMUM_COSINE, OnnxEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
 from kgqa.schema import load_schema
-from kgqa.words import relation_words
+from kgqa.storage.cache import Cache
+from kgqa.text.words import relation_words
 
 QUESTION = "who is the mayor of the city where the team with this mascot plays its home games?"
 POOLS = (50, 500, 5000)

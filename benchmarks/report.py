@@ -23,7 +23,7 @@ from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.records import Record
 from kgqa.report.site.writing import write_site
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 LIMIT_SECONDS = 2.0
 """Maximum seconds to open the index."""

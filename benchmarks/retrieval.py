@@ -33,7 +33,6 @@ from typing import Any
 from common import machine, percentile, print_json, print_table
 from text_sets import chain, chunk_iris, interleaved, opened, read_text_questions, recall
 
-from kgqa.cache import Cache
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.corpus.retrieve.opening import open_retriever
@@ -41,6 +40,7 @@ from kgqa.corpus.retrieve.pagerank import PageRankOptions
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.methods.text.path_pieces import BESIDE, BESIDE_K
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.storage.cache import Cache
 
 DEPTHS = (2, 5, 10)
 LEAST_GAIN = 5.0

@@ -34,7 +34,7 @@ from text_agents import AGENTS
 from text_sets import TextQuestion, musique_corpus, read_text_questions
 
 from kgqa.methods.ask import ask, open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.text_agents import TextAgent
 from kgqa.testing.server import ScriptedServer
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kgqa.events import Drafted, DraftVerified, EvidenceEdited, PiecesKept, Planned, Stopped
 from kgqa.model import Answer
+from kgqa.trace import Drafted, DraftVerified, EvidenceEdited, PiecesKept, Planned, Stopped
 
 
 def expected_calls(answer: Answer) -> int:

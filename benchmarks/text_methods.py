@@ -36,14 +36,14 @@ from text_agents import AGENTS
 from text_calls import expected_calls
 from text_sets import TextQuestion, chain, chunk_iris, interleaved, musique_corpus, opened, read_text_questions, recall
 
-from kgqa.answer_json import answer_object
-from kgqa.cache import Cache
 from kgqa.corpus.retrieve.opening import open_retriever
 from kgqa.evaluation.metrics.retrieval import retrieval_scores
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.answer_json import answer_object
+from kgqa.storage.cache import Cache
 from kgqa.testing.server import ScriptedServer
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from common import data_file
 
-from kgqa.cache import Cache
 from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
@@ -25,6 +24,7 @@ from kgqa.corpus.snapshot import Snapshot, snapshot_of
 from kgqa.graph.opening import open_graph
 from kgqa.methods.text.path_pieces import PathChunkRetriever, PathRetriever
 from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.storage.cache import Cache
 from kgqa.testing.agents.text_agents import GoldStep, TextGold
 
 

@@ -45,12 +45,13 @@ from typing import Any
 import numpy as np
 from common import data_file, machine, print_json, print_table
 
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 from kgqa.schema import bundled_schema
+from kgqa.storage.cache import Cache
+from kgqa.text.words import relation_words
 from kgqa.training.fitting import (
     Example,
     TrainingSettings,
@@ -62,7 +63,6 @@ from kgqa.training.fitting import (
 from kgqa.training.ontology import read_ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import LeakGuard, gold_path_reader, training_questions
-from kgqa.words import relation_words
 
 KS = (1, 3, 10, 30)
 MINIMUM_RATIO, MAXIMUM_ERRORS, MAXIMUM_TRAINING, MAXIMUM_SCORING = 1.5, 2 / 3, 180.0, 0.1

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar
 from kgqa.cluster_node import LOCAL_SETTINGS, SETTINGS, local_node
 from kgqa.cluster_workers import RETRIES, WorkerPool, _run, cannot_run, lost
 from kgqa.errors import ClusterError
-from kgqa.installation import install_command
+from kgqa.text.installation import install_command
 from kgqa.version import __version__
 
 T = TypeVar("T")

@@ -33,7 +33,7 @@
     · SqlError
 """
 
-from kgqa.hints import hint_text
+from kgqa.text.hints import hint_text
 
 
 class KgqaError(Exception):
@@ -41,7 +41,7 @@ class KgqaError(Exception):
 
     Args:
         message: what is wrong.
-        hint: what to do next, as on the command line (see `kgqa.hints`); empty if nothing can be done.
+        hint: what to do next, as on the command line (see `kgqa.text.hints`); empty if nothing can be done.
         python: the hint in Python, if it cannot be derived from `hint`.
     """
 

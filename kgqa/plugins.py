@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from kgqa.errors import KgqaError, PluginError, SettingsError
-from kgqa.serve_settings import SERVE_SETTINGS
-from kgqa.settings_table import BY_KEY, PluginKind, Setting, check
+from kgqa.settings.serve import SERVE_SETTINGS
+from kgqa.settings.table import BY_KEY, PluginKind, Setting, check
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -152,7 +152,7 @@ def contained(kind: PluginKind, name: str, function: Any, *, hint: str = "") -> 
     try:
         yield
     except (Exception, SystemExit) as error:
-        from kgqa.trace import BudgetExhausted  # not needed for `--version`
+        from kgqa.trace.trace import BudgetExhausted  # not needed for `--version`
 
         if isinstance(error, (KgqaError, BudgetExhausted)):
             raise

@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
-from kgqa.settings_table import WALK_RULES, WalkRule
-from kgqa.toml_text import MAX_BYTES, parse_toml
+from kgqa.settings.table import WALK_RULES, WalkRule
+from kgqa.storage.toml_text import MAX_BYTES, parse_toml
 
 Wording = Literal["dotted", "label"]
 

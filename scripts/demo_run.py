@@ -14,12 +14,12 @@ import tempfile
 from pathlib import Path
 
 from kgqa import open_graph, open_resources
-from kgqa.cache import Cache
 from kgqa.evaluation import RunPlan, run
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.gold_table import gold_for, view_of
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer

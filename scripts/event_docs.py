@@ -1,4 +1,4 @@
-"""Writes docs/events.md and docs/events.schema.json from kgqa/events/. Run: python -m scripts.event_docs."""
+"""Writes docs/events.md and docs/events.schema.json from kgqa/trace/. Run: python -m scripts.event_docs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from kgqa.events import KINDS, Event
+from kgqa.trace import KINDS, Event
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _HEAD = """\
 # Events
 
-<!-- Written by `python -m scripts.event_docs`. Change the docstrings in kgqa/events/ instead of this page. -->
+<!-- Written by `python -m scripts.event_docs`. Change the docstrings in kgqa/trace/ instead of this page. -->
 
 The trace of a question is a list of events. `kgqa ask --trace` prints each event when it happens; with `--json`, and in
 the file `predictions.jsonl` of a run, an event is an object `{kind, at, ...}`, where `at` is the time in seconds since
-the question was asked. In Python, `answer.trace` contains objects of the classes of `kgqa.events`, and
-`kgqa.model_json.read_event` restores them from JSON. [events.schema.json](events.schema.json) is the JSON Schema of an
-event.
+the question was asked. In Python, `answer.trace` contains objects of the classes of `kgqa.trace`, and
+`kgqa.storage.model_json.read_event` restores them from JSON. [events.schema.json](events.schema.json) is the JSON
+Schema of an event.
 
-Methods of other packages may record events of further kinds: subclasses of `kgqa.events.Event`. Reports show them with
+Methods of other packages may record events of further kinds: subclasses of `kgqa.trace.Event`. Reports show them with
 their keys and values; `read_event` returns them as `UnknownEvent`.
 
 | kind | class | keys | meaning |

@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.cluster import PlainLoop, open_cluster
 from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.building.options import BuildOptions
@@ -28,7 +27,8 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.rdf.triples import quad_blocks
 from kgqa.errors import ClusterError, LoadError
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from tests.cluster_nodes import ROOT, nodes, processes_of
 from tests.cluster_work import (
     Squares,
@@ -222,7 +222,7 @@ def kill_a_worker() -> None:
 PROGRAM = """
 from kgqa.cluster import open_cluster
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from tests.cluster_work import Squares, slow, variables
 from tests.test_cluster import listening
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.answer_json import answer_object
 from kgqa.schema import _KEYS, parse_schema
+from kgqa.storage.answer_json import answer_object
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer

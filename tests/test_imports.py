@@ -25,7 +25,7 @@ LAYERS = (
     "rank graph",
 )
 PACKAGE_LAYERS = {package: number for number, packages in enumerate(LAYERS) for package in packages.split()}
-BASE_PACKAGES = ("", "demo", "events")
+BASE_PACKAGES = ("", "demo", "model", "settings", "trace", "storage", "net", "text")
 HEAVY = {"torch", "sentence_transformers", "transformers", "onnx", "onnxruntime", "rdflib", "openai", "vllm"}
 HEAVY |= {"rank_bm25", "huggingface_hub", "bm25s", "scipy", "graspologic_native", "lancedb", "pyarrow", "ray"}
 HEAVY |= {"pypdfium2", "docx", "lxml", "markdown_it", "pathspec", "sentencex", "charset_normalizer"}

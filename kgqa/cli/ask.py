@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kgqa.answer_json import answer_object, json_text
 from kgqa.cli.options import (
     JSON,
     GroupedCommand,
@@ -28,10 +27,11 @@ from kgqa.cli.options import (
     verbosity,
     verbosity_options,
 )
-from kgqa.events import Event
 from kgqa.model import Answer, Question
-from kgqa.trace import Trace
-from kgqa.words import clean, counted, safe_text
+from kgqa.storage.answer_json import answer_object, json_text
+from kgqa.text.words import clean, counted, safe_text
+from kgqa.trace import Event
+from kgqa.trace.trace import Trace
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.questions import GoldQuestion
@@ -218,7 +218,7 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    from kgqa.events.words import event_words
+    from kgqa.trace.words import event_words
 
     detail = event_words(event) or "  ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"

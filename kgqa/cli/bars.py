@@ -9,8 +9,8 @@ from typing import Any, Self
 from tqdm import tqdm
 
 from kgqa.cli.options import verbosity
-from kgqa.events import Event
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace import Event
 
 _LINE = 100
 
@@ -76,7 +76,7 @@ class StatusLine:
             self._bar.close()
 
     def _show(self, event: Event) -> None:
-        from kgqa.events.words import progress_words
+        from kgqa.trace.words import progress_words
 
         if text := progress_words(event):
             if self._bar is None:

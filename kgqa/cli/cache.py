@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cache import CLEARED, age_words
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
-from kgqa.settings import resolve
-from kgqa.words import clean
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import CLEARED, age_words
+from kgqa.text.words import clean
 
 if TYPE_CHECKING:
-    from kgqa.cache import Cache
+    from kgqa.storage.cache import Cache
 
 
 @click.group("cache", cls=HelpfulGroup)

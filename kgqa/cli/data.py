@@ -13,7 +13,7 @@ from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
 from kgqa.errors import SettingsError
 from kgqa.plugins import plugin_names
-from kgqa.words import clean, counted
+from kgqa.text.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.evaluation.datasets.checking import FileCheck

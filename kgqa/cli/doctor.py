@@ -22,8 +22,8 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.doctor.checks import Health
-from kgqa.model_json import to_json
-from kgqa.words import clean
+from kgqa.storage.model_json import to_json
+from kgqa.text.words import clean
 
 NARROWEST, WIDEST = 60, 120
 _NAME, _VERDICT = 19, 9

@@ -9,7 +9,7 @@ import click
 
 from kgqa.cli.options import graph_options, say, setting_option, settings_from
 from kgqa.errors import QuestionError
-from kgqa.words import safe_text
+from kgqa.text.words import safe_text
 
 MAX_CHARS = 1_000_000
 

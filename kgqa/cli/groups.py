@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 FEWEST_WORDS = 3
 """How many words without quotes are taken for a question."""

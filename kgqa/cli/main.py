@@ -13,10 +13,10 @@ import click
 from kgqa.cli.groups import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
-from kgqa.hints import command_line_wording
-from kgqa.installation import extra_of, install_command
+from kgqa.text.hints import command_line_wording
+from kgqa.text.installation import extra_of, install_command
+from kgqa.text.words import clean
 from kgqa.version import __version__
-from kgqa.words import clean
 
 SECTIONS = {
     "Ask": {

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from kgqa.hints import repeat_options
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.settings import Settings, resolve, value_of_text
-from kgqa.settings_table import SETTINGS, PluginKind
-from kgqa.words import clean, safe_text
+from kgqa.settings.table import SETTINGS, PluginKind
+from kgqa.settings.values import Settings, resolve, value_of_text
+from kgqa.text.hints import repeat_options
+from kgqa.text.words import clean, safe_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _GRAPH = click.option(
@@ -226,7 +226,7 @@ def say(text: str, *, also_quiet: bool = False) -> None:
 
 def print_result(as_json: bool, data: object, lines: Iterable[str]) -> None:
     """Print a JSON value, or, unless `as_json`, lines of text."""
-    from kgqa.answer_json import json_text  # imports modules that help texts do not need
+    from kgqa.storage.answer_json import json_text  # imports modules that help texts do not need
 
     for line in [json_text(data, indent=2)] if as_json else lines:
         print(line)

@@ -9,8 +9,8 @@ import click
 
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
-from kgqa.settings import resolve
-from kgqa.words import clean, safe_text
+from kgqa.settings.values import resolve
+from kgqa.text.words import clean, safe_text
 
 if TYPE_CHECKING:
     from kgqa.llm.prompts import Prompts

@@ -21,9 +21,9 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.installation import install_command
 from kgqa.schema import load_schema
-from kgqa.words import counted
+from kgqa.text.installation import install_command
+from kgqa.text.words import counted
 
 
 @click.group("rank", cls=HelpfulGroup)

@@ -8,7 +8,7 @@ import click
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, print_result, say, verbosity, verbosity_options
-from kgqa.words import clean, counted
+from kgqa.text.words import clean, counted
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -23,7 +23,7 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.installation import install_command
+from kgqa.text.installation import install_command
 
 _BY_MAKE = "KGQA_BY_MAKE"
 """The environment variable that `make serve` sets; make would call the exit code 130 an error."""
@@ -77,7 +77,7 @@ def command(
     given = given_options(options, graph_path)
     if mcp == "stdio":
         return _serve_stdio(given)
-    from kgqa.settings import resolve
+    from kgqa.settings.values import resolve
 
     settings = resolve(given)
     for note in settings.notes:

@@ -24,7 +24,7 @@ from kgqa.graph.opening import open_store
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, single_count
 from kgqa.model import Entity, Triple
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 MAX_EXAMPLES = 5
 _MORE_ROWS = 100_000

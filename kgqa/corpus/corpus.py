@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kgqa.cache import Cache
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.graph_writer import BulkLoad, published_seq
@@ -22,6 +21,7 @@ from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 from kgqa.graph.endpoint.upload import UpdatableStore
+from kgqa.storage.cache import Cache
 
 VECTORS = "vectors"
 """The key of corpus.json that names the database of the vectors: `{"uri", "prefix"}`."""

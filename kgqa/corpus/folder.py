@@ -21,12 +21,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.corpus.rdf.vocabulary import KC, graph_iris
-from kgqa.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, corpus_file_of, read_corpus_file
 from kgqa.errors import CorpusError, StoreUnavailable
-from kgqa.lock_files import only_one
-from kgqa.untrusted_json import is_text
+from kgqa.storage.atomic_files import cannot_create, replace_file
+from kgqa.storage.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, corpus_file_of, read_corpus_file
+from kgqa.storage.lock_files import only_one
+from kgqa.storage.untrusted_json import is_text
 
 DATABASE = "corpus.sqlite"
 INDEX = "index"

@@ -27,7 +27,7 @@ from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECOND
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, count_value
 from kgqa.model import Entity
-from kgqa.untrusted_json import load_json
+from kgqa.storage.untrusted_json import load_json
 
 _WRITTEN = "graph written"
 """The key under which the database keeps what a graph folder contains: the number of an edit and a fingerprint."""

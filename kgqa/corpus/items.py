@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from kgqa.terms import Literal
+from kgqa.model.terms import Literal
 
 ENTITY = "urn:kgqa:entity:"
 RELATION = "urn:kgqa:relation:"

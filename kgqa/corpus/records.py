@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from kgqa.terms import Value
+from kgqa.model.terms import Value
 
 
 @dataclass(frozen=True, slots=True)

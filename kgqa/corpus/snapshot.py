@@ -44,7 +44,7 @@ from kgqa.corpus.records import (
     StatementRecord,
     TypeRecord,
 )
-from kgqa.terms import Entity, Literal, Value
+from kgqa.model.terms import Entity, Literal, Value
 
 _Record = TypeVar("_Record", DocumentRecord, ChunkRecord, EntityRecord, StatementRecord, HyperedgeRecord)
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Literal as OneOf
 
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
-from kgqa.hints import hint_text
 from kgqa.model import GraphId
+from kgqa.text.hints import hint_text
 
 Verdict = OneOf["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")

@@ -15,7 +15,7 @@ from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import check_address
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.methods.ask import cache_of
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
 
 
 class Row(NamedTuple):

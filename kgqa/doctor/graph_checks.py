@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from kgqa.corpus_file import read_corpus_file
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
 from kgqa.doctor.sample import draw_sample, names_of, select
 from kgqa.doctor.subject import Subject
@@ -20,7 +19,8 @@ from kgqa.graph.store import single_count
 from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
-from kgqa.words import counted, normalise
+from kgqa.storage.corpus_file import read_corpus_file
+from kgqa.text.words import counted, normalise
 
 FAST_COUNT = 1.0
 """If counting the triples takes more seconds, no fingerprint is computed, because it needs about ten counts."""

@@ -14,7 +14,7 @@ from kgqa.llm.client import LLM, Completion, Prompt
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 REAL = ("A", "B")
 """The choices given in the text of the prompt."""

@@ -12,7 +12,6 @@ from typing import Any
 from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
-from kgqa.corpus_file import read_corpus_file
 from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import QUERY_SECONDS, REASONS, LimitedStore, Subject
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, RowCapMet, StoreError, StoreTimeout
@@ -27,6 +26,7 @@ from kgqa.graph.opening import open_store, view_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_TIMEOUT, is_address
 from kgqa.model import Entity, GraphId
+from kgqa.storage.corpus_file import read_corpus_file
 
 SHOWN_GRAPHS = 5
 PATIENCE = 1.0

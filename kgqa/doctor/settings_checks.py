@@ -10,10 +10,10 @@ import uuid
 from kgqa.doctor.checks import Check, Verdict, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import Subject
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
-from kgqa.installation import install_command
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
-from kgqa.settings import FILE_NAME, Settings
+from kgqa.settings.values import FILE_NAME, Settings
+from kgqa.text.installation import install_command
 
 GIGABYTE = 1_000_000_000
 MANY_KEYS = 8

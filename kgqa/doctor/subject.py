@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from kgqa.cache import Cache
 from kgqa.doctor.sample import Sample
 from kgqa.errors import StoreTimeout
 from kgqa.graph.endpoint.requests.access import Access
@@ -19,7 +18,8 @@ from kgqa.graph.store import Store
 from kgqa.llm.backends.constraints import ConstraintMode
 from kgqa.llm.client import Completion
 from kgqa.model import Entity, GraphId
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
+from kgqa.storage.cache import Cache
 
 QUERY_SECONDS = 5.0
 """Time limit of a query, in seconds; a slower query would also be too slow for questions."""

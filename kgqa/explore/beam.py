@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
-from kgqa.events import Expanded, GaveUp, Kept, Pool, Shortlist
 from kgqa.graph.expansion import Expansion
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.trace import Trace
-from kgqa.words import (
+from kgqa.text.words import (
     PathWording,
     arrow_words,
     grouped_steps,
@@ -28,6 +26,8 @@ from kgqa.words import (
     relation_words,
     type_words,
 )
+from kgqa.trace import Expanded, GaveUp, Kept, Pool, Shortlist
+from kgqa.trace.trace import Trace
 
 MediatorHop = Literal["edge", "free"]
 RankCandidates = Callable[[Sequence[Candidate]], list[Candidate]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.events import GaveUp, Joined, NoIntersection
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.ends import BATCH, Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
-from kgqa.trace import Trace
+from kgqa.trace import GaveUp, Joined, NoIntersection
+from kgqa.trace.trace import Trace
 
 MAX_FIRST = 40
 """Most paths for which joins are searched; the best paths are taken."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import ResultCapped
-from kgqa.events import Entities, EntitiesFiltered
 from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
-from kgqa.trace import Trace
-from kgqa.words import is_unnamed
+from kgqa.text.words import is_unnamed
+from kgqa.trace import Entities, EntitiesFiltered
+from kgqa.trace.trace import Trace
 
 FILTER_ABOVE = 30
 CHUNK = 20

@@ -21,7 +21,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.rank.tournaments.chooser import TextScorer
-from kgqa.words import relation_words
+from kgqa.text.words import relation_words
 
 RelationFit = TextScorer
 """Maps a question without the topic's name and relations of an entity, in words, to their similarities, at most 1."""

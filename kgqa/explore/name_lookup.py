@@ -21,7 +21,7 @@ from kgqa.explore.word_matching import (
 from kgqa.graph.names.interface import NameMatch, Names
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 MAX_WORDS = 400
 MAX_MENTION_WORDS = 12

@@ -17,8 +17,8 @@ from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import languages_of_names
-from kgqa.hints import hint_text
-from kgqa.words import relation_words
+from kgqa.text.hints import hint_text
+from kgqa.text.words import relation_words
 
 NAMES = {
     "ar": "Arabic",

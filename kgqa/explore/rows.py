@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
-from kgqa.trace import Trace
-from kgqa.words import normalise, type_words
+from kgqa.text.words import normalise, type_words
+from kgqa.trace.trace import Trace
 
 MAX_WALKS = 40
 MAX_VALUES = 8

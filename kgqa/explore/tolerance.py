@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.events import GaveUp
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.trace import Trace
+from kgqa.trace import GaveUp
+from kgqa.trace.trace import Trace
 
 Item = TypeVar("Item")
 TOLERATED = (StoreTimeout, PartialResult)

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
-from kgqa.events import Linked, LinkedMention, Unsupported
 from kgqa.explore.conditions.beside import stems
 from kgqa.explore.conditions.requests import Request, read_request
 from kgqa.explore.linking import Mention, RelationFit, find_mentions
@@ -18,12 +17,13 @@ from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.interface import NameMatch
-from kgqa.hints import hint_text
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
-from kgqa.settings import Settings
-from kgqa.trace import Trace
-from kgqa.words import clean, display_name, normalise
+from kgqa.settings.values import Settings
+from kgqa.text.hints import hint_text
+from kgqa.text.words import clean, display_name, normalise
+from kgqa.trace import Linked, LinkedMention, Unsupported
+from kgqa.trace.trace import Trace
 
 MAX_QUESTION_CHARS = 4000
 MAX_NAME_CHARS = 300

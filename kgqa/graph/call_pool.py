@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from kgqa.workers import Workers
+from kgqa.net.workers import Workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

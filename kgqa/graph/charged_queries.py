@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
-from kgqa.events import Timeout
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
 from kgqa.model import Entity
-from kgqa.stopping import stoppable
-from kgqa.trace import Trace
+from kgqa.net.stopping import stoppable
+from kgqa.trace import Timeout
+from kgqa.trace.trace import Trace
 
 
 class ChargedQueries:

@@ -8,10 +8,10 @@ import time
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from kgqa.cache import Cache
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.storage.cache import Cache
 
 
 def demo_folder(cache: Cache) -> Path:

@@ -13,7 +13,7 @@ from kgqa.graph.store import Store
 from kgqa.graph.tables.listed_mediators import listed_mediators
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, Schema, bundled_schema
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 
 class SchemaFit(NamedTuple):

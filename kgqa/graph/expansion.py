@@ -23,7 +23,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.mediators import SIDES
 from kgqa.model import Candidate, Entity, Step, Value
 from kgqa.schema import Schema
-from kgqa.settings_table import WalkRule
+from kgqa.settings.table import WalkRule
 
 BATCH = 20
 """Most paths whose steps are found by one query. It has three branches per path, and Virtuoso accepts some 300."""

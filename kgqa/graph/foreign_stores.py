@@ -14,7 +14,7 @@ from kgqa.graph.store import Capabilities, EditReport, LoadReport, Rows, Store, 
 from kgqa.graph.tables.labels import is_blank_node
 from kgqa.model import Entity, Literal
 from kgqa.plugins import SHOW_TRACEBACK, log_exception, plugin, plugin_names
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
 MEMBERS = tuple(name for name in vars(Store) if not name.startswith("_"))

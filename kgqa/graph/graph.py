@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.cache import Cache
-from kgqa.conditions import BOOLEAN, Condition
 from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import START, AlongFinder, count_edges, count_relations, find_edges, find_edges_of
@@ -25,9 +23,11 @@ from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.graph.tables.node_types import find_subject_relations
 from kgqa.model import Candidate, Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
+from kgqa.model.conditions import BOOLEAN, Condition
 from kgqa.schema import Schema
-from kgqa.settings_table import WalkRule
-from kgqa.trace import Trace
+from kgqa.settings.table import WalkRule
+from kgqa.storage.cache import Cache
+from kgqa.trace.trace import Trace
 
 MAX_DESCRIBING_RELATIONS = 12
 DEFAULT_FRONTIER_CAP = 1000

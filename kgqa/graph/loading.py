@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kgqa.bars import in_notebook, progress_bar
-from kgqa.corpus_file import check_no_corpus
 from kgqa.graph.embedded.atomic_files import write_atomically
 from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import BUNDLED, load_schema
+from kgqa.storage.corpus_file import check_no_corpus
+from kgqa.text.bars import in_notebook, progress_bar
 
 
 def load_into_folder(

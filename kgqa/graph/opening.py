@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kgqa.cache import Cache
-from kgqa.corpus_file import GRAPH_FOLDER, check_no_corpus, read_corpus_file
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import default_view, detect_schema
@@ -22,9 +20,11 @@ from kgqa.schema import (
     load_schema,
     usable_prefixes,
 )
-from kgqa.settings import Settings
-from kgqa.settings_table import WALK_RULES, WalkRule
-from kgqa.words import clean
+from kgqa.settings.table import WALK_RULES, WalkRule
+from kgqa.settings.values import Settings
+from kgqa.storage.cache import Cache
+from kgqa.storage.corpus_file import GRAPH_FOLDER, check_no_corpus, read_corpus_file
+from kgqa.text.words import clean
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from kgqa.errors import StoreUnavailable
 from kgqa.model import Triple, Value
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 Row = tuple[Value | None, ...]
 DEFAULT_MAX_ROWS = 1_000_000

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kgqa.events import Unparsed
 from kgqa.llm.client import Completion, Message, Prompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
+from kgqa.trace import Unparsed
 
 T = TypeVar("T")
 ReplyReader = Callable[[str], Reading[T]]

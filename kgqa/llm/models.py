@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KeyRefused, SettingsError
-from kgqa.events import NoReply, Reasoning
-from kgqa.hints import hint_text
-from kgqa.keys import find_key
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import CORPUS_STAGES, LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.llm.replay import Replay
+from kgqa.net.servers import KEY_VARIABLE, NO_OPENAI_KEY, OPENAI_KEY_VARIABLE
 from kgqa.plugins import did_you_mean, method_extension, stage_names
-from kgqa.servers import KEY_VARIABLE, NO_OPENAI_KEY, OPENAI_KEY_VARIABLE
-from kgqa.settings import Settings
-from kgqa.settings_table import BY_KEY, check
-from kgqa.toml_text import parse_toml
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import clean
+from kgqa.settings.keys import find_key
+from kgqa.settings.table import BY_KEY, check
+from kgqa.settings.values import Settings
+from kgqa.storage.toml_text import parse_toml
+from kgqa.text.hints import hint_text
+from kgqa.text.words import clean
+from kgqa.trace import NoReply, Reasoning
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 _SAMPLING = tuple(each.name for each in fields(Sampling))
 _MILLION = 1_000_000

@@ -24,8 +24,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
 from kgqa.llm.client import Image, Message, Prompt, Role, Stage
-from kgqa.model_json import from_json
-from kgqa.words import clean, safe_text
+from kgqa.storage.model_json import from_json
+from kgqa.text.words import clean, safe_text
 
 MAX_VALUE_CHARS = 4000
 """Most characters of a text in a value that is not `long`; longer texts are cut."""

@@ -13,8 +13,8 @@ from typing import Any
 from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
-from kgqa.words import clean
-from kgqa.workers import wait_for_event
+from kgqa.net.workers import wait_for_event
+from kgqa.text.words import clean
 
 _TEMPORARY = ("unreachable", "not_recorded")
 """Failures that are not caused by the prompt; they are not recorded, and the next run sends the prompt again."""

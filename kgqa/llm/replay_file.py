@@ -14,8 +14,8 @@ from pathlib import Path
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import MAX_TOKEN_COUNT, Completion
-from kgqa.model_json import from_json
-from kgqa.untrusted_json import load_json
+from kgqa.storage.model_json import from_json
+from kgqa.storage.untrusted_json import load_json
 
 FORMAT = 1
 """The `user_version` of the file."""

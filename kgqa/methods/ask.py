@@ -9,15 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.advice import with_advice
-from kgqa.bars import progress_bar
-from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.inspection.evidence import facts_in_text
-from kgqa.corpus_file import read_corpus_file
 from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, NoTopicFound, QuestionError, SettingsError, StoreError
-from kgqa.events import Failed, GaveUp, StageModels
 from kgqa.explore.linking import find_mentions
 from kgqa.explore.question_kind import unsupported_kind
 from kgqa.explore.question_language import language_notes
@@ -34,9 +29,9 @@ from kgqa.explore.topics import (
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.graph.query.tokens import used_prefixes
-from kgqa.installation import install_command
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
+from kgqa.methods.advice import with_advice
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
@@ -44,10 +39,15 @@ from kgqa.plugins import is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
-from kgqa.settings import Settings, resolve
-from kgqa.settings_table import BY_KEYWORD
-from kgqa.trace import Budget, BudgetExhausted, Trace
-from kgqa.words import relation_words
+from kgqa.settings.table import BY_KEYWORD
+from kgqa.settings.values import Settings, resolve
+from kgqa.storage.cache import Cache
+from kgqa.storage.corpus_file import read_corpus_file
+from kgqa.text.bars import progress_bar
+from kgqa.text.installation import install_command
+from kgqa.text.words import relation_words
+from kgqa.trace import Failed, GaveUp, StageModels
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 MAX_TOPICS = 5
 SHOWN_ERRORS = 3

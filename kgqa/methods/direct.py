@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 UNREADABLE = "The language model's reply could not be read."
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
-from kgqa.events import NoWalks
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.condition_words import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import arrow_words, short_words
+from kgqa.text.words import arrow_words, short_words
+from kgqa.trace import NoWalks
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_ENDS = 20
 MAX_WALKS_PER_END = 3

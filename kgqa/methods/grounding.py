@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.events import Checked, GaveUp, Read
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.condition_words import all_words
 from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
@@ -25,8 +24,9 @@ from kgqa.model import (
     StatementEvidence,
     Value,
 )
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import sentence
+from kgqa.text.words import sentence
+from kgqa.trace import Checked, GaveUp, Read
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_PIECES = 50
 """Most statements and chunks in an evidence query; servers are slow with long lists."""

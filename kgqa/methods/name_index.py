@@ -9,7 +9,7 @@ from kgqa.errors import StoreError
 from kgqa.graph.names.name_reader import background_limit
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 NOTE_AFTER_SECONDS = 5.0
 """Seconds after which a note about the indexing is shown."""

@@ -13,16 +13,16 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.events import GaveUp
 from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic_spans
 from kgqa.explore.topics import generic_topics
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
-from kgqa.settings import Settings
-from kgqa.trace import Trace
-from kgqa.words import ambiguous_relations, is_unnamed, prompt_words, published_words
+from kgqa.settings.values import Settings
+from kgqa.text.words import ambiguous_relations, is_unnamed, prompt_words, published_words
+from kgqa.trace import GaveUp
+from kgqa.trace.trace import Trace
 
 MOST_ENDS = 10
 """Most entities shown at the end of a path (thesis, section 4.2)."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.model import Answer
-from kgqa.model_json import checked
 from kgqa.plugins import MethodExtension, check_call, contained, is_ours, plugin, plugin_defect
-from kgqa.settings import Settings
-from kgqa.settings_table import BY_KEY, Setting
+from kgqa.settings.table import BY_KEY, Setting
+from kgqa.settings.values import Settings
+from kgqa.storage.model_json import checked
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
-from kgqa.settings import Settings
-from kgqa.trace import Trace
+from kgqa.settings.values import Settings
+from kgqa.trace.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
-from kgqa.events import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
 from kgqa.explore.beam import BeamSettings, explore, path_cost
 from kgqa.explore.conditions.applying import Conditions
 from kgqa.explore.conditions.filters import NEGATED, Wording, without_excluded
@@ -20,7 +19,6 @@ from kgqa.explore.entity_selection import select_entities
 from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
 from kgqa.explore.topics import declined, request_of
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.hints import hint_text
 from kgqa.methods.grounding import answer_of_path
 from kgqa.methods.judging.decisions import Decisions, Ranked
 from kgqa.methods.judging.judge import Judge
@@ -30,9 +28,11 @@ from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
-from kgqa.settings import Settings
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import paths_key
+from kgqa.settings.values import Settings
+from kgqa.text.hints import hint_text
+from kgqa.text.words import paths_key
+from kgqa.trace import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "top"
 COMPLETED = 10

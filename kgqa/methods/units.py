@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from kgqa.conditions import DAY, NUMBER_TEXT, Comparison, Condition, Operation
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.units import Units, units_of
 from kgqa.methods.evidence import MAX_ENDS
 from kgqa.model import Literal, Named, PathEvidence, Value
-from kgqa.words import local_name, split_words
+from kgqa.model.conditions import DAY, NUMBER_TEXT, Comparison, Condition, Operation
+from kgqa.text.words import local_name, split_words
 
 _ENDS = frozenset({"to", "end", "ended", "ends", "until", "till", "left", "closed", "dissolved", "died", "death"})
 """Words in the name of a relation that leads to an end date."""

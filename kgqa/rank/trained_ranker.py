@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.atomic_files import replace_file
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.storage.atomic_files import replace_file
 
 MAGIC = "kgqa-ranker"
 VERSION = 1

@@ -7,10 +7,7 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import get_args
 
-from kgqa.events import Finished
-from kgqa.events.words import step_lines
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.hints import hint_text
 from kgqa.model import (
     WEAK,
     Answer,
@@ -26,7 +23,10 @@ from kgqa.model import (
     StatementEvidence,
 )
 from kgqa.report.path_text import UNICODE, Signs, path_lines
-from kgqa.words import clean, counted, display_name, safe_text
+from kgqa.text.hints import hint_text
+from kgqa.text.words import clean, counted, display_name, safe_text
+from kgqa.trace import Finished
+from kgqa.trace.words import step_lines
 
 MAX_SHOWN = 30
 MAX_SPANS = 3

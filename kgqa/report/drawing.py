@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from kgqa.report.lenient_json import count_of, list_of, number_of, object_of, objects_of, text_of, texts_of
-from kgqa.words import clean, local_name, split_words
+from kgqa.text.words import clean, local_name, split_words
 
 MAX_WALKS = 8
 MAX_STEPS = 12

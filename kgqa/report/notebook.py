@@ -8,9 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from kgqa.answer_json import answer_object, json_text
 from kgqa.evaluation.runs.run_files import Run
-from kgqa.events.words import step_lines
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Answer, HyperedgeEvidence, QuoteEvidence, Span, StatementEvidence
 from kgqa.report.answer import (
@@ -27,6 +25,8 @@ from kgqa.report.comparison import Comparison, compare
 from kgqa.report.drawing import draw_path
 from kgqa.report.pages import fragment, read
 from kgqa.report.tables import figure_text, questions_text
+from kgqa.storage.answer_json import answer_object, json_text
+from kgqa.trace.words import step_lines
 
 MAX_PATHS = 4
 MAX_QUOTES = 12

@@ -19,8 +19,8 @@ from jinja2 import BaseLoader, StrictUndefined, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 
-from kgqa.answer_json import json_text
-from kgqa.words import clean, counted, safe_text
+from kgqa.storage.answer_json import json_text
+from kgqa.text.words import clean, counted, safe_text
 
 LONGEST = 2000
 """Maximum number of characters of one text on a page, except queries and responses."""

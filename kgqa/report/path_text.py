@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from kgqa.model import Named, PathEvidence, Value
 from kgqa.report.drawing import relation_name
-from kgqa.words import clean, display_name, text_width
+from kgqa.text.words import clean, display_name, text_width
 
 MAX_BRANCHES = 6
 _LONGEST_NAME = 60

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
-from kgqa.words import clean, text_width
+from kgqa.text.words import clean, text_width
 
 MAIN_METRICS = (
     "hit@1", "f1", "em", "failed questions", "queries that give exactly the answer", "model calls a question",

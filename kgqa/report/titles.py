@@ -13,8 +13,8 @@ from kgqa.evaluation.runs.manifest import MACHINE_SETTINGS
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.plugins import method_extension
 from kgqa.report.lenient_json import object_of, text_of
-from kgqa.settings_table import SETTINGS
-from kgqa.words import clean
+from kgqa.settings.table import SETTINGS
+from kgqa.text.words import clean
 
 MAX_SETTINGS = 4
 """Maximum number of settings in a title; further ones are counted."""

@@ -13,12 +13,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreError, StoreTimeout
-from kgqa.hints import service_wording
 from kgqa.serve.api import asking, completions, looking_up, monitoring, page
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.guard import Guard
 from kgqa.serve.request_log import RequestLog
 from kgqa.serve.service import Service
+from kgqa.text.hints import service_wording
 from kgqa.version import __version__
 
 

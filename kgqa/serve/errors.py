@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 
 class RequestError(Exception):

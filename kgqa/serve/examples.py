@@ -13,7 +13,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Entity
-from kgqa.words import clean, local_name, split_words
+from kgqa.text.words import clean, local_name, split_words
 
 DEMO_EXAMPLES = ("demo-001", "demo-002", "demo-004", "demo-006", "demo-012", "demo-020")
 """Ids of questions about the demo graph."""

@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.events import Event
 from kgqa.serve.limits import ClientLimits, ClientTrace
 from kgqa.serve.step_words import step_object
-from kgqa.trace import Budget, Trace
+from kgqa.trace import Event
+from kgqa.trace.trace import Budget, Trace
 
 MAX_STEPS = 2000
 """Maximum steps that a job keeps; later ones are left out."""

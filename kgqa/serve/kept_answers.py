@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kgqa.answer_json import json_text
-from kgqa.atomic_files import replace_file
-from kgqa.untrusted_json import load_json
+from kgqa.storage.answer_json import json_text
+from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.untrusted_json import load_json
 
 _ID = re.compile(r"[0-9a-f]{32}")
 MEMORY_MB = 64

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.events import Event
-from kgqa.settings import Settings
-from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.settings.values import Settings
+from kgqa.trace import Event
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 MAX_CLIENTS = 10_000
 DAY = 86_400

@@ -10,7 +10,7 @@ from kgqa.errors import SettingsError
 from kgqa.llm.models import open_model
 from kgqa.methods.registry import method
 from kgqa.plugins import plugin_names
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
 
 
 def offered_methods(

@@ -10,7 +10,7 @@ from typing import Any
 
 from kgqa.serve.guard import Receive, Scope, Send
 from kgqa.serve.metrics import Metrics
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 logger = logging.getLogger("kgqa.serve")
 MAX_QUESTION = 300

@@ -12,11 +12,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError, QuestionError, StoreError
 from kgqa.explore.topics import check_text
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.hints import service_wording
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.conversation.referents import TURNS
 from kgqa.methods.conversation.resolving import resolve as resolve_references
@@ -32,10 +30,12 @@ from kgqa.serve.kept_answers import AnswerCache, KeptAnswers, answers_folder
 from kgqa.serve.limits import ClientLimits
 from kgqa.serve.metrics import Metrics
 from kgqa.serve.offers import client_names, offered_methods
-from kgqa.settings import Settings, resolve
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.settings.values import Settings, resolve
+from kgqa.storage.answer_json import answer_object
+from kgqa.text.hints import service_wording
+from kgqa.text.words import clean, clean_line
+from kgqa.trace.trace import BudgetExhausted, Trace
 from kgqa.version import __version__
-from kgqa.words import clean, clean_line
 
 T = TypeVar("T")
 CACHED = ("answered", "no_answer", "unsupported")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgqa.events import Event
-from kgqa.events.search_words import search_words
-from kgqa.events.words import event_words, progress_words
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace import Event
+from kgqa.trace.search_words import search_words
+from kgqa.trace.words import event_words, progress_words
 
 MAX_TEXT = 400
 MAX_ITEMS = 12

@@ -17,8 +17,8 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
 from kgqa.testing.gold_verdicts import gold_verdict
 from kgqa.testing.model_oracle import Gold
-from kgqa.trace import Trace
-from kgqa.words import relation_words
+from kgqa.text.words import relation_words
+from kgqa.trace.trace import Trace
 
 WALKS = 300
 

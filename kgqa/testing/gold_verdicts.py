@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.explore.rows import FieldKey, read_rows
 from kgqa.graph.graph import KnowledgeGraph
@@ -14,7 +13,8 @@ from kgqa.methods.judging.shown_paths import ANSWER, ShownPath, ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.trace import Trace
+from kgqa.model.conditions import Comparison, Condition, Operation
+from kgqa.trace.trace import Trace
 from kgqa.training.gold_candidates import gold_candidate
 
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}

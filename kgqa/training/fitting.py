@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.installation import install_command
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
+from kgqa.text.installation import install_command
 
 SCALE = 20.0  # factor from cosines to logits
 

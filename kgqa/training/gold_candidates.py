@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
 
-from kgqa.conditions import MAX_RANK, XSD, Comparison, Condition, Operation, OperationKind
 from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step
+from kgqa.model.conditions import MAX_RANK, XSD, Comparison, Condition, Operation, OperationKind
 from kgqa.training.gold_filters import DATES, OPPOSITE, comparison, is_about_language, sides, uncast
 from kgqa.training.gold_groups import Group, Untranslatable, disjuncts, is_variable, parsed, plain, read_group
 from kgqa.training.gold_trees import Tree, chains

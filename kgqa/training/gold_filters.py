@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from kgqa.conditions import DAY, MONTH, NUMBER_TEXT, NUMBERS, XSD, YEAR, Comparison
 from kgqa.model import Literal
+from kgqa.model.conditions import DAY, MONTH, NUMBER_TEXT, NUMBERS, XSD, YEAR, Comparison
 from kgqa.training.gold_groups import Untranslatable, disjuncts, is_variable, plain
 
 OPPOSITE: dict[str, Any] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.conditions import Comparison
 from kgqa.model import Entity, Literal, Step
+from kgqa.model.conditions import Comparison
 from kgqa.training.gold_groups import Untranslatable, is_variable
 
 

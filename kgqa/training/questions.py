@@ -11,8 +11,8 @@ from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath
 from kgqa.schema import Schema
+from kgqa.text.words import local_name, normalise
 from kgqa.training.gold_paths import gold_paths
-from kgqa.words import local_name, normalise
 
 _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
 

@@ -12,11 +12,11 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
+from kgqa.text.words import counted, relation_words
 from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rates, split_examples
 from kgqa.training.ontology import Ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import LeakGuard, gold_path_reader, labels_in, relations_by_local_name, training_questions
-from kgqa.words import counted, relation_words
 
 HELD_OUT = 0.1
 QuestionRows = Sequence[Mapping[str, Any]]

@@ -24,11 +24,11 @@ from typing import TypeVar
 
 from platformdirs import user_data_dir
 
-from kgqa.atomic_files import replace_file
+from kgqa.storage.atomic_files import replace_file
 from kgqa.errors import KgqaError, ServerError
-from kgqa.model_json import from_json, to_json
+from kgqa.storage.model_json import from_json, to_json
 from kgqa.virtuoso.configuration import ServerOptions
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
 T = TypeVar("T")

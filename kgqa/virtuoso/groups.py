@@ -18,7 +18,7 @@ from typing import TypeVar
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.virtuoso.load_list import FileResult, RunningLoad
 from kgqa.virtuoso.server import Server
-from kgqa.words import clean, sentence
+from kgqa.text.words import clean, sentence
 
 LOADERS = 2
 SHOWN_LINE = 200

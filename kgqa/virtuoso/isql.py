@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 Parameter = str | int | float | None
 OPTIONS = ("VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF", "CSV=ON", "BLOBS=ON", "MACRO_SUBSTITUTION=OFF")

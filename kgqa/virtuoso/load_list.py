@@ -20,7 +20,7 @@ from kgqa.errors import ServerError
 from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.isql import read_output
 from kgqa.virtuoso.sessions import Session
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 POLL_SECONDS = 0.1
 # a server that cannot enlarge its database file crashes and loses everything since its last checkpoint

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from kgqa.errors import ServerError, SqlError
-from kgqa.lock_files import held, only_one
+from kgqa.storage.lock_files import held, only_one
 from kgqa.virtuoso.configuration import ServerOptions, render
 from kgqa.virtuoso.databases import DEFAULT_PASSWORD, adopt_database, check_database, create_database, new_password
 from kgqa.virtuoso.folder import ServerFolder, default_folder

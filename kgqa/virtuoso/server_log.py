@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 QUOTED_LINES = 4
 SEARCHED_LINES = 12

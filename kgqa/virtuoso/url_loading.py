@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.cache import Cache
+from kgqa.storage.cache import Cache
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
@@ -14,11 +14,11 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import choose_target_graph
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import Schema
-from kgqa.settings import Settings, resolve
+from kgqa.settings.values import Settings, resolve
 from kgqa.virtuoso.rdf_loading import bulk_load, discard_interrupted, interrupted_graph
 from kgqa.virtuoso.names import index_graph
 from kgqa.virtuoso.server import Server
-from kgqa.words import clean, sentence
+from kgqa.text.words import clean, sentence
 
 
 class NotResumable(LoadError):

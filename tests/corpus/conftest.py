@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.storage.cache import Cache
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from kgqa.corpus.items import (
     normal_name,
 )
 from kgqa.corpus.snapshot import Identities, concerned, snapshot_of
-from kgqa.terms import Entity, Literal
+from kgqa.model.terms import Entity, Literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 ADA, LOVELACE, BABBAGE = Party("Ada Lovelace", "person"), Party("Countess of Lovelace", "person"), Party("Babbage")

@@ -11,11 +11,11 @@ from typing import get_args
 import pyoxigraph as ox
 import pytest
 
-from kgqa.conditions import OperationKind
 from kgqa.evaluation.datasets.registry import dataset_questions
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.tokens import expand_prefixes
+from kgqa.model.conditions import OperationKind
 from kgqa.training.gold_candidates import gold_candidate
 from scripts import demo_graph as build
 

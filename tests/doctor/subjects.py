@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from kgqa.cache import Cache
 from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import GraphId
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 
 ACCESS = Access(patience=0.0)
 

@@ -19,7 +19,7 @@ from kgqa.doctor.speed_checks import check_concurrency, measure_round
 from kgqa.doctor.subject import REASONS
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.model import Entity
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import sparql_server as scripted
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.sparql_faults import virtuoso_timeout

@@ -9,7 +9,7 @@ import pytest
 from kgqa.doctor.examination import OTHER_CHECKS, Examination
 from kgqa.doctor.model_checks import AT_ONCE, cost_words
 from kgqa.llm.client import Completion
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.faults import ModelReply, failing
 from kgqa.testing.server import ScriptedServer
 

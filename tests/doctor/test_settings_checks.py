@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_settings, queries_of
 from kgqa.doctor.subject import Subject
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 
 
 def settings_check(tmp_path, given, *, query_seconds=0.01, encoder=True):

@@ -14,8 +14,8 @@ import tomllib
 import pytest
 
 from kgqa.plugins import known_settings
-from kgqa.settings import resolve
-from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.settings.file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.settings.values import resolve
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
 from kgqa.testing.sparql_server import table, truth

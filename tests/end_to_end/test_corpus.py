@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.corpus_file import read_corpus_file
 from kgqa.graph.opening import open_store
+from kgqa.storage.corpus_file import read_corpus_file
 from kgqa.testing.faults import dropped, empty, refusal, server_error
 from kgqa.testing.server import ScriptedServer
 from tests.kill_at_write import changes_of, kill_at

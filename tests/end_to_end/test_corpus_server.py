@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus_file import read_corpus_file
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
+from kgqa.storage.corpus_file import read_corpus_file
 
 QUESTION = "What is the birthplace of the architect of Auk Stack Light?"
 OFF = ("--embeddings", "off")

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from kgqa import open_resources
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.published.printed_tables import tables
 from kgqa.graph.opening import open_graph
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.faults import half_json, hangs, rate_limited, server_error
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import Gold, ModelOracle

@@ -8,10 +8,10 @@ import socket
 import pytest
 
 from kgqa import open_resources
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.graph.opening import open_graph
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing import faults
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import Gold, ModelOracle

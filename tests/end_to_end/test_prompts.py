@@ -58,7 +58,7 @@ def test_source_copied_to_a_folder(kgqa, tmp_path):
 
 
 def test_sources_contain_no_escaped_characters():
-    from kgqa.words import safe_text
+    from kgqa.text.words import safe_text
 
     for name in OURS.names():
         assert safe_text(OURS.get(name).source) == OURS.get(name).source

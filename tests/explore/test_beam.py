@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgqa.errors import StoreTimeout
 from kgqa.explore.beam import BeamSettings, explore
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 from .conftest import ent, path
 

@@ -10,7 +10,7 @@ from kgqa.errors import StoreTimeout
 from kgqa.explore.beam import BeamSettings, make_candidate
 from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.model import Join
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 from .conftest import ent, path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgqa.explore.beam import BeamSettings, make_candidate
 from kgqa.explore.entity_selection import CHUNK, FILTER_ABOVE, select_entities
 from kgqa.rank.tournaments.chooser import AnsweringPick, ScoringChooser
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 from .conftest import ent, path
 

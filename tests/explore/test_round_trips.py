@@ -15,9 +15,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import RelationPath
 from kgqa.schema import bundled_schema
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer
-from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 from .conftest import MEDIATOR, NS, ent
 

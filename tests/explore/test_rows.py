@@ -10,7 +10,7 @@ from kgqa.explore.rows import Row, read_rows
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
 NS = "http://rdf.freebase.com/ns/"

@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.errors import QuestionError
 from kgqa.explore.topics import check_topics, request_of
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 from .conftest import ent
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.model import Entity, Literal, RelationPath, Step, Value
+from kgqa.model.conditions import Comparison, Condition, Operation
 from tests.graph.graph_factories import Fact
 
 

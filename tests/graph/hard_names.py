@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgqa.cache import Cache
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
@@ -16,6 +15,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Literal
 from kgqa.schema import Schema, bundled_schema
+from kgqa.storage.cache import Cache
 from kgqa.virtuoso.bulk.name_graph import index_graph
 from kgqa.virtuoso.server.server import Server
 

@@ -12,8 +12,8 @@ from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.ends import BATCH, Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step
-from kgqa.settings_table import WALK_RULES
-from kgqa.trace import Trace
+from kgqa.settings.table import WALK_RULES
+from kgqa.trace.trace import Trace
 from tests.conftest import SOAK
 from tests.graph.memory_store import MemoryStore
 from tests.graph.test_both_stores import MANY, PHASES

@@ -24,8 +24,8 @@ from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import parse_schema
-from kgqa.settings import resolve
-from kgqa.settings_table import WALK_RULES
+from kgqa.settings.table import WALK_RULES
+from kgqa.settings.values import resolve
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, RdflibGraphFactory, VirtuosoGraphFactory
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.conditions import DAY, MONTH, XSD, YEAR, Comparison, Condition, Operation, year
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model.conditions import DAY, MONTH, XSD, YEAR, Comparison, Condition, Operation, year
 from kgqa.schema import parse_schema
 from tests.conftest import SOAK
 from tests.graph.condition_evaluator import NaiveGraph, written

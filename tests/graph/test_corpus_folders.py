@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.corpus_file import CorpusFile, read_corpus_file
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.options import EndpointOptions
@@ -15,7 +14,8 @@ from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_graph_of, open_store
 from kgqa.model import Entity
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.corpus_file import CorpusFile, read_corpus_file
 from kgqa.testing.sparql_server import SparqlServer
 from tests.graph.in_process_loads import in_process_loads
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import parse_schema
-from kgqa.settings_table import WALK_RULES
+from kgqa.settings.table import WALK_RULES
 from tests.conftest import SOAK
 from tests.graph.graph_factories import GraphFactory
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kgqa import ask
-from kgqa.cache import Cache
 from kgqa.errors import KgqaError, LoadError, SettingsError, StoreError
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.foreign_stores import MEMBERS, check_store, is_foreign
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.model import Entity, Literal, Triple
+from kgqa.storage.cache import Cache
 from kgqa.testing.rdflib_store import RdflibStore
 
 LINES = '<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .\n<http://e/a> <http://e/r> <http://e/b> .\n'

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Rows
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
-from kgqa.trace import Trace
+from kgqa.storage.cache import Cache
+from kgqa.trace.trace import Trace
 from tests.graph.facts import NS, RDF, RDFS, ent, path, short, words
 from tests.graph.memory_store import MemoryStore
 

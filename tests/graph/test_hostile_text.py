@@ -12,8 +12,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from rdflib.plugins.sparql import prepareQuery
 
-from kgqa.answer_json import answer_object, json_text
-from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.explore.linking import find_mentions
 from kgqa.graph.detection import detect_schema
@@ -26,9 +24,11 @@ from kgqa.graph.query.tokens import tokens
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step, Triple
+from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.report.answer import answer_text
 from kgqa.schema import bundled_schema
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.answer_json import answer_object, json_text
 from tests.conftest import SOAK
 from tests.graph.graph_factories import VirtuosoGraphFactory
 from tests.graph.hostile_text import FRAGMENTS, hostile_texts

@@ -12,7 +12,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.rdflib_store import RdflibStore
 from tests.graph.test_both_stores import comparable_answer, graph_results
 

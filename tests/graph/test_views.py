@@ -10,7 +10,7 @@ from kgqa.errors import StoreUnavailable
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, Literal, RelationPath, Step, Triple
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 ANN, FACTS, HYPER = Entity("http://e/ann"), "http://e/facts", "http://e/hyper"

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
-from kgqa.trace import Trace
+from kgqa.storage.cache import Cache
+from kgqa.text.words import arrow_words, hop_words, published_words
+from kgqa.trace.trace import Trace
 from kgqa.training.gold_paths import gold_paths
-from kgqa.words import arrow_words, hop_words, published_words
 from tests.conftest import SOAK
 
 SCHEMA = bundled_schema("wikidata")

@@ -7,11 +7,11 @@ from kgqa.llm.client import CORPUS_STAGES, Message, Prompt
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 PROMPT = Prompt((Message("user", "A number?"),), "extract")
 

@@ -22,11 +22,11 @@ from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import NEITHER, AnsweringPick, EntityGroup
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 QUESTION = "Who founded the club that [E1] plays for?"
 PROMPTS = Prompts()

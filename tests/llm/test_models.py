@@ -16,12 +16,12 @@ from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import STAGES, Message, Prompt, Sampling
 from kgqa.llm.models import Models, QuestionModels, open_models, read_prices
 from kgqa.llm.replay import Replay
-from kgqa.settings import resolve
-from kgqa.settings_table import BY_KEY
+from kgqa.settings.table import BY_KEY
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 KEY = "sk-very-secret-0123456789"
 CLOSED_PORT = "http://127.0.0.1:9/v1"

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable, QuestionError, SettingsError
 from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
@@ -15,7 +14,8 @@ from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask, graph_id, open_resources
 from kgqa.model import GraphId, Question
 from kgqa.schema import bundled_schema
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.server import ScriptedServer
 from tests.sparql_server import TRIPLES, SparqlServer
 

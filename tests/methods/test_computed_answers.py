@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.answer_json import answer_object
-from kgqa.conditions import DAY, MONTH, XSD, Comparison, Condition, Operation, year
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.export import AnswerInQuery
 from kgqa.methods.grounding import answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
-from kgqa.model_json import from_json, to_json
-from kgqa.trace import Trace
+from kgqa.model.conditions import DAY, MONTH, XSD, Comparison, Condition, Operation, year
+from kgqa.storage.answer_json import answer_object
+from kgqa.storage.model_json import from_json, to_json
+from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
 E = "http://e/"

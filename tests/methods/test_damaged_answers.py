@@ -14,7 +14,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.model import Answer, Entity, Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
 from tests.conftest import SOAK
 

@@ -8,15 +8,15 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.errors import SettingsError
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
 
 
 @pytest.fixture(scope="module")
 def graph(session_cache):
-    from kgqa.cache import Cache
     from kgqa.graph.opening import open_graph
+    from kgqa.storage.cache import Cache
 
     with open_graph(cache=Cache(session_cache)) as demo:
         yield demo

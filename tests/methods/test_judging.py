@@ -11,7 +11,7 @@ import pytest
 from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
 
 PRESIDENT = "m.demo_president_of_the_united_states"

@@ -13,8 +13,8 @@ import tracemalloc
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.answer_json import answer_object, json_text
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.answer_json import answer_object, json_text
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, ModelReply, failing
 from kgqa.testing.server import ScriptedServer, completion
@@ -137,8 +137,8 @@ WITH_ANSWER = {
 
 @pytest.fixture(scope="module")
 def graph(session_cache):
-    from kgqa.cache import Cache
     from kgqa.graph.opening import open_graph
+    from kgqa.storage.cache import Cache
 
     with open_graph(cache=Cache(session_cache)) as demo:
         yield demo

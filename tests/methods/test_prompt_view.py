@@ -8,8 +8,8 @@ from kgqa.explore.topics import generic_topics
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.prompt_view import COUNTED, PromptView
 from kgqa.model import Candidate, Join
-from kgqa.settings import resolve
-from kgqa.trace import Trace
+from kgqa.settings.values import resolve
+from kgqa.trace.trace import Trace
 
 from ..explore.conftest import ent, path, small  # noqa: F401
 

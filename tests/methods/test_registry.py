@@ -10,8 +10,8 @@ from kgqa.methods.registry import method
 from kgqa.methods.top import answer
 from kgqa.model import Question
 from kgqa.plugins import known_settings, plugin_errors, plugin_names
-from kgqa.settings import resolve
-from kgqa.settings_table import BY_KEY, check
+from kgqa.settings.table import BY_KEY, check
+from kgqa.settings.values import resolve
 
 BUILT_IN = ["cot", "counselor", "evograph", "graphsearch", "io", "rag", "tog", "tog3", "top", "top-1", "top-2"]
 MODULE = """
@@ -26,7 +26,7 @@ whole = Method(plain, topics=False, model=True)
 
 EVENTS = """
 from dataclasses import dataclass
-from kgqa.events import Event
+from kgqa.trace import Event
 from kgqa.model import Answer, Named
 
 @dataclass
@@ -188,7 +188,7 @@ def test_method_that_needs_no_embeddings(package):
 
 DECLARED = """
 from kgqa.methods.registry import Method
-from kgqa.settings_table import Setting
+from kgqa.settings.table import Setting
 
 ROUNDS = Setting("mine.rounds", int, 2, "rounds of the search", minimum=1)
 mine = Method("theirs_search:answer", settings=(ROUNDS,), presets={"ours": {"explore.depth": 4}, "fast": {"mine.rounds": 1}})

@@ -14,7 +14,7 @@ from kgqa.methods.judging.replied_conditions import replied_candidate
 from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
 E, NS, XSD = "http://e/", "http://rdf.freebase.com/ns/", "http://www.w3.org/2001/XMLSchema#"

@@ -10,7 +10,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.model import Entity, Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from tests.conftest import SOAK
 from tests.virtuoso_server import copied, running_server
 

@@ -9,7 +9,7 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 NS = "http://rdf.freebase.com/ns/"
 PARASITE = "Who directed the film Parasite?"

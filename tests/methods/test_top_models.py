@@ -11,10 +11,10 @@ from typing import ClassVar
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.cache import Cache
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.model_oracle import Gold, ModelOracle

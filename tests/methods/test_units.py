@@ -6,13 +6,13 @@ from datetime import date
 
 import pytest
 
-from kgqa.answer_json import answer_object
-from kgqa.conditions import DAY, XSD, Comparison, Condition, Operation, year
 from kgqa.methods.grounding import answer_of_path
 from kgqa.methods.units import present_notes
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
+from kgqa.model.conditions import DAY, XSD, Comparison, Condition, Operation, year
 from kgqa.report.answer import answer_text
-from kgqa.trace import Trace
+from kgqa.storage.answer_json import answer_object
+from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
 E, FB, QUDT, WIKIBASE = (

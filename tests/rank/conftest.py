@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.storage.cache import Cache
 
 TOPIC = Entity("http://ex.org/topic")
 

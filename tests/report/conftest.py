@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kgqa import open_resources
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.manifest import new_manifest
@@ -19,7 +18,8 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.evaluation.runs.run_folder import create_run
 from kgqa.graph.opening import open_graph
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.gold_table import gold_for
 from kgqa.testing.model_oracle import ModelOracle
 from kgqa.testing.server import ScriptedServer

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.answer_json import answer_object, json_text
-from kgqa.conditions import Condition, Operation
 from kgqa.model import (
     Answer,
     Citation,
@@ -28,7 +26,9 @@ from kgqa.model import (
     Triple,
     Usage,
 )
+from kgqa.model.conditions import Condition, Operation
 from kgqa.report.answer import MAX_SHOWN, answer_text, cost_line, graph_line
+from kgqa.storage.answer_json import answer_object, json_text
 
 SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1_234_567, "freebase")
 

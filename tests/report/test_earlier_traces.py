@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from kgqa import open_resources
-from kgqa.cache import Cache
 from kgqa.evaluation.runs.asking import loss_of
 from kgqa.evaluation.runs.records import read_record
-from kgqa.events import UnknownEvent
 from kgqa.graph.opening import open_graph
 from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPath, Step
-from kgqa.model_json import read_event
 from kgqa.report.site.bracket import stages_of
 from kgqa.report.site.question_page import PageContext, question_page
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
+from kgqa.storage.model_json import read_event
+from kgqa.trace import UnknownEvent
 from tests.report.conftest import demo_questions
 
 FILE = Path(__file__).parent / "fixtures" / "records_before_typed_events.jsonl"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.cache import Cache
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
 from kgqa.report.export import INDEX, query_file, write_queries
 from kgqa.report.files import ReportError
+from kgqa.storage.cache import Cache
 from tests.report.test_comparison import FakeRun, record
 from tests.report.test_pages import ATTACKS
 

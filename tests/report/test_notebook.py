@@ -13,8 +13,8 @@ import pytest
 import kgqa
 from kgqa.evaluation import RunPlan, open_run, run
 from kgqa.model import Answer, Citation, Entity, Literal, Named, PathEvidence, Question, RelationPath, Span, Step
-from kgqa.model_json import from_json, to_json
 from kgqa.report.comparison import compare
+from kgqa.storage.model_json import from_json, to_json
 
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e{{ 7*7 }}</style></svg>'
 VOID = {"circle", "line", "path", "br", "img"}

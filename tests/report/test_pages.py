@@ -16,7 +16,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from kgqa.answer_json import answer_object
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import (
     Answer,
@@ -37,6 +36,7 @@ from kgqa.report.pages import amount, data_block, exact, read, render, shown
 from kgqa.report.site.index_page import index_page
 from kgqa.report.site.index_rows import index_rows
 from kgqa.report.site.question_page import PageContext, question_page
+from kgqa.storage.answer_json import answer_object
 from tests.report.conftest import hostile_record
 from tests.report.site.test_bracket import json_values
 from tests.report.test_comparison import FakeRun

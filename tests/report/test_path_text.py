@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.model import Entity, Literal, Named, PathEvidence, RelationPath, Step
 from kgqa.report.path_text import ASCII, MAX_BRANCHES, UNICODE, path_lines, signs_for
-from kgqa.words import text_width
+from kgqa.text.words import text_width
 
 E = "http://e/"
 

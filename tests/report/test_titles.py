@@ -8,7 +8,7 @@ from typing import Any
 from kgqa.report.comparison import compare
 from kgqa.report.tables import as_text
 from kgqa.report.titles import run_titles
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from tests.report.test_comparison import run_of
 
 

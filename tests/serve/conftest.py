@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
+from kgqa.storage.cache import Cache
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from kgqa.serve_settings import SERVE_SETTINGS
+from kgqa.settings.serve import SERVE_SETTINGS
 from tests.conftest import ROOT
 from tests.serve.running import running
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgqa import ask, open_resources
 from kgqa.serve.examples import MAX_EXAMPLES, example_query, graph_examples
 from kgqa.serve.tools.query_tools import run_query
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from tests.memory_graph import memory_graph
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

@@ -11,9 +11,9 @@ import pytest
 from kgqa.serve.fair_queue import FairQueue, QueueFull
 from kgqa.serve.kept_answers import KeptAnswers
 from kgqa.serve.limits import ClientLimits, ClientTrace, LimitReached
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import NO_LIMITS, BudgetExhausted
+from kgqa.trace.trace import NO_LIMITS, BudgetExhausted
 from tests.serve.running import running
 
 QUESTION = "What is the capital city of Brazil?"

@@ -13,10 +13,10 @@ from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.choices import read_choice, read_verdict
 from kgqa.llm.replies.indices import read_indices
 from kgqa.llm.replies.scores import read_scores
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.model_oracle import WORST, Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 PROMPTS = Prompts()
 FOUNDED = "Who founded the club that [E1] plays for?"

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.peer_gold import gold_along
 from kgqa import open_graph, open_resources
-from kgqa.cache import Cache
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.gold_table import gold_for
 from kgqa.training.gold_paths import query_paths
 from tests.testing.test_gold_table import ANTHEM, CAPITAL, question

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
-from kgqa.installation import install_command
 from kgqa.rank.trained_ranker import TrainedRanker
+from kgqa.text.installation import install_command
 from kgqa.training.fitting import (
     Example,
     TrainingSettings,

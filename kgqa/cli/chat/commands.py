@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from kgqa.cli.chat.session import Session, in_chat
 from kgqa.errors import KgqaError, QuestionError
-from kgqa.events.search_words import search_words
-from kgqa.events.words import event_words, progress_words
 from kgqa.explore.topics import check_topics
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Named
 from kgqa.plugins import plugin_names
-from kgqa.words import clean, display_name, safe_text
+from kgqa.text.words import clean, display_name, safe_text
+from kgqa.trace.search_words import search_words
+from kgqa.trace.words import event_words, progress_words
 
 ENDING = ("/quit", "/exit", "/q")
 NOTHING = "Nothing was asked yet."

@@ -12,7 +12,7 @@ from kgqa.cli.chat.commands import COMMANDS
 from kgqa.cli.chat.session import Session
 from kgqa.errors import KgqaError
 from kgqa.plugins import plugin_names
-from kgqa.words import clean, normalise
+from kgqa.text.words import clean, normalise
 
 MAX_NAMES = 20
 MAX_WORDS = 5

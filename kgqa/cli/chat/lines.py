@@ -83,7 +83,7 @@ def open_lines(session: Session, *, history: bool, say: Callable[[str], None]) -
     try:
         import prompt_toolkit  # noqa: F401
     except ModuleNotFoundError:
-        from kgqa.installation import install_command
+        from kgqa.text.installation import install_command
 
         say(f"kgqa: Without prompt_toolkit, there is no editing and completion. Install it: {install_command('chat')}")
         return PlainLines(PROMPT)

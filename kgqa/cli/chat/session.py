@@ -20,9 +20,9 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity
 from kgqa.report.answer import answer_text
 from kgqa.report.path_text import signs_for
-from kgqa.settings import Settings, resolve
-from kgqa.trace import Trace
-from kgqa.words import clean
+from kgqa.settings.values import Settings, resolve
+from kgqa.text.words import clean
+from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
 MAX_TURNS = 50

@@ -13,8 +13,8 @@ from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, graph_options, print_result, say, settings_from
 from kgqa.errors import StoreError
 from kgqa.plugins import plugin_errors
-from kgqa.settings import FILE_NAME, Settings, user_settings_file
-from kgqa.words import clean
+from kgqa.settings.values import FILE_NAME, Settings, user_settings_file
+from kgqa.text.words import clean
 
 HIDDEN = "(hidden)"
 """What is shown in place of a secret."""
@@ -67,12 +67,12 @@ def _lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
     """Read the settings stored in a graph folder, without opening the graph, or those of a store of another package."""
-    from kgqa.corpus_file import read_corpus_file
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
     from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
+    from kgqa.storage.corpus_file import read_corpus_file
 
     place = settings["graph.path"]
     corpus = read_corpus_file(place)

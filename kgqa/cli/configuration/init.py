@@ -11,18 +11,18 @@ from typing import Any
 
 import click
 
-from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.cli.options import say, setting_option, verbosity_options
 from kgqa.errors import KeyRefused, KgqaError, LoginRefused, SettingsError
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.store import is_address
-from kgqa.keys import find_key, remove_key, server_address, set_key
+from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.plugins import plugin, plugin_names
-from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
-from kgqa.settings import FILE_NAME, PRESETS, Settings, resolve, user_settings_file
-from kgqa.settings_file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
-from kgqa.settings_table import BY_KEY
-from kgqa.words import clean
+from kgqa.settings.file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.settings.keys import find_key, remove_key, server_address, set_key
+from kgqa.settings.table import BY_KEY
+from kgqa.settings.values import FILE_NAME, PRESETS, Settings, resolve, user_settings_file
+from kgqa.storage.atomic_files import cannot_create, replace_file
+from kgqa.text.words import clean
 
 HEADING = """Settings of kgqa for the commands that are run in this folder.
 A line that begins with # and a name has the default, or an example if there is no default; remove the # to change it.
@@ -298,8 +298,8 @@ def _list_methods() -> str:
 
 
 def _check_method(settings: Settings) -> str:
-    from kgqa.corpus_file import read_corpus_file
     from kgqa.methods.registry import method
+    from kgqa.storage.corpus_file import read_corpus_file
 
     name = settings["ask.method"]
     chosen = method(name)

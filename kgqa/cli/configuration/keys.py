@@ -10,9 +10,9 @@ import click
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result, say, settings_from, verbosity_options
 from kgqa.errors import SettingsError
-from kgqa.keys import MAX_KEY_CHARS, key_file, read_keys, remove_key, server_address, set_key
-from kgqa.servers import OPENAI_KEY_VARIABLE, OPENAI_URL
-from kgqa.settings import FILE_NAME
+from kgqa.net.servers import OPENAI_KEY_VARIABLE, OPENAI_URL
+from kgqa.settings.keys import MAX_KEY_CHARS, key_file, read_keys, remove_key, server_address, set_key
+from kgqa.settings.values import FILE_NAME
 
 SETTING_OF = {"llm": "llm.model", "embeddings": "rank.model_url", "graph": "graph.path"}
 """Names of servers that the settings contain."""

@@ -25,7 +25,7 @@ from kgqa.cli.corpus.options import (
 from kgqa.cli.options import JSON, GroupedCommand, check_usage, print_result, say, stop_message
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.report import BuildReport
-from kgqa.words import clean, counted
+from kgqa.text.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.building.feeds import GivenFeed

@@ -9,7 +9,7 @@ import click
 
 from kgqa.cli.corpus.options import CORPUS
 from kgqa.cli.options import JSON, print_result, settings_from, verbosity_options
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 
 @click.command("check")

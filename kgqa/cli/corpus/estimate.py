@@ -17,7 +17,7 @@ from kgqa.cli.corpus.options import (
     reading_options,
 )
 from kgqa.cli.options import JSON, GroupedCommand, print_result, verbosity_options
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 
 @click.command("estimate", cls=GroupedCommand, heading="Documents")

@@ -38,9 +38,9 @@ def export(folder: Path, format_: ExportFormat, views: tuple[str, ...], out: Pat
       kgqa corpus export corpus/ --format jsonl --out statements.jsonl
       kgqa corpus export corpus/ --format openie --out openie.json
     """
-    from kgqa.atomic_files import replace_file
     from kgqa.corpus.corpus import Corpus
     from kgqa.corpus.inspection.exporting import export_corpus
+    from kgqa.storage.atomic_files import replace_file
 
     if views and format_ != "nquads":
         raise click.UsageError("--view is only for --format nquads.")

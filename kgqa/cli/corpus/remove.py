@@ -10,7 +10,7 @@ import click
 
 from kgqa.cli.corpus.options import CORPUS, embedding_options, model_options, opened_tools
 from kgqa.cli.options import JSON, print_result, verbosity_options
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 
 @click.command("remove")

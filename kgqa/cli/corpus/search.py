@@ -9,7 +9,7 @@ import click
 
 from kgqa.cli.corpus.options import GRAPH, embedding_options, opened_tools
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 if TYPE_CHECKING:
     from kgqa.corpus.inspection.searching import Found
@@ -60,7 +60,7 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
 
 
 def _object(piece: Piece, found: Found) -> dict[str, Any]:
-    from kgqa.model_json import to_json
+    from kgqa.storage.model_json import to_json
 
     sources = list(dict.fromkeys(found.sources.get(each.document, each.document) for each in piece.spans))
     data = {**to_json(piece), "sources": sources}

@@ -10,7 +10,7 @@ import click
 
 from kgqa.cli.corpus.options import CORPUS
 from kgqa.cli.options import JSON, print_result, verbosity_options
-from kgqa.words import clean, counted
+from kgqa.text.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.inspection.status import CorpusStatus

@@ -8,7 +8,7 @@ import click
 
 from kgqa.cli.edits.options import CORPUS
 from kgqa.cli.options import say, verbosity_options
-from kgqa.words import clean, counted
+from kgqa.text.words import clean, counted
 
 
 @click.command("as-of")

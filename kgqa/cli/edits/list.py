@@ -8,7 +8,7 @@ import click
 
 from kgqa.cli.edits.options import CORPUS, headline
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 
 @click.command("list")

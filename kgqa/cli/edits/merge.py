@@ -8,7 +8,7 @@ import click
 
 from kgqa.cli.edits.options import CORPUS, changed_corpus
 from kgqa.cli.options import say, verbosity_options
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 
 @click.command("merge")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgqa.cli.corpus.options import opened_tools
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.corpus import Corpus
@@ -58,7 +58,7 @@ def person(by: str | None) -> str:
 
 def headline(view: EditView) -> str:
     """Return one line about an edit: how it is called, its kind, its state, and what it changes."""
-    from kgqa.words import clean
+    from kgqa.text.words import clean
 
     name = f"#{view.seq} {view.short}" if view.seq else view.short or "-"
     texts = view.adds or view.removes
@@ -73,7 +73,7 @@ def headline(view: EditView) -> str:
 
 def text_lines(view: EditView, disputed: str = "") -> Iterator[str]:
     """Yield the lines about an edit: who made it, what it changes as a diff, its sources with their quotes."""
-    from kgqa.words import clean
+    from kgqa.text.words import clean
 
     name = f"#{view.seq} {view.short}" if view.seq else view.short or "(never part of the graph)"
     yield f"{view.kind} {name}: {view.state}"

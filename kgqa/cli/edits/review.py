@@ -12,7 +12,7 @@ import click
 from kgqa.cli.edits.options import BY, CORPUS, changed_corpus, person, text_lines
 from kgqa.cli.options import check_usage, say, stop_message, verbosity_options
 from kgqa.errors import CorpusError
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 if TYPE_CHECKING:
     from kgqa.corpus.edit_log import Edit

@@ -9,7 +9,7 @@ import click
 from kgqa.cli.edits.options import CORPUS, text_lines
 from kgqa.cli.options import JSON, print_result, verbosity_options
 from kgqa.errors import CorpusError
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 
 @click.command("show")

@@ -8,7 +8,7 @@ import click
 
 from kgqa.cli.edits.options import BY, CORPUS, changed_corpus, headline, person
 from kgqa.cli.options import check_usage, say, verbosity_options
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 
 @click.command("undo")

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from kgqa.answer_json import json_text
 from kgqa.cli.bars import open_bar
 from kgqa.cli.options import note_printer, say, verbosity
 from kgqa.evaluation.runs.progress import Estimate, RunObserver, RunProgress, RunResult, StopSignal
@@ -19,7 +18,8 @@ from kgqa.evaluation.runs.remaining import FIRST_QUESTIONS, resume_command
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.comparison import compare
 from kgqa.report.tables import as_text, main_metrics
-from kgqa.words import clean_line, counted
+from kgqa.storage.answer_json import json_text
+from kgqa.text.words import clean_line, counted
 
 SHOWN_METRICS = ("hit@1", "f1", "em")
 SHOWN_OF_TEXTS = ("token_em", "token_f1", "substring_em")

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kgqa.cli.options import JSON, check_usage, print_result, setting_option, settings_from, verbosity_options
-from kgqa.words import clean, counted
+from kgqa.text.words import clean, counted
 
 FORMATS = ("pog", "tog", "rog", "gnn-rag", "aog", "kgqa")
 JUDGES = ("correct", "answer", "evidence", "generation")
@@ -159,7 +159,7 @@ def _judged(
     from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
     from kgqa.llm.models import open_models
     from kgqa.llm.prompts import Prompts
-    from kgqa.trace import Budget, Trace
+    from kgqa.trace.trace import Budget, Trace
 
     settings = settings_from(options)
     models = open_models(settings)

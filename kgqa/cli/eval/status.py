@@ -15,8 +15,8 @@ from kgqa.evaluation.metrics.retrieval import CUTS, RetrievalTable
 from kgqa.evaluation.runs.progress import RunProgress
 from kgqa.evaluation.runs.remaining import resume_command
 from kgqa.evaluation.runs.run_files import LOCK, open_runs
-from kgqa.lock_files import held
-from kgqa.words import clean_line
+from kgqa.storage.lock_files import held
+from kgqa.text.words import clean_line
 
 
 @click.command("status")

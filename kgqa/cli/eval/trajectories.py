@@ -99,7 +99,7 @@ def show(folder: Path, form: RewardForm, weights: tuple[str, ...], as_json: bool
     """
     from kgqa.evaluation.runs.run_files import open_runs
     from kgqa.report.trajectories.export import rewarded
-    from kgqa.words import clean
+    from kgqa.text.words import clean
 
     found = list(rewarded(open_runs(folder), form, _weights(weights)))
     data = [{"id": each.id, "group": each.group, "rollout": each.rollout, **terms.as_json()} for each, terms in found]

@@ -11,8 +11,8 @@ import click
 from kgqa.cli.bars import StageBar
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result, stop_message, verbosity_options
-from kgqa.model_json import to_json
-from kgqa.words import clean, counted
+from kgqa.storage.model_json import to_json
+from kgqa.text.words import clean, counted
 
 
 @click.group("convert", cls=HelpfulGroup)

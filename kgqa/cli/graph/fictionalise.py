@@ -10,8 +10,8 @@ import click
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, check_usage, print_result, setting_option, stop_message, verbosity_options
-from kgqa.model_json import to_json
-from kgqa.words import clean, counted
+from kgqa.storage.model_json import to_json
+from kgqa.text.words import clean, counted
 
 
 @click.command("fictionalise")

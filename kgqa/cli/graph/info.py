@@ -21,7 +21,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 
 @click.command("info")

@@ -33,10 +33,10 @@ from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
-from kgqa.model_json import to_json
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.model_json import to_json
+from kgqa.text.words import clean, counted
 from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
-from kgqa.words import clean, counted
 
 MAX_INPUT_BYTES = 64 << 30
 """Most bytes that are read from standard input."""

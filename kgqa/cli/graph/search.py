@@ -20,7 +20,7 @@ from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
 from kgqa.model import Named
-from kgqa.words import clean, display_name
+from kgqa.text.words import clean, display_name
 
 
 @click.command("search")

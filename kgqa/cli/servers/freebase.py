@@ -12,12 +12,12 @@ from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, check_usage, combined, print_result, stop_message, verbosity_options
 from kgqa.cli.servers.options import FOLDER
 from kgqa.schema import language_list
+from kgqa.text.words import clean, counted
 from kgqa.virtuoso.freebase.cleaning import clean_dump
 from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
 from kgqa.virtuoso.freebase.dump.tally import Tally
 from kgqa.virtuoso.freebase.journal import LoadOptions
-from kgqa.words import clean, counted
 
 if TYPE_CHECKING:
     from kgqa.virtuoso.freebase.loading import FreebaseProgress

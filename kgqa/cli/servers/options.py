@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kgqa.cli.options import say
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 FOLDER = click.option(
     "--folder",

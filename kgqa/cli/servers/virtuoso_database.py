@@ -15,10 +15,10 @@ from kgqa.errors import StoreError
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.schema import load_schema
+from kgqa.text.words import clean
 from kgqa.virtuoso.bulk.name_graph import NamesGraph, drop_names_graph, index_graph, names_graphs
 from kgqa.virtuoso.server.adopting import PASSWORD_VARIABLE
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import clean
 
 
 @click.command("adopt")

@@ -12,8 +12,8 @@ import click
 
 from kgqa.cli.options import JSON, print_result, say, verbosity_options
 from kgqa.cli.servers.options import FOLDER, say_clean
+from kgqa.text.words import clean, safe_text
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import clean, safe_text
 
 NOT_RUNNING = 3
 

@@ -36,9 +36,9 @@ from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.rdf.beside import set_beside
 from kgqa.corpus.storage.ledger import REMOVED, FileEntry, Ledger, Problem
 from kgqa.errors import CorpusError, DocumentError
-from kgqa.garbage import fewer_collections
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.words import clean
+from kgqa.storage.garbage import fewer_collections
+from kgqa.text.words import clean
 
 
 @fewer_collections()

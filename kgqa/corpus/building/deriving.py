@@ -20,7 +20,7 @@ from kgqa.corpus.resolution.linking import link_entities
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import Identities, snapshot_of
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.trace import Budget, Trace
+from kgqa.trace.trace import Budget, Trace
 
 RESOLVER = "kgqa corpus build: resolution"
 LINKER = "kgqa corpus build: links"

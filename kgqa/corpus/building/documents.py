@@ -13,7 +13,7 @@ from kgqa.corpus.extraction.requests import ExtractionRequest, extraction_reques
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.items import Addition, DocumentItem
 from kgqa.corpus.storage.ledger import DocumentEntry, Problem, ProblemKind
-from kgqa.trace import EXHAUSTED
+from kgqa.trace.trace import EXHAUSTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from kgqa.corpus.extraction.requests import ExtractionRequest, extraction_reques
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.storage.database import Database
 from kgqa.llm.models import read_prices
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
 
 
 @dataclass

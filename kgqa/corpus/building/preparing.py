@@ -31,12 +31,12 @@ from kgqa.corpus.extraction.requests import Extractor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import digest, slug
 from kgqa.corpus.rdf.vocabulary import KC
-from kgqa.corpus_file import DEFAULT_KEY, GRAPH_FOLDER
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.store import Store, is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.words import clean
+from kgqa.storage.corpus_file import DEFAULT_KEY, GRAPH_FOLDER
+from kgqa.text.words import clean
 
 _INDEXED = "names indexed"
 """The key under which the database keeps up to which edit the names are in the index of the server."""

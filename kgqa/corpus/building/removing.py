@@ -15,7 +15,7 @@ from kgqa.corpus.building.writing import DocumentRemover
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.storage.ledger import REMOVED, Ledger
 from kgqa.errors import CorpusError
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 AGENT = "kgqa corpus remove"
 

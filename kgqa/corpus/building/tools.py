@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from kgqa.cache import Cache
 from kgqa.cluster import Cluster, PlainLoop
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.errors import ModelUnavailable, SettingsError
@@ -19,7 +18,8 @@ from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.rank.embedding.encoder import CachedEncoder, Precision, open_encoder
-from kgqa.settings import Settings, resolve
+from kgqa.settings.values import Settings, resolve
+from kgqa.storage.cache import Cache
 
 TEXTS_AT_ONCE = 64
 """How many texts are embedded in one task of a cluster."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from kgqa.errors import SettingsError
-from kgqa.installation import install_command
+from kgqa.text.installation import install_command
 
 Edge = tuple[str, str, float]
 """Two nodes and the weight of their connection."""

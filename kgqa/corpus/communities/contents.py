@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kgqa.corpus.records import CommunityRecord, CorpusReader, EntityRecord
-from kgqa.terms import Entity
+from kgqa.model.terms import Entity
 
 MAX_ENTITIES = 12
 MAX_FACTS = 30

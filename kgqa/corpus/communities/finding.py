@@ -21,7 +21,7 @@ from kgqa.corpus.communities.clustering import Cluster, Clustering, Edge
 from kgqa.corpus.items import COMMUNITY, digest
 from kgqa.corpus.records import CommunityRecord, CorpusReader, EntityRecord, HyperedgeRecord, StatementRecord
 from kgqa.errors import SettingsError
-from kgqa.terms import Entity
+from kgqa.model.terms import Entity
 
 MAX_SIZE = 10
 """Most entities in a community without communities inside."""

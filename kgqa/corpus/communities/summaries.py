@@ -15,8 +15,8 @@ from kgqa.llm.client import Prompt
 from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 STAGE = "summarise"
 PROMPT = "corpus/summary"

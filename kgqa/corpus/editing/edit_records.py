@@ -8,7 +8,7 @@ from typing import Any
 
 from kgqa.corpus.edit_log import EDIT_KINDS, Edit, EditSource, Removal, sealed
 from kgqa.corpus.items import Addition, item_from, item_text
-from kgqa.untrusted_json import check_keys, is_count, is_text, list_of, optional
+from kgqa.storage.untrusted_json import check_keys, is_count, is_text, list_of, optional
 
 _TEXTS = ("id", "kind", "agent", "reason", "session", "question", "target", "at", "content")
 _ADDITION_TEXTS = ("document", "chunk", "model", "prompt", "reason")

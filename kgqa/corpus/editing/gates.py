@@ -11,7 +11,7 @@ from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.editing.trust import highest, rank
 from kgqa.corpus.editing.wording import Name, Wording, wording
 from kgqa.rank.lexical import STOPWORDS, stem
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 MAX_CONTENT_CHARS = 500
 MAX_EDITS = 3

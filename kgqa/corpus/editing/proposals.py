@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from kgqa.atomic_files import sync_to_disk
 from kgqa.corpus.edit_log import Edit
 from kgqa.corpus.editing.edit_records import edit_of_record, record_of_edit
 from kgqa.corpus.editing.sources import encodable
 from kgqa.corpus.folder import writing
 from kgqa.errors import CorpusError
-from kgqa.lock_files import only_one
-from kgqa.untrusted_json import check_keys, is_text, list_of, load_json
+from kgqa.storage.atomic_files import sync_to_disk
+from kgqa.storage.lock_files import only_one
+from kgqa.storage.untrusted_json import check_keys, is_text, list_of, load_json
 
 FILE_NAME = "proposals.jsonl"
 LOCK_NAME = "proposals.lock"

@@ -16,7 +16,7 @@ from kgqa.corpus.items import HyperedgeItem
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.rdf.terms import iri_term, text_term
 from kgqa.corpus.storage.database import Database
-from kgqa.untrusted_json import check_keys, is_count, is_text, list_of, load_json, object_of
+from kgqa.storage.untrusted_json import check_keys, is_count, is_text, list_of, load_json, object_of
 
 _KEY = "standing of hyperedges"
 """The key under which the database keeps the standing after the edit that its graph shows."""

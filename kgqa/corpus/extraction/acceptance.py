@@ -20,9 +20,9 @@ from kgqa.corpus.extraction.requests import ExtractionRequest
 from kgqa.corpus.extraction.rules.values import read_value
 from kgqa.corpus.extraction.sentences import element_borders
 from kgqa.corpus.items import Addition, EntityItem, HyperedgeItem, Item, Party, StatementItem, item_key, normal_name
-from kgqa.quotes import find_quote
-from kgqa.terms import Literal
-from kgqa.words import clean
+from kgqa.model.terms import Literal
+from kgqa.text.quotes import find_quote
+from kgqa.text.words import clean
 
 MAX_NAME_CHARS = 200
 MAX_WORDS_CHARS = 100

@@ -23,10 +23,10 @@ from kgqa.llm.asking import ReplyReader, ask_readings
 from kgqa.llm.client import Prompt
 from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import Settings
-from kgqa.trace import BudgetExhausted
-from kgqa.words import clean
-from kgqa.workers import Workers
+from kgqa.net.workers import Workers
+from kgqa.settings.values import Settings
+from kgqa.text.words import clean
+from kgqa.trace.trace import BudgetExhausted
 
 VERSION = "1"
 """Changes when replies are read or checked in another way, so that chunks are read again."""

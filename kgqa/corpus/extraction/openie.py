@@ -20,9 +20,9 @@ from kgqa.corpus.extraction.places import PlaceFinder
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.extraction.sentences import element_borders
 from kgqa.corpus.items import Addition, ChunkItem, EntityItem, Party, StatementItem, digest, normal_name
-from kgqa.json_stream import DamagedJson, JsonStream, LongValue
-from kgqa.untrusted_json import shown
-from kgqa.words import clean
+from kgqa.storage.json_stream import DamagedJson, JsonStream, LongValue
+from kgqa.storage.untrusted_json import shown
+from kgqa.text.words import clean
 
 MAX_NAME_CHARS = 500
 """Longest subject, relation or object of a triple."""

@@ -8,7 +8,7 @@ from kgqa.corpus.extraction.rules.extractor import RuleExtractor
 from kgqa.errors import SettingsError
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import Settings
+from kgqa.settings.values import Settings
 
 
 def open_extractor(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from kgqa.corpus.items import Addition, item_from, item_text
-from kgqa.untrusted_json import check_keys, is_count, is_score, is_text, load_json, optional
+from kgqa.storage.untrusted_json import check_keys, is_count, is_score, is_text, load_json, optional
 
 Status = Literal["done", "failed"]
 _FORMAT = 1

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from kgqa.model import Usage
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kgqa.atomic_files import sync_to_disk
 from kgqa.corpus.corpus import VECTORS
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import BASE, CorpusFolder, writing
@@ -20,6 +19,7 @@ from kgqa.corpus.rdf.beside import KEY as BESIDE
 from kgqa.corpus.storage.database import Database
 from kgqa.corpus.storage.ledger import Ledger
 from kgqa.errors import CorpusError
+from kgqa.storage.atomic_files import sync_to_disk
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.atomic_files import replace_file, sync_to_disk
 from kgqa.errors import CorpusError
+from kgqa.storage.atomic_files import replace_file, sync_to_disk
 
 MANIFEST = "manifest.json"
 MAX_MANIFEST_BYTES = 1 << 20

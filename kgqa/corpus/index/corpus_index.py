@@ -20,7 +20,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import replace_file
 from kgqa.corpus.index.array_folder import ArrayFolder
 from kgqa.corpus.index.entries import INDEXED
 from kgqa.corpus.index.generation import FORMAT, Progress, write_generation
@@ -32,9 +31,10 @@ from kgqa.corpus.index.windows import TextEncoder
 from kgqa.corpus.index.word_index import WordIndex
 from kgqa.corpus.records import CorpusReader
 from kgqa.errors import StoreBusy, StoreUnavailable
-from kgqa.lock_files import WAIT_SECONDS, only_one
 from kgqa.model import PieceKind
-from kgqa.words import clean
+from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.lock_files import WAIT_SECONDS, only_one
+from kgqa.text.words import clean
 
 CURRENT = "index.json"
 LOCK = "lock"

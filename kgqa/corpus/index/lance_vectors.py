@@ -23,8 +23,8 @@ import numpy as np
 
 from kgqa.corpus.index.vector_store import VectorRows
 from kgqa.errors import SettingsError, StoreUnavailable
-from kgqa.installation import install_command
 from kgqa.model import PieceKind
+from kgqa.text.installation import install_command
 
 INDEXED_FROM = 1_000_000
 EDGES, EXPLORED = 16, 100

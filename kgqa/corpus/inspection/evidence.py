@@ -22,7 +22,7 @@ from kgqa.model import (
     Triple,
     Value,
 )
-from kgqa.words import short_words
+from kgqa.text.words import short_words
 
 MAX_FACTS = 50
 """Most facts that are looked up; servers are slow with long lists."""

@@ -15,8 +15,8 @@ from kgqa.corpus.rdf.triples import CONSTANTS, community_texts, quad_lines, text
 from kgqa.corpus.records import Place, StatementRecord
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.errors import SettingsError
-from kgqa.terms import Entity
-from kgqa.words import clean
+from kgqa.model.terms import Entity
+from kgqa.text.words import clean
 
 ExportFormat = Literal["nquads", "jsonl", "csv", "openie"]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)

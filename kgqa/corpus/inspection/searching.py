@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.standing import standing_of
 from kgqa.model import Piece, PieceKind
+from kgqa.storage.cache import Cache
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR
 from kgqa.corpus.corpus import Corpus, vectors_of
 from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.corpus.storage.ledger import Ledger, Problem
-from kgqa.untrusted_json import load_json
-from kgqa.words import clean
+from kgqa.storage.untrusted_json import load_json
+from kgqa.text.words import clean
 
 SHOWN_PROBLEMS = 1_000
 

@@ -12,12 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import replace_file
-from kgqa.cache import Cache
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.rdf.terms import iri_term
-from kgqa.corpus_file import GRAPH_FOLDER
 from kgqa.errors import CorpusError
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.endpoint.options import EndpointOptions
@@ -26,8 +23,11 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.rdf.dump import dump_blocks
 from kgqa.graph.store import is_address
 from kgqa.schema import Schema, bundled_schema, parse_schema, schema_text
-from kgqa.untrusted_json import check_keys, is_text, list_of
-from kgqa.words import clean
+from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.cache import Cache
+from kgqa.storage.corpus_file import GRAPH_FOLDER
+from kgqa.storage.untrusted_json import check_keys, is_text, list_of
+from kgqa.text.words import clean
 
 SCHEMA_FILE = "schema.toml"
 """The file in a corpus folder with the schema of both graphs."""

@@ -13,7 +13,7 @@ from kgqa.corpus.rdf.vocabulary import XSD
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Triple
-from kgqa.terms import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
+from kgqa.model.terms import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 
 _PLAIN_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[A-Za-z0-9\-._~:/?@!$&'()*+,;=]*")
 _NOT_IN_IRIS = re.compile('[\\x00-\\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff]|%(?![0-9A-Fa-f]{2})')

@@ -7,7 +7,7 @@ prefix `kc:`.
 from __future__ import annotations
 
 from kgqa.graph.query.evidence import StatementVocabulary
-from kgqa.terms import Entity
+from kgqa.model.terms import Entity
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"

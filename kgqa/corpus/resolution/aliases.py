@@ -10,7 +10,7 @@ from kgqa.corpus.resolution.evidence import Evidence, Proposal, is_alias_relatio
 from kgqa.corpus.resolution.names import Name
 from kgqa.corpus.resolution.normal_forms import comparison_form
 from kgqa.corpus.resolution.word_lists import word_list
-from kgqa.terms import Entity
+from kgqa.model.terms import Entity
 
 _ADVERB = r"(?:also|commonly|better|formerly|previously|sometimes|popularly|widely|officially|professionally|often)"
 _PHRASE = re.compile(

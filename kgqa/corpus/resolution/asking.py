@@ -15,8 +15,8 @@ from kgqa.llm.asking import ask_readings
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 STAGE = "resolve"
 PROMPT = "corpus/same"

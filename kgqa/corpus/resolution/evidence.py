@@ -15,7 +15,7 @@ from kgqa.corpus.resolution.names import Name
 from kgqa.corpus.resolution.normal_forms import comparison_form, sentence_form
 from kgqa.corpus.resolution.types import types_agree
 from kgqa.corpus.resolution.word_lists import word_list
-from kgqa.terms import Entity
+from kgqa.model.terms import Entity
 
 _MAX_LOOKED_AT = 20
 _NEW_LINE = re.compile(r"\n(?=[^\W\d_])(?=[^a-z])")  # a heading, not a line broken within a sentence

@@ -18,8 +18,8 @@ from kgqa.corpus.resolution.normal_forms import comparison_form
 from kgqa.corpus.resolution.types import types_agree
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.interface import MAX_NAMESAKES
-from kgqa.terms import Entity, Value
-from kgqa.words import clean, normalise, split_words, type_words
+from kgqa.model.terms import Entity, Value
+from kgqa.text.words import clean, normalise, split_words, type_words
 
 RULES = "link rules"
 _BATCH = 200

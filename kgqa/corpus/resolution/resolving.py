@@ -25,7 +25,7 @@ from kgqa.corpus.resolution.neighbours import near_names
 from kgqa.corpus.resolution.variants import Encoder, alike_names, spelling_variants
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 RULES = "resolution rules"
 RULES_VERSION = "1"

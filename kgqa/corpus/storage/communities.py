@@ -11,7 +11,7 @@ from kgqa.corpus.items import digest
 from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.storage.connection import Connections
 from kgqa.errors import CorpusError
-from kgqa.untrusted_json import load_json
+from kgqa.storage.untrusted_json import load_json
 
 _COLUMNS = "iri, level, parent, members, members_hash, title, summary"
 

@@ -24,8 +24,8 @@ from kgqa.corpus.items import (
 from kgqa.corpus.rdf.terms import stored_value
 from kgqa.corpus.snapshot import concerned, relation_iri
 from kgqa.errors import CorpusError
-from kgqa.terms import Literal
-from kgqa.untrusted_json import load_json
+from kgqa.model.terms import Literal
+from kgqa.storage.untrusted_json import load_json
 
 _RESTORE = "Restore corpus.sqlite from a copy, or build the corpus again."
 BATCH = 500

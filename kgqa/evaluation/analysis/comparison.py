@@ -13,7 +13,7 @@ import numpy as np
 
 from kgqa.evaluation.metrics.measures import resampled_means
 from kgqa.evaluation.runs.records import Record
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 MORE_TOPICS = 3
 

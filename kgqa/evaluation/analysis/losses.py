@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from kgqa.evaluation.analysis.reach import Reach, Solution
-from kgqa.events import Event, Kept, Linked, PathsRanked, Pool, Rejected, Shortlist
 from kgqa.model import Answer, Entity, RelationPath, Step
 from kgqa.schema import Schema
-from kgqa.words import MEETING, path_key, paths_key
+from kgqa.text.words import MEETING, path_key, paths_key
+from kgqa.trace import Event, Kept, Linked, PathsRanked, Pool, Rejected, Shortlist
 
 Loss = OneOf[
     "right",

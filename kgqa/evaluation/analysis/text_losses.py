@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from kgqa.evaluation.analysis.losses import Loss
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.text_metrics import token_overlap
-from kgqa.events import Event, PiecesKept, Retrieved, StepAnswered
 from kgqa.model import Answer
+from kgqa.trace import Event, PiecesKept, Retrieved, StepAnswered
 
 Readings = Iterable[Sequence[GoldAnswer]]
 

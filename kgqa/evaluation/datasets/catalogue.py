@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
-from kgqa.model_json import from_json
+from kgqa.storage.model_json import from_json
 
 
 @dataclass(frozen=True)

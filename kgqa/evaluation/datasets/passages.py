@@ -11,7 +11,7 @@ from kgqa.evaluation.datasets.formats.shared_corpora import corpus_passages
 from kgqa.evaluation.datasets.questions import QuestionFileError
 from kgqa.evaluation.datasets.registry import iter_dataset, located
 from kgqa.evaluation.datasets.sampling import distinct_sample
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 
 def passage_documents(source: str, *, sample_size: int | None = None, seed: int = 0) -> list[Document]:

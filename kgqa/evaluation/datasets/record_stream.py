@@ -14,7 +14,7 @@ from typing import Any
 
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, open_file
-from kgqa.json_stream import DamagedJson, JsonStream, LongValue
+from kgqa.storage.json_stream import DamagedJson, JsonStream, LongValue
 
 MAX_FILE_BYTES = 2 << 30
 MAX_RECORD_CHARS = 32 << 20

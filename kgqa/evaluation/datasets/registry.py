@@ -21,8 +21,8 @@ from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.formats import freebase, images, shared_corpora, text, tog, wikidata
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
-from kgqa.model_json import checked
 from kgqa.plugins import failure, plugin, plugin_names
+from kgqa.storage.model_json import checked
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]

@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa.cache import Cache
 from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import dataset_questions
@@ -43,8 +42,9 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import cache_of
 from kgqa.schema import BUNDLED
-from kgqa.settings import resolve
-from kgqa.settings_table import WalkRule
+from kgqa.settings.table import WalkRule
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
 

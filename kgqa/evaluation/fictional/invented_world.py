@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.fictional.gold_queries import answer_objects, gold_queries_of
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
+from kgqa.storage.cache import Cache
 
 NS = "http://rdf.freebase.com/ns/"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"

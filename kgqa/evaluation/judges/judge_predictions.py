@@ -16,7 +16,7 @@ from kgqa.evaluation.metrics.scores import gold_texts, response_text
 from kgqa.evaluation.published.predictions import Prediction, Readings
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.trace import BudgetExhausted
+from kgqa.trace.trace import BudgetExhausted
 
 BATCH = 8
 """Number of responses judged at once. If the budget is spent during a batch, the verdicts of this batch are lost."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 SHORTEST = 3
 """Minimum number of characters for a prediction that is part of a gold answer; shorter predictions are suspect."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kgqa.events import (
+from kgqa.trace import (
     ActionRead,
     AnswerVerified,
     Called,

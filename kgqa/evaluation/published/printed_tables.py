@@ -20,8 +20,8 @@ from typing import Any
 from typing import Literal as OneOf
 
 from kgqa.errors import SettingsError
-from kgqa.model_json import from_json
-from kgqa.toml_text import read_toml
+from kgqa.storage.model_json import from_json
+from kgqa.storage.toml_text import read_toml
 
 FILES = (
     "thesis_tables.toml",

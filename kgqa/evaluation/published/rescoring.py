@@ -22,7 +22,7 @@ from kgqa.evaluation.metrics.measures import Mean, mean
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, TEXT_METRICS, gold_texts, score_record
 from kgqa.evaluation.metrics.text_metrics import tog_clean, tog_match, tog_suspect
 from kgqa.evaluation.published.predictions import Prediction, Readings
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 OwnScorer = Callable[[str, Sequence[str]], float]
 CONSTANTS = ("e", "")

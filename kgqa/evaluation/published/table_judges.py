@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import replace_file
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
 from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS
@@ -17,9 +16,10 @@ from kgqa.evaluation.published.rescoring import match
 from kgqa.evaluation.runs.run_files import PREDICTIONS
 from kgqa.llm.models import QuestionModels, open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
-from kgqa.trace import Trace
-from kgqa.untrusted_json import load_json
+from kgqa.settings.values import resolve
+from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.untrusted_json import load_json
+from kgqa.trace.trace import Trace
 
 VERDICTS = "verdicts.json"
 RATED = ("answer", "evidence")

@@ -17,7 +17,7 @@ from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.resume import Changes, resume_run_in
 from kgqa.evaluation.runs.start import has_run, start_run
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from kgqa.answer_json import answer_object
 from kgqa.errors import KgqaError, SchemaError, StoreError
 from kgqa.evaluation.analysis.losses import Loss, lost_at
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
@@ -20,13 +19,14 @@ from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
-from kgqa.events import Failed, Leaks
 from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, budget_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
-from kgqa.trace import Trace
+from kgqa.storage.answer_json import answer_object
+from kgqa.trace import Failed, Leaks
+from kgqa.trace.trace import Trace
 from kgqa.training.gold_paths import gold_paths
 
 

@@ -15,7 +15,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import dataset_names
 from kgqa.evaluation.runs.plan import RunPlan, Selection
@@ -24,11 +23,12 @@ from kgqa.llm.prompts import Prompts
 from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
-from kgqa.model_json import to_json
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.serve_settings import SERVE_SETTINGS
-from kgqa.settings import Settings, resolve
-from kgqa.settings_table import check
+from kgqa.settings.serve import SERVE_SETTINGS
+from kgqa.settings.table import check
+from kgqa.settings.values import Settings, resolve
+from kgqa.storage.cache import Cache
+from kgqa.storage.model_json import to_json
 from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")

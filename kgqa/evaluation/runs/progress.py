@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kgqa.bars import in_notebook, progress_bar
-from kgqa.display import html_of
 from kgqa.evaluation.metrics.scores import all_scores
 from kgqa.evaluation.runs.outages import outage_class, tolerable
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
+from kgqa.model.display import html_of
+from kgqa.text.bars import in_notebook, progress_bar
 
 
 @dataclass

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.model_json import from_json
-from kgqa.untrusted_json import (
+from kgqa.storage.model_json import from_json
+from kgqa.storage.untrusted_json import (
     check_keys,
     is_count,
     is_number,

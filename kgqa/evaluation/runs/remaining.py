@@ -20,12 +20,12 @@ from kgqa.evaluation.runs.run_files import METRICS, Run, RunError, open_run
 from kgqa.evaluation.runs.run_folder import RunFolder, locked
 from kgqa.evaluation.runs.runner import run_questions
 from kgqa.evaluation.runs.workers import ask_on, divided
-from kgqa.hints import hint_text
 from kgqa.methods.ask import cache_of
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
-from kgqa.settings import Settings, resolve
+from kgqa.settings.values import Settings, resolve
+from kgqa.text.hints import hint_text
 
 FIRST_QUESTIONS = 5
 """Number of questions asked for an estimate."""

@@ -31,8 +31,8 @@ from kgqa.evaluation.runs.remaining import (
 from kgqa.evaluation.runs.run_files import BATCH, LOCK, MANIFEST, RunError, open_run, open_runs, pending_runs
 from kgqa.evaluation.runs.run_folder import create_pending_runs, resume_run
 from kgqa.evaluation.runs.workers import opened_cluster
-from kgqa.lock_files import held
 from kgqa.methods.ask import open_resources
+from kgqa.storage.lock_files import held
 
 
 @dataclass(frozen=True)

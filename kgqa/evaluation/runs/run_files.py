@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa.display import html_of
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
-from kgqa.untrusted_json import (
+from kgqa.model.display import html_of
+from kgqa.storage.untrusted_json import (
     check_keys,
     is_count,
     is_flag,

@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import (
     BATCH,
@@ -28,7 +27,8 @@ from kgqa.evaluation.runs.run_files import (
     pending_runs,
     read_lines,
 )
-from kgqa.lock_files import only_one
+from kgqa.storage.atomic_files import cannot_create, replace_file
+from kgqa.storage.lock_files import only_one
 
 
 class RunFolder:

@@ -17,10 +17,10 @@ from kgqa.evaluation.runs.resume import Changes, create_pending, resume_run_in
 from kgqa.evaluation.runs.run_files import MANIFEST, RunError, is_name, open_run
 from kgqa.evaluation.runs.run_folder import create_run, create_runs
 from kgqa.evaluation.runs.workers import opened_cluster
-from kgqa.hints import hint_text
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
-from kgqa.settings import GIVEN, Settings, resolve
+from kgqa.settings.values import GIVEN, Settings, resolve
+from kgqa.text.hints import hint_text
 
 SettingsLike = Settings | Mapping[str, Any] | None
 """Settings; or values by key, with all other values from the user's settings files and environment variables."""

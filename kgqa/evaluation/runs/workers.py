@@ -29,16 +29,16 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan, Topics
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
-from kgqa.hints import Repeated, command_line_wording, hint_text, place, repeated_options
 from kgqa.methods.ask import graph_id, open_resources
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
+from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.plugins import known_settings
 from kgqa.rank.embedding.remote import EMBEDDINGS_KEY_VARIABLE
-from kgqa.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
-from kgqa.settings import Settings, resolve
-from kgqa.words import counted
+from kgqa.settings.values import Settings, resolve
+from kgqa.text.hints import Repeated, command_line_wording, hint_text, place, repeated_options
+from kgqa.text.words import counted
 
 NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "cache.limit_gb", "endpoint.user")
 """Settings that each node reads from its own environment and its own settings file; their values are not sent."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from kgqa.conditions import Condition
-from kgqa.events import ConditionsRead, ReadCondition
 from kgqa.explore.conditions.beside import Beside
 from kgqa.explore.conditions.filters import Filters, Found, Wording
 from kgqa.explore.conditions.operations import Operations, Scored
@@ -15,9 +13,11 @@ from kgqa.explore.rows import read_rows
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.condition_words import condition_words, node_variable, operation_words
 from kgqa.model import Candidate, Entity
+from kgqa.model.conditions import Condition
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
-from kgqa.trace import Trace
+from kgqa.trace import ConditionsRead, ReadCondition
+from kgqa.trace.trace import Trace
 
 LOOKED_AT = 3
 """Most paths beside which conditions are looked for."""

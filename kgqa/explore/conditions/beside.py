@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, NUMBERS, XSD, YEAR, Condition
 from kgqa.explore.conditions.measures import Measure
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
+from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBER_TEXT, NUMBERS, XSD, YEAR, Condition
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import stem
-from kgqa.words import relation_words, type_words
+from kgqa.text.words import relation_words, type_words
 
 MAX_WALKS = 1000
 MAX_FIELDS = 3

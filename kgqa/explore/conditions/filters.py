@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.conditions import Condition
 from kgqa.explore.beam import logical_hops
 from kgqa.explore.conditions.beside import is_date, stems
 from kgqa.explore.conditions.times import Time, time_conditions, unread_time
@@ -15,8 +14,9 @@ from kgqa.explore.rows import Field, FieldKey, PathRows
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.model.conditions import Condition
 from kgqa.rank.lexical import stem, terms
-from kgqa.words import relation_words
+from kgqa.text.words import relation_words
 
 NO_DATES = frozenset(["person", "location place"])
 """Kinds of answers that stand for "who" and "where"."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgqa.conditions import Condition, Operation, OperationKind
 from kgqa.explore.conditions.beside import Beside, Field, is_date, is_number, stems
 from kgqa.explore.conditions.measures import Measure
 from kgqa.explore.conditions.requests import Request
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
+from kgqa.model.conditions import Condition, Operation, OperationKind
 from kgqa.rank.lexical import STOPWORDS, stem
-from kgqa.words import grouped_steps, type_words
+from kgqa.text.words import grouped_steps, type_words
 
 _AFTER_NOUN = frozenset(["spoken", "used", "within", "here", "won", "written", "born", "held", "made", "with"])
 _WHO = re.compile(r"\s*who(?:m|se)?\b", re.IGNORECASE)

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from kgqa.conditions import DAY, Comparison, Condition, Operator, year
 from kgqa.explore.conditions.beside import is_date, stems
 from kgqa.explore.rows import FieldKey, PathRows
 from kgqa.model import Literal
+from kgqa.model.conditions import DAY, Comparison, Condition, Operator, year
 from kgqa.rank.lexical import stem
 
 _YEAR = r"(?P<{}>1[0-9]{{3}}|20[0-9]{{2}})"

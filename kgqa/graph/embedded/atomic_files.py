@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kgqa.atomic_files import cannot_create, replace_file
 from kgqa.errors import StoreUnavailable
+from kgqa.storage.atomic_files import cannot_create, replace_file
 
 
 def write_json(path: Path, data: Any) -> None:

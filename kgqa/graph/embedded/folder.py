@@ -29,13 +29,13 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.atomic_files import sync_to_disk
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.atomic_files import link_error, write_error, write_json
 from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
 from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
 from kgqa.graph.embedded.unpublished import UnpublishedLog
-from kgqa.hints import hint_text
+from kgqa.storage.atomic_files import sync_to_disk
+from kgqa.text.hints import hint_text
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""

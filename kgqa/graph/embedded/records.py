@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.schema import usable_prefixes
-from kgqa.untrusted_json import Check, is_flag, load_json
+from kgqa.storage.untrusted_json import Check, is_flag, load_json
 
 FORMAT = 2
 """The version of the folder format. Folders of format 1 are read, too; they have one hash for all graphs together."""

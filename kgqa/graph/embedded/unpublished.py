@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 MAX_BYTES = 64 << 20
 _START = re.compile(r"after generation ([0-9]{1,10})")

@@ -17,7 +17,7 @@ from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
-from kgqa.stopping import CHECK_SECONDS, current_stop
+from kgqa.net.stopping import CHECK_SECONDS, current_stop
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"

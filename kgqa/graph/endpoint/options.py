@@ -8,16 +8,16 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from kgqa.cache import Cache
-from kgqa.corpus_file import CorpusFile
 from kgqa.errors import SettingsError
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check_address
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
-from kgqa.keys import kept_key
-from kgqa.settings import FILE_NAME, Settings
-from kgqa.words import clean
+from kgqa.settings.keys import kept_key
+from kgqa.settings.values import FILE_NAME, Settings
+from kgqa.storage.cache import Cache
+from kgqa.storage.corpus_file import CorpusFile
+from kgqa.text.words import clean
 
 
 @dataclass(frozen=True)

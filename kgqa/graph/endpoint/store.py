@@ -18,7 +18,6 @@ from kgqa.graph.endpoint.replies.recording import RecordingStream
 from kgqa.graph.endpoint.replies.reply_errors import body_error, check_complete, reply_error
 from kgqa.graph.endpoint.requests.access import Access, check_address
 from kgqa.graph.endpoint.requests.deadlines import RequestDeadline
-from kgqa.graph.endpoint.requests.limiter import QueueTimeout
 from kgqa.graph.endpoint.requests.retries import MAX_FAILURES, ConnectionLost
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
@@ -36,7 +35,8 @@ from kgqa.graph.store import (
     Rows,
 )
 from kgqa.model import Entity, Triple
-from kgqa.words import clean
+from kgqa.net.limiter import QueueTimeout
+from kgqa.text.words import clean
 
 T = TypeVar("T")
 ResultReader = Callable[[Iterable[bytes], Mapping[str, str]], T]

@@ -25,7 +25,7 @@ from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
 from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
 from kgqa.model import Entity, Literal, Triple, Value
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 INLINE_TRIPLES = 200
 """The largest edit whose triples are written into the update itself. Virtuoso compiles at most about 900."""

@@ -16,7 +16,7 @@ from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.words import local_words, normalise
+from kgqa.text.words import local_words, normalise
 
 Name = tuple[str, str, str]
 """The IRI of an entity, one of its names, and the kind of name: `label`, `alias`, or `iri` for words from the IRI."""

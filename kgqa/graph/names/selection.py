@@ -15,9 +15,9 @@ from kgqa.graph.names.name_reader import EntityNameReader, IndexedGraph, Limit, 
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.store import Row, Store
-from kgqa.hints import hint_text
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
+from kgqa.text.hints import hint_text
 
 
 class UnindexedNames:

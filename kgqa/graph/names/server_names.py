@@ -29,7 +29,7 @@ from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEAR
 from kgqa.graph.names.name_reader import EntityNameReader, Limit, spellings_of
 from kgqa.graph.names.spellings import MIN_SQUEEZED
 from kgqa.model import Entity, Literal
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 MAX_SCANNED_NAMES = 500_000
 """Graphs with more names are not scanned for a prefix that is too short for the full-text index."""

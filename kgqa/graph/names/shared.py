@@ -17,7 +17,7 @@ from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.query.templates import render
 from kgqa.graph.tables.changes import ATTEMPTS, Changes
 from kgqa.model import Entity, Literal, Triple
-from kgqa.words import local_words
+from kgqa.text.words import local_words
 
 LONGEST_WAIT = 600.0
 UNCOUNTED_SECONDS = 600.0

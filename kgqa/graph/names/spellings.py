@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 MIN_SQUEEZED = 5
 """Names of more than this many characters are looked up without their spaces too."""

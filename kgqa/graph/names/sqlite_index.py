@@ -21,8 +21,8 @@ from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEAR
 from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, background_limit, read_names
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
-from kgqa.trace import BudgetExhausted
-from kgqa.words import clean, normalise
+from kgqa.text.words import clean, normalise
+from kgqa.trace.trace import BudgetExhausted
 
 VERSION = 3
 FILE = f"names-{VERSION}.sqlite"

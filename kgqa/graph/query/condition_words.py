@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.graph.query.export import ExportableGraph
 from kgqa.graph.query.operation_words import (
     AVERAGE,
@@ -20,7 +19,8 @@ from kgqa.graph.query.operation_words import (
     time_words,
 )
 from kgqa.model import Entity, Step
-from kgqa.words import clean, short_words
+from kgqa.model.conditions import Comparison, Condition, Operation
+from kgqa.text.words import clean, short_words
 
 
 def condition_words(graph: ExportableGraph, condition: Condition, node: str = "") -> str:

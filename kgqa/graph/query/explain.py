@@ -15,7 +15,7 @@ from kgqa.graph.query.parsing import parse_query
 from kgqa.graph.query.tokens import decode_codepoints, forbid_fetching
 from kgqa.model import Entity
 from kgqa.schema import usable_prefixes
-from kgqa.words import clean, local_words, short_words
+from kgqa.text.words import clean, local_words, short_words
 
 _CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
 _PATH_NODE = re.compile(r"e([0-9]+)")

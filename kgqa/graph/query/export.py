@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from kgqa.conditions import Condition, Operation
 from kgqa.errors import KgqaError
 from kgqa.graph.query.handwritten import SELECTED
 from kgqa.graph.query.operations import operation_query
@@ -19,8 +18,9 @@ from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render
 from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
 from kgqa.model import Entity, Join, Literal, QueryClass, RelationPath, Value
+from kgqa.model.conditions import Condition, Operation
 from kgqa.schema import Schema
-from kgqa.words import clean, short_words
+from kgqa.text.words import clean, short_words
 
 
 class ExportableGraph(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.tokens import Token, expand_prefixes, tokens
 from kgqa.schema import STANDARD_PREFIXES
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 SELECTED = ", selected by a model"
 """What stands after the id of an entity in a comment of an exported query if a language model chose it."""

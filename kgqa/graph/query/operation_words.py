@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.conditions import XSD, year
+from kgqa.model.conditions import XSD, year
 
 RANKS = ("", "second ", "third ", *(f"{number}th " for number in range(4, 11)))
 _NUMBER, _DATE = "^[-+]?([0-9]{1,30}", "^-?[0-9]{1,6}"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from kgqa.conditions import XSD, Operation
 from kgqa.graph.query.patterns import DOUBLE, INTEGER, Edge, Node, PathPattern, edges_along
 from kgqa.graph.query.templates import Comment, Variable, render
 from kgqa.model import Entity
+from kgqa.model.conditions import XSD, Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kgqa.conditions import XSD, Comparison, Condition
 from kgqa.graph.query.templates import Comment, Variable
 from kgqa.model import Entity, Join, Literal, RelationPath, Step, Value
-from kgqa.settings_table import WalkRule
+from kgqa.model.conditions import XSD, Comparison, Condition
+from kgqa.settings.table import WalkRule
 
 Node = Entity | Variable
 DOUBLE, INTEGER = Entity(XSD + "double"), Entity(XSD + "integer")

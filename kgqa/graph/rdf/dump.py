@@ -14,7 +14,7 @@ from pathlib import Path
 from kgqa.errors import StoreCrashed
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.rdf.lines import blocks
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 
 def dump_blocks(folder: Path, graphs: Sequence[str] = ()) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import Block, FileJob, LineSource, MalformedLines, open_lines
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import Progress
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 LONGEST_IRI_BYTES = 1_800
 """Maximum length of an IRI. Virtuoso silently cuts longer IRIs (after 1,870 bytes of the last part); two different

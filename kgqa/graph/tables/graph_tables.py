@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from kgqa.cache import Cache
 from kgqa.errors import StoreError
 from kgqa.graph.names.interface import Names
 from kgqa.graph.names.name_reader import Limit, background_limit
@@ -34,8 +33,9 @@ from kgqa.graph.tables.mediators import (
 from kgqa.graph.tables.node_types import Types, find_types, follow_types
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity
-from kgqa.model_json import from_json
 from kgqa.schema import Schema
+from kgqa.storage.cache import Cache
+from kgqa.storage.model_json import from_json
 
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH

@@ -15,7 +15,7 @@ from kgqa.graph.store import Row, Rows
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Literal, Named, Value
 from kgqa.schema import Schema
-from kgqa.words import local_words
+from kgqa.text.words import local_words
 
 LABEL_BATCH = 50
 """Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""

@@ -22,8 +22,8 @@ from kgqa.graph.store import Rows, count_value
 from kgqa.graph.tables.changes import OTHER, VALUE, Changes, Pattern, Select, matches
 from kgqa.graph.tables.listed_mediators import ListedMediators, listed_mediators
 from kgqa.model import Direction, Entity, Literal, Step, Value
-from kgqa.model_json import from_json, to_json
 from kgqa.schema import Schema
+from kgqa.storage.model_json import from_json, to_json
 
 SIDES: tuple[Direction, Direction] = ("out", "in")
 Counts = Mapping[Direction, Mapping[str, tuple[int, int]]]

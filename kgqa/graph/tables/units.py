@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa.conditions import XSD
 from kgqa.graph.tables.changes import VALUE, Pattern, Select, matches
 from kgqa.graph.tables.labels import FindLabels
 from kgqa.model import Entity, Literal, RelationPath, Value
+from kgqa.model.conditions import XSD
 from kgqa.schema import Schema
-from kgqa.words import clean, local_name, short_words, split_words
+from kgqa.text.words import clean, local_name, short_words, split_words
 
 _IN_BRACKETS = re.compile(r"[(\[]\s*(in\s+)?([^()\[\]]{1,30}?)\s*[)\]]$")
 _CLEAR = frozenset(

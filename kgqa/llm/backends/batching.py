@@ -13,7 +13,7 @@ from itertools import islice
 
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.client import Completion, Prompt
-from kgqa.workers import Workers, wait_for_all
+from kgqa.net.workers import Workers, wait_for_all
 
 
 @dataclass(frozen=True, eq=False)

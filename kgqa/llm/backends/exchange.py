@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of
-from kgqa.servers import ReplyTooLarge, redirect_target, retry_after
+from kgqa.net.servers import ReplyTooLarge, redirect_target, retry_after
 
 FIRST_PAUSE = 0.5  # seconds
 LONGEST_PAUSE = 30.0  # seconds

@@ -14,7 +14,6 @@ from itertools import count
 from typing import Any
 
 from kgqa.errors import KeyRefused, ModelUnavailable, SettingsError
-from kgqa.installation import install_command
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of, read_body
 from kgqa.llm.backends.constraints import (
     JSON_TOKENS,
@@ -31,7 +30,7 @@ from kgqa.llm.backends.exchange import NOTHING_ANSWERS, RequestFailure, exchange
 from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
 from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
-from kgqa.servers import (
+from kgqa.net.servers import (
     KEY_VARIABLE,
     NO_OPENAI_KEY,
     OPENAI_KEY_VARIABLE,
@@ -41,8 +40,9 @@ from kgqa.servers import (
     responds,
     usable_key,
 )
-from kgqa.words import clean
-from kgqa.workers import Workers, wait_for_all
+from kgqa.net.workers import Workers, wait_for_all
+from kgqa.text.installation import install_command
+from kgqa.text.words import clean
 
 _SHOWN = 300
 """Most characters of a server's message that are shown to the user."""

@@ -14,13 +14,13 @@ from typing import Any
 from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.installation import install_command
 from kgqa.llm.backends.batching import RequestBatcher
 from kgqa.llm.backends.chat_response import read_reply
 from kgqa.llm.backends.constraints import chosen_option, is_of_schema, mentions_constraint
 from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
-from kgqa.words import clean
+from kgqa.text.installation import install_command
+from kgqa.text.words import clean
 
 DEFAULT_MAX_TOKENS = 1024
 """Token limit of a reply if `Sampling.max_tokens` is None; vLLM's default of 16 would cut off most replies."""

@@ -16,7 +16,7 @@ from kgqa.llm.replies.json_values import (
     last_part,
     without_objects,
 )
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 MAX_ANSWERS = 200
 MAX_ANSWER_CHARS = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 MAX_ANSWERS = 20
 MAX_NAME_CHARS = 500

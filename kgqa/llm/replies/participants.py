@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
-from kgqa.quotes import contains_name
-from kgqa.words import clean
+from kgqa.text.quotes import contains_name
+from kgqa.text.words import clean
 
 MAX_PARTICIPANTS = 12
 MAX_NAME_CHARS = 200

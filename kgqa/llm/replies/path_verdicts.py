@@ -8,7 +8,7 @@ from typing import Any, get_args
 from typing import Literal as OneOf
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 VerdictKind = OneOf["complete", "missing", "wrong"]
 KINDS: tuple[VerdictKind, ...] = get_args(VerdictKind)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.json_values import Reading, find_key, has_object, json_values, key_name, last_part
-from kgqa.words import safe_text
+from kgqa.text.words import safe_text
 
 MAX_RESPONSE_CHARS = 20_000
 MAX_SUPPORTS = 100

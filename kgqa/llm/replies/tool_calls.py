@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.llm.replies.json_values import MAX_READ_CHARS, JsonValue, Reading, json_values
-from kgqa.words import safe_text
+from kgqa.text.words import safe_text
 
 MAX_ANSWER_CHARS = 2_000
 MAX_THOUGHT_CHARS = 8_000

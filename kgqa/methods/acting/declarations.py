@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kgqa.methods.registry import Method
-from kgqa.settings_table import Setting
+from kgqa.settings.table import Setting
 
 _TURN: dict[str, Any] = {"temperature": 0.7, "top_p": 0.9}
 """Sampling of Graph Counselor (section 3.1 of the paper)."""

@@ -13,7 +13,7 @@ from kgqa.methods.conversation.referents import types_in_words
 from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.model import Entity, Named
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 _ASKING = r"who|whom|whose|what|which|when|where|why|how(?: many| much| old| long| far)?"
 _OTHER = re.compile(

@@ -11,7 +11,7 @@ from kgqa.methods.conversation.references import Reference
 from kgqa.methods.conversation.turns import Turn
 from kgqa.model import Entity, Named, Step, Value
 from kgqa.rank.lexical import terms
-from kgqa.words import clean, type_words
+from kgqa.text.words import clean, type_words
 
 PERSONS = frozenset(
     [

@@ -17,8 +17,8 @@ from kgqa.methods.conversation.rewriting import rewrite
 from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.methods.resources import Resources
 from kgqa.model import Named
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import display_name
+from kgqa.text.words import display_name
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_TOGETHER = 3
 """Maximum entities that one question is asked about together."""

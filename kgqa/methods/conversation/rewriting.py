@@ -13,8 +13,8 @@ from kgqa.methods.conversation.referents import TURNS, Referents
 from kgqa.methods.conversation.turns import Resolved
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Named
-from kgqa.trace import Trace
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace.trace import Trace
 
 PROMPT, STAGE = "chat/rewrite", "link"
 MAX_SHOWN = 10

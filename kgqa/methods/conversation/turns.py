@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kgqa.model import Answer, Entity, Named
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 MAX_ENTITIES = 20
 """Answers of a turn to which a question can refer."""

@@ -9,8 +9,8 @@ from kgqa.methods.counselor.trials import Trial, Trials
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.model import Answer, Named, Question, Value
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import clean, normalise
+from kgqa.text.words import clean, normalise
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "counselor"
 NO_ANSWER = "No trial ended with an answer."

@@ -12,7 +12,7 @@ from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.model import Entity, Named, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
-from kgqa.words import type_words
+from kgqa.text.words import type_words
 
 MAX_RELATIONS = 60
 """Most relations of a graph whose definition is shown as a whole."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.events import GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import call_text, read_action_line, top_level_parts, without_quotes
 from kgqa.methods.counselor.calls.observations import Found, Number, Observation
@@ -16,8 +15,9 @@ from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.selection import selections
 from kgqa.methods.grounding import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
-from kgqa.trace import Trace
-from kgqa.words import clean, display_name, normalise
+from kgqa.text.words import clean, display_name, normalise
+from kgqa.trace import GaveUp
+from kgqa.trace.trace import Trace
 
 MAX_TEXT = 20_000
 MAX_ANSWERS = 1000

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.conditions import Operation
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
 from kgqa.graph.edges import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
@@ -33,8 +32,9 @@ from kgqa.methods.counselor.calls.seen import SeenValues
 from kgqa.methods.counselor.calls.value_writer import ValueWriter, in_languages
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
+from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.words import arrow_words
+from kgqa.text.words import arrow_words
 
 MAX_VALUES = 2000
 """Most values of a node that are read."""

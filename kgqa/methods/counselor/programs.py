@@ -10,7 +10,7 @@ from kgqa.methods.counselor.calls.observations import Observation
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.model import Answer
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

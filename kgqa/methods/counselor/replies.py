@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from kgqa.llm.replies.action_lines import MAX_DEPTH, Call, read_action_line
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
-from kgqa.words import clean, safe_text
+from kgqa.text.words import clean, safe_text
 
 Verdict = Literal["yes", "no"]
 MAX_LINE = 800

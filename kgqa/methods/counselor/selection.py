@@ -12,12 +12,12 @@ from dataclasses import replace
 from itertools import chain
 from typing import Literal as OneOf
 
-from kgqa.conditions import DATE_TEXT, DAY, NUMBER_TEXT, XSD, Comparison, Condition, Operation, Operator, year
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import Source
 from kgqa.methods.counselor.calls.observations import Found, Observation
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
-from kgqa.words import local_words, normalise
+from kgqa.model.conditions import DATE_TEXT, DAY, NUMBER_TEXT, XSD, Comparison, Condition, Operation, Operator, year
+from kgqa.text.words import local_words, normalise
 
 _NUMBER_IN_TEXT = re.compile(r"(?<![\w.-])[0-9]{1,15}(?:\.[0-9]{1,6})?(?![\w-])")
 _DAY = re.compile(rf"({DATE_TEXT[DAY]})(T.*)?")

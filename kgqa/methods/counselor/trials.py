@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from kgqa.events import AnswerVerified, Called, Finished, GaveUp, Reflected, Seen
 from kgqa.llm.replies.action_lines import FORMS, Call, call_text
 from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.acting.tokens import within
@@ -25,7 +24,8 @@ from kgqa.methods.counselor.turns import Memory, PromptTooLong, Turns
 from kgqa.methods.counselor.unseen import unseen_names
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named
-from kgqa.trace import Trace
+from kgqa.trace import AnswerVerified, Called, Finished, GaveUp, Reflected, Seen
+from kgqa.trace.trace import Trace
 
 SHOWN_TO_JUDGE = 6_000
 SHOWN_TO_REFLECT = 4_000

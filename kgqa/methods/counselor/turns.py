@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from kgqa.events import ActionRead, FactNeeded, StepPlanned
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.action_lines import MAX_DEPTH, Call, call_text
@@ -17,7 +16,8 @@ from kgqa.methods.acting.tokens import prompt_tokens
 from kgqa.methods.acting.transcript import Transcript
 from kgqa.methods.counselor.replies import ActionReply, read_actions, read_sentences, read_turn
 from kgqa.methods.resources import Resources
-from kgqa.trace import Trace
+from kgqa.trace import ActionRead, FactNeeded, StepPlanned
+from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
 MAX_PROMPT_TOKENS = 10_000

@@ -11,7 +11,6 @@ from dataclasses import replace
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
 from kgqa.errors import SettingsError
-from kgqa.events import EditAccepted, Finished
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.replies.cited_answers import read_cited_answers
 from kgqa.methods.ask import cache_of
@@ -25,8 +24,9 @@ from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.model import Answer, Named, Question, Value
-from kgqa.settings import Settings
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.settings.values import Settings
+from kgqa.trace import EditAccepted, Finished
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "evograph"
 NO_ANSWER = "The language model gave no answer in {} turns."

@@ -10,9 +10,9 @@ from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.llm.replies.cited_answers import CitedAnswer
 from kgqa.methods.evograph.results import Result, ShownResults
 from kgqa.model import Citation, Span
-from kgqa.quotes import find_name, find_quote
 from kgqa.rank.lexical import bm25
-from kgqa.words import clean
+from kgqa.text.quotes import find_name, find_quote
+from kgqa.text.words import clean
 
 MAX_QUOTE_CHARS = 600
 

@@ -15,11 +15,11 @@ from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.editing.trust import highest
 from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.errors import CorpusError
-from kgqa.events import EditAccepted, EditGated, EditProposed, ProposedSource
 from kgqa.methods.evograph.results import Result, ShownResults, without_marks
 from kgqa.methods.evograph.segments import SegmentSearch, piece_of
 from kgqa.model import Piece
-from kgqa.trace import Trace
+from kgqa.trace import EditAccepted, EditGated, EditProposed, ProposedSource
+from kgqa.trace.trace import Trace
 
 NEAR = 3
 """How many shown texts are named if the target of an edit is unknown."""

@@ -26,8 +26,8 @@ from kgqa.methods.evograph.tools import Tools, session_tools
 from kgqa.methods.evograph.web import opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.settings import resolve
-from kgqa.trace import Trace
+from kgqa.settings.values import resolve
+from kgqa.trace.trace import Trace
 
 AGENT = "environment"
 

@@ -14,7 +14,6 @@ from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.corpus.rdf.vocabulary import TEXT
 from kgqa.errors import StoreError
-from kgqa.events import Checked, GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import check_names_no_answers, query_class
 from kgqa.graph.query.templates import render
@@ -25,7 +24,8 @@ from kgqa.methods.grounding import DEFECT
 from kgqa.methods.text.grounding import with_path_query
 from kgqa.methods.text.pieces import COMPUTED, INFERRED, UNQUOTED, with_quote_query
 from kgqa.model import Answer, Entity, Grounding, Literal, Named, QuoteEvidence
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.trace import Checked, GaveUp
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 HOPS = 6
 """Most steps of a path: two for each hyperedge."""

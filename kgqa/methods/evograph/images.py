@@ -10,8 +10,8 @@ from kgqa.errors import QuestionError
 from kgqa.llm.client import MAX_IMAGE_BYTES, Image
 from kgqa.llm.replies.answers import read_answers
 from kgqa.methods.resources import Resources
-from kgqa.trace import Trace
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace.trace import Trace
 
 MAX_IMAGES = 4
 MAX_NAMES = 3

@@ -10,8 +10,8 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.items import EntityItem, HyperedgeItem, Item, Party, StatementItem, normal_name
 from kgqa.llm.replies.participants import read_participants
 from kgqa.methods.resources import Resources
-from kgqa.quotes import contains_name
-from kgqa.trace import Trace
+from kgqa.text.quotes import contains_name
+from kgqa.trace.trace import Trace
 
 MAX_PARTICIPANTS = 12
 _CANDIDATES = 40

@@ -13,10 +13,10 @@ from typing import Any
 from kgqa.corpus.items import normal_name
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.errors import CorpusError
-from kgqa.events import EditAccepted, EditGated, EditProposed
 from kgqa.methods.evograph.editing import EditResult, EditTools
 from kgqa.methods.evograph.segments import SegmentSearch, piece_of
 from kgqa.model import Piece
+from kgqa.trace import EditAccepted, EditGated, EditProposed
 
 MIN_PART = 10
 """Fewest characters of a part of a text by which an edit names its target."""

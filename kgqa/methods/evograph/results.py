@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kgqa.corpus.items import normal_name
 from kgqa.model import Piece
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 ResultKind = Literal["hyperedge", "chunk", "web"]
 MAX_TITLE_CHARS = 200

@@ -15,10 +15,10 @@ from kgqa.corpus.rdf.vocabulary import PARTY
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.corpus.retrieve.fused import DEPTH, fuse
 from kgqa.corpus.snapshot import role_iri
-from kgqa.events import Retrieved
 from kgqa.methods.text.searching import TextSearch
 from kgqa.model import Entity, Piece, PieceKind, Triple
-from kgqa.trace import Trace
+from kgqa.trace import Retrieved
+from kgqa.trace.trace import Trace
 
 CHANNEL = "graph"
 COMPARED = 20

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.events import ActionRead, Called, Seen, TaskGiven
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Image, Message, Prompt
 from kgqa.llm.replies.json_values import Reading
@@ -16,7 +15,8 @@ from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.evograph.schemas import EDITS
 from kgqa.methods.evograph.tools import Observation, Tools
 from kgqa.methods.resources import Resources
-from kgqa.trace import Trace
+from kgqa.trace import ActionRead, Called, Seen, TaskGiven
+from kgqa.trace.trace import Trace
 
 STAGE = "act"
 MAX_HISTORY_THOUGHT = 1_500

@@ -10,7 +10,6 @@ from typing import Any
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.trust import CORPUS, trust_of_address
-from kgqa.events import Called, Retrieved
 from kgqa.methods.evograph.editing import EditTools
 from kgqa.methods.evograph.participants import named_participants
 from kgqa.methods.evograph.published import PublishedEdits, PublishedSegments
@@ -21,7 +20,8 @@ from kgqa.methods.evograph.web import WebSearch, search_or_problem
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece
-from kgqa.trace import Trace
+from kgqa.trace import Called, Retrieved
+from kgqa.trace.trace import Trace
 
 SEARCH_TOKENS = 2_000
 """About how many tokens the segments of one search have together; a long chunk is shown whole."""

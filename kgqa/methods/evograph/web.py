@@ -17,7 +17,7 @@ from typing import Any
 from kgqa.corpus.corpus import Corpus
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.plugins import contained, plugin, plugin_defect
-from kgqa.words import clean, safe_text
+from kgqa.text.words import clean, safe_text
 
 MAX_PASSAGES = 20
 MAX_PASSAGE_CHARS = 8_000

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.errors import StoreError
-from kgqa.events import GaveUp
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.graphsearch.ours import Search
 from kgqa.methods.graphsearch.published import PublishedSearch
@@ -16,7 +15,8 @@ from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
 from kgqa.methods.text.searching import TextSearch, within_budget
 from kgqa.model import Answer, Named, Piece, Question, Value
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.trace import GaveUp
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "graphsearch"
 NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."

@@ -13,8 +13,8 @@ from kgqa.methods.text.pattern_paths import PatternPaths, triples_first
 from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, PieceKind
-from kgqa.settings import Settings
-from kgqa.words import normalise
+from kgqa.settings.values import Settings
+from kgqa.text.words import normalise
 
 SEMANTIC, RELATIONAL = "semantic", "relational"
 RETRIEVERS: Mapping[str, str] = {"best": "best", "rrf": "rrf", "ppr": "pagerank", "path": "paths", "hyper": "best"}

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.events import StepAnswered
 from kgqa.llm.replies.quoted_answers import QuotedAnswer
 from kgqa.methods.graphsearch.channels import Found
 from kgqa.methods.graphsearch.sub_queries import MAX_NAMES, GroundedQuery
 from kgqa.methods.text.pieces import Quotes
 from kgqa.model import Literal, Named
-from kgqa.quotes import stand_in_quotes
+from kgqa.text.quotes import stand_in_quotes
+from kgqa.trace import StepAnswered
 
 
 @dataclass(frozen=True, slots=True)

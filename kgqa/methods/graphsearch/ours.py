@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from kgqa.events import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept, Planned, Stopped
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Prompt
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
@@ -30,8 +29,9 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.text.pieces import LIKELY, check_quotes, shown_passages, with_likely
 from kgqa.methods.text.searching import TextSearch
 from kgqa.model import Piece, Question
-from kgqa.trace import Trace
-from kgqa.words import normalise
+from kgqa.text.words import normalise
+from kgqa.trace import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept, Planned, Stopped
+from kgqa.trace.trace import Trace
 
 MAX_ROUNDS = 2
 MAX_EXPANSIONS = 3

@@ -10,15 +10,6 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from kgqa.events import (
-    Drafted,
-    DraftVerified,
-    Grounded,
-    PiecesKept,
-    Planned,
-    StepAnswered,
-    Stopped,
-)
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.answers import read_answers
@@ -41,7 +32,16 @@ from kgqa.methods.graphsearch.sub_queries import MAX_STEPS, GroundedQuery, SubQu
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, Question
-from kgqa.trace import Trace
+from kgqa.trace import (
+    Drafted,
+    DraftVerified,
+    Grounded,
+    PiecesKept,
+    Planned,
+    StepAnswered,
+    Stopped,
+)
+from kgqa.trace.trace import Trace
 
 UNREFINED_TOKENS = 500
 """About how many tokens of passages stand in for a refined context that could not be read."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
 from kgqa.methods.text.pattern_paths import Pattern
-from kgqa.words import clean, normalise, safe_text
+from kgqa.text.words import clean, normalise, safe_text
 
 VerdictName = Literal["yes", "no"]
 MAX_TEXTS = 20

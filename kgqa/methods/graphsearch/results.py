@@ -9,7 +9,7 @@ from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.quoted_answers import QuotedAnswer
 from kgqa.methods.text.pieces import Quotes
 from kgqa.model import Piece
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 LAST_STEP = "This is the answer of the last sub-question that was answered."
 DISPUTED = "The answers to a sub-question disagree: {}"

@@ -7,8 +7,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
-from kgqa.events import SubQuestion
 from kgqa.methods.text.pattern_paths import Pattern, is_unknown
+from kgqa.trace import SubQuestion
 
 MAX_STEPS = 6
 """Most sub-questions of a plan, and most prompts that answer them."""

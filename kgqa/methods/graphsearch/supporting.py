@@ -8,7 +8,7 @@ from dataclasses import replace
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.graphsearch.history import StepAnswer
 from kgqa.model import Piece, Triple, Value
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 
 def supporting_facts(steps: Sequence[StepAnswer], graph: KnowledgeGraph) -> list[Piece]:

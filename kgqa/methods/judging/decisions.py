@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.events import Accepted, Converged, GaveUp, Met
 from kgqa.explore.beam import HopResult
 from kgqa.explore.conjunction import JoinFinder, join_topics
 from kgqa.explore.cues import Cues
@@ -15,8 +14,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.judging.judge import Judge
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
-from kgqa.settings import Settings
-from kgqa.trace import Trace
+from kgqa.settings.values import Settings
+from kgqa.trace import Accepted, Converged, GaveUp, Met
+from kgqa.trace.trace import Trace
 
 Ranked = list[tuple[Candidate, float | None]]
 """Paths with their scores, best first; scores are None if a language model compared the paths."""

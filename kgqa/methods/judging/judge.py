@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from kgqa.conditions import Operation
-from kgqa.events import Judged
 from kgqa.explore.rows import PathRows, read_rows
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
@@ -21,7 +19,9 @@ from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate
-from kgqa.trace import Trace
+from kgqa.model.conditions import Operation
+from kgqa.trace import Judged
+from kgqa.trace.trace import Trace
 
 MOST_PATHS = 5
 """Most paths in one prompt."""

@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.conditions import (
+from kgqa.explore.rows import FieldKey
+from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
+from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
+from kgqa.model.conditions import (
     DATE_TEXT,
     DAY,
     MONTH,
@@ -24,11 +28,7 @@ from kgqa.conditions import (
     Operation,
     Operator,
 )
-from kgqa.explore.rows import FieldKey
-from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
-from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
-from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
-from kgqa.words import hop_words, normalise
+from kgqa.text.words import hop_words, normalise
 
 _DATES = frozenset({YEAR, MONTH, DAY, XSD + "dateTime"})
 _DATE = re.compile(r"-?[01]\d{3}|2[01]\d{2}|-?\d{4}-\d{2}(?:-\d{2})?(?:T.*)?")

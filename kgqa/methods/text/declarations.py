@@ -7,7 +7,7 @@ from typing import Any
 
 from kgqa.methods.registry import Method
 from kgqa.methods.text.retriever_names import RETRIEVERS, RETRIEVERS_HELP
-from kgqa.settings_table import Setting
+from kgqa.settings.table import Setting
 
 _STAGES: Mapping[str, Mapping[str, Any]] = {"plan": {}, "refine": {}}
 """plan: sub-questions; refine: the evidence is reduced to what matters; answers and verdicts belong to "decide"."""

@@ -10,14 +10,14 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.inspection.evidence import facts_in_spans, facts_in_text
 from kgqa.corpus.items import HYPEREDGE
 from kgqa.errors import StoreError
-from kgqa.events import GaveUp
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.text.pieces import INFERRED, UNQUOTED, with_quote_query
 from kgqa.model import Answer, Candidate, Entity, Named, Piece, QuoteEvidence, RelationPath, Step, Triple, Value
-from kgqa.quotes import contains_name
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import normalise, published_words
+from kgqa.text.quotes import contains_name
+from kgqa.text.words import normalise, published_words
+from kgqa.trace import GaveUp
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_FACTS = 50
 """Most used facts among which a path to the answer is searched."""

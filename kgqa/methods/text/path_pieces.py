@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.inspection.searching import Found, sources_of
@@ -30,8 +29,9 @@ from kgqa.model import Candidate, Entity, Piece, Span, Triple, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import prefilter
-from kgqa.trace import Trace
-from kgqa.words import relation_words
+from kgqa.storage.cache import Cache
+from kgqa.text.words import relation_words
+from kgqa.trace.trace import Trace
 
 PATH = "urn:kgqa:path:"
 """Prefix of the IRIs of paths."""

@@ -22,8 +22,8 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.chooser import ScoringChooser, text_similarity
 from kgqa.rank.tournaments.listwise import chunked
-from kgqa.trace import Trace
-from kgqa.words import normalise
+from kgqa.text.words import normalise
+from kgqa.trace.trace import Trace
 
 Pattern = tuple[str, str, str]
 """Subject, relation and object in words; a subject or object such as ? or #1 is not known."""

@@ -14,8 +14,8 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
 from kgqa.methods.grounding import with_evidence_query
 from kgqa.model import Answer, Citation, Evidence, Grounding, Literal, Named, Piece, QuoteEvidence, Span
-from kgqa.quotes import find_quote, stand_in_quotes
-from kgqa.words import clean
+from kgqa.text.quotes import find_quote, stand_in_quotes
+from kgqa.text.words import clean
 
 UNQUOTED = "No verified quote contains the answer; the language model may have it from elsewhere."
 INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.events import PiecesKept
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.resources import Resources
@@ -15,7 +14,8 @@ from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import check_quotes, quoted_answer, shown_passages
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Answer, Named, Question, Value
-from kgqa.trace import Trace
+from kgqa.trace import PiecesKept
+from kgqa.trace.trace import Trace
 
 TOKENS = 4000
 """About how many tokens the passages of a prompt have, if `rag.chunks` is not set."""

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.errors import PartialResult, QueryRejected, StoreCrashed, StoreTimeout
-from kgqa.events import GaveUp, Retrieved
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.path_pieces import with_paths
 from kgqa.methods.text.retriever_names import RETRIEVERS
 from kgqa.model import Piece, PieceKind
-from kgqa.trace import Trace
+from kgqa.trace import GaveUp, Retrieved
+from kgqa.trace.trace import Trace
 
 BYTES_PER_TOKEN = 4
 

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import StoreError
-from kgqa.events import GaveUp, Sufficient
 from kgqa.methods.direct import UNREADABLE, recalled
 from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.published import Chain, ThinkOnGraph
 from kgqa.methods.tog.robust import RobustThinkOnGraph
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Value
-from kgqa.trace import BudgetExhausted, Trace
-from kgqa.words import normalise
+from kgqa.text.words import normalise
+from kgqa.trace import GaveUp, Sufficient
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "tog"
 

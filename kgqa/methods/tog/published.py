@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from kgqa.errors import StoreTimeout
-from kgqa.events import Kept
 from kgqa.explore.tolerance import map_tolerantly, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
@@ -23,8 +22,9 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
 from kgqa.model import Candidate, Entity, Literal, Question, RelationPath, Step, Value
-from kgqa.trace import Trace
-from kgqa.words import hop_words, relation_words
+from kgqa.text.words import hop_words, relation_words
+from kgqa.trace import Kept
+from kgqa.trace.trace import Trace
 
 MANY = 20
 """With this number of neighbours or more, only a sample of the neighbours is scored."""

@@ -10,7 +10,7 @@ import re
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.scores import read_scores
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 
 _FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
 _LOOSE = re.compile(

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.events import GaveUp, Kept
 from kgqa.explore.rows import Field, Row, read_rows
 from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.tables.labels import is_blank_node
@@ -24,8 +23,9 @@ from kgqa.methods.tog.published import LISTED, Chain, ThinkOnGraph
 from kgqa.methods.tog.replies import read_entities
 from kgqa.model import Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
-from kgqa.trace import Trace
-from kgqa.words import is_unnamed
+from kgqa.text.words import is_unnamed
+from kgqa.trace import GaveUp, Kept
+from kgqa.trace.trace import Trace
 
 MOST_VALUES = 30
 """Most values of a relation, and most records, that are evidence."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.events import LocalFact
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
@@ -15,7 +14,8 @@ from kgqa.methods.tog3.outcome import INTERRUPTED, Outcome
 from kgqa.methods.tog3.published import PublishedRounds
 from kgqa.methods.tog3.rounds import Rounds
 from kgqa.model import Answer, Named, Question, Value
-from kgqa.trace import BudgetExhausted, Trace
+from kgqa.trace import LocalFact
+from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "tog3"
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.events import LocalFact
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
 from kgqa.methods.text.pieces import Quotes, check_quotes, shown_passages
 from kgqa.methods.text.searching import BYTES_PER_TOKEN, within_tokens
 from kgqa.methods.tog3.subgraph import Fact, Subgraph
 from kgqa.model import Piece
-from kgqa.quotes import find_quote
-from kgqa.words import normalise
+from kgqa.text.quotes import find_quote
+from kgqa.text.words import normalise
+from kgqa.trace import LocalFact
 
 MAX_FACTS = 40
 """Most facts in a prompt."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kgqa.events import Planned, Stopped, SubQuestion, SufficiencyJudged
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
@@ -19,7 +18,8 @@ from kgqa.methods.tog3.outcome import UNJUDGED, UNQUOTED_FINAL, UNREAD_FINAL, Ou
 from kgqa.methods.tog3.replies import Reflection, distinct_questions, read_questions
 from kgqa.methods.tog3.retrieval import EvidenceSearch
 from kgqa.methods.tog3.subgraph import Subgraph
-from kgqa.trace import Trace
+from kgqa.trace import Planned, Stopped, SubQuestion, SufficiencyJudged
+from kgqa.trace.trace import Trace
 
 NOTHING_FOUND = "The corpus contains no text about this question."
 STAGES: dict[str, Stage] = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.events import StepAnswered
 from kgqa.llm.replies.quoted_answers import QuotedAnswer
 from kgqa.methods.text.pieces import Quotes
 from kgqa.methods.tog3.evidence import Shown
-from kgqa.words import normalise
+from kgqa.text.words import normalise
+from kgqa.trace import StepAnswered
 
 UNJUDGED = "No answer was judged sufficient; this one is from all evidence of the search."
 REPEATED = "The answer was given twice with verified quotes; no further evidence was searched for."

@@ -12,7 +12,7 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Piece, RelationPath
 from kgqa.rank.tournaments.chooser import ScoringChooser
 from kgqa.rank.tournaments.listwise import chunked
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 CHUNK = 20
 """How many paths are compared at once; there are seldom more, so that a language model is asked once."""

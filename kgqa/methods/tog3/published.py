@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-from kgqa.events import LocalFact, PiecesKept
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
 from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.text.searching import within_tokens
@@ -30,8 +29,9 @@ from kgqa.methods.tog3.replies import (
     read_verdict,
 )
 from kgqa.model import Piece
-from kgqa.quotes import contains_name
 from kgqa.rank.tournaments.chooser import text_similarity
+from kgqa.text.quotes import contains_name
+from kgqa.trace import LocalFact, PiecesKept
 
 NO_CROSS_ENCODER = "Pieces were reranked by similarity, because there is no cross-encoder."
 Node = Piece | LocalFact

@@ -10,7 +10,7 @@ from typing import Any
 from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part, plain_text
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 MAX_QUESTION_CHARS = 500
 MAX_NAME_CHARS = 300

@@ -17,8 +17,8 @@ from kgqa.methods.tog3.path_tournament import best_paths
 from kgqa.model import Entity, Piece, PieceKind
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import text_similarity
-from kgqa.trace import Trace
-from kgqa.words import normalise
+from kgqa.text.words import normalise
+from kgqa.trace.trace import Trace
 
 KINDS: tuple[PieceKind, ...] = ("chunk", "statement", "community", "path")
 KEPT_TOKENS = 2048

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kgqa.events import PiecesKept
 from kgqa.llm.replies.quoted_answers import read_quoted_answer
 from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.tog3.evidence import Shown, shown_evidence
@@ -29,7 +28,8 @@ from kgqa.methods.tog3.replies import (
     read_verdict,
 )
 from kgqa.methods.tog3.retrieval import Found
-from kgqa.words import normalise
+from kgqa.text.words import normalise
+from kgqa.trace import PiecesKept
 
 
 class Rounds(Exploration):

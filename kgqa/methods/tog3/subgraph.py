@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.resolution.types import types_agree
-from kgqa.events import EvidenceEdited, LocalFact
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.tog3.replies import ProposedFact, Refinement
 from kgqa.model import Piece
-from kgqa.quotes import contains_name, find_quote
-from kgqa.words import normalise
+from kgqa.text.quotes import contains_name, find_quote
+from kgqa.text.words import normalise
+from kgqa.trace import EvidenceEdited, LocalFact
 
 Fact = Piece | LocalFact
 """A stored fact (a statement or a path), or one that a model read from a passage for this question."""

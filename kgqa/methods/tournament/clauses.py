@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from kgqa.events import Clauses
 from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Named
-from kgqa.trace import Trace
-from kgqa.words import clean
+from kgqa.text.words import clean
+from kgqa.trace import Clauses
+from kgqa.trace.trace import Trace
 
 LONGEST = 500
 

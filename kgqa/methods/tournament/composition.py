@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kgqa.events import Composed
 from kgqa.explore.rows import read_rows
 from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
@@ -22,8 +21,9 @@ from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Literal, Named, Value
-from kgqa.trace import Trace
-from kgqa.words import normalise, relation_words
+from kgqa.text.words import normalise, relation_words
+from kgqa.trace import Composed
+from kgqa.trace.trace import Trace
 
 MOST_PATHS = 12
 MOST_ENTITIES = 20

@@ -9,7 +9,6 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from kgqa.errors import SettingsError
-from kgqa.events import Linked
 from kgqa.explore.cues import Cues
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
@@ -29,7 +28,8 @@ from kgqa.rank.tournaments.chooser import (
 )
 from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
-from kgqa.trace import Trace
+from kgqa.trace import Linked
+from kgqa.trace.trace import Trace
 
 RIVALS = 10
 """How many other paths are compared with the best path to determine the confidence in it."""

@@ -14,13 +14,13 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from kgqa.cache import Cache, VectorCache
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.installation import install_command
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_int8_encoder, open_local_encoder
 from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packaged_minilm
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
+from kgqa.storage.cache import Cache, VectorCache
+from kgqa.text.installation import install_command
 
 Precision = Literal["fp32", "int8"]
 NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
-from kgqa.installation import install_command
 from kgqa.rank.embedding.bert_graph import write_bert
 from kgqa.rank.embedding.sentence_models import BATCH_SIZE, ModelFiles, TorchEncoder
 from kgqa.rank.embedding.tokens import Spans, TokenSpans
+from kgqa.storage.cache import Cache
+from kgqa.text.installation import install_command
 
 MINIMUM_COSINE = 0.9999
 MAX_PARAMETERS = 200_000_000

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
-from kgqa.installation import install_command
-from kgqa.keys import find_key
+from kgqa.net.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
 from kgqa.rank.embedding.sentence_models import file_slug
-from kgqa.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
-from kgqa.words import clean
+from kgqa.settings.keys import find_key
+from kgqa.text.installation import install_command
+from kgqa.text.words import clean
 
 EMBEDDINGS_KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
 BATCH_SIZE = 64

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelUnavailable
-from kgqa.installation import install_command
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, TokenSpans, estimated_spans
-from kgqa.words import clean
+from kgqa.text.installation import install_command
+from kgqa.text.words import clean
 
 BATCH_SIZE = 64
 _SECONDS = 10

@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser, usable_indices
 from kgqa.rank.tournaments.pairwise import Recorder, record_nothing
+from kgqa.trace import MatchPlayed
 
 KEEP_SHARE = 0.5
 

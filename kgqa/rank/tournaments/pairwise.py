@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 
-from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import NEITHER, Chooser
+from kgqa.trace import MatchPlayed
 
 Recorder = Callable[[MatchPlayed], None]
 Pairing = tuple[int, int]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import Chooser
 from kgqa.rank.tournaments.pairwise import Recorder, record_nothing
+from kgqa.trace import MatchPlayed
 
 DEFAULT_BATCH_SIZE = 5
 

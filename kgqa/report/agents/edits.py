@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kgqa.events import EditAccepted, EditGated, EditProposed, Event, Seen
-from kgqa.events.acting_words import STATES
 from kgqa.report.agents.differences import Words, changed_words
 from kgqa.report.agents.observations import observation_of
-from kgqa.words import counted
+from kgqa.text.words import counted
+from kgqa.trace import EditAccepted, EditGated, EditProposed, Event, Seen
+from kgqa.trace.acting_words import STATES
 
 MAX_EDITS = 60
 MAX_SOURCES = 20

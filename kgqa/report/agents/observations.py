@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.events import Seen
 from kgqa.report.lenient_json import count_of, list_of, number_of, text_of
+from kgqa.trace import Seen
 
 MAX_RESULTS = 60
 _FOLDED_LINES, _FOLDED_CHARS = 8, 600

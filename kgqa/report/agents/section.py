@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kgqa.events import ActionRead, AnswerVerified, Called, Event, Finished
-from kgqa.events.acting_words import action_words, call_words, found_words, is_tool, verdict_reason, verdict_words
 from kgqa.report.agents.edits import ShownEdits, edits_of
 from kgqa.report.agents.observations import observation_of
 from kgqa.report.agents.turns import ActingTrials, Trial, Turn, trials_of
 from kgqa.report.agents.walk import walk_of
 from kgqa.report.agents.walk_drawing import draw_walk
 from kgqa.report.lenient_json import objects_of, text_of
-from kgqa.words import counted
+from kgqa.text.words import counted
+from kgqa.trace import ActionRead, AnswerVerified, Called, Event, Finished
+from kgqa.trace.acting_words import action_words, call_words, found_words, is_tool, verdict_reason, verdict_words
 
 MAX_CALLS = 64
 _OPEN_TURNS = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kgqa.events import (
+from kgqa.trace import (
     ActionRead,
     AnswerVerified,
     Called,
@@ -19,7 +19,7 @@ from kgqa.events import (
     Seen,
     StepPlanned,
 )
-from kgqa.events.acting_words import ACTING_EVENTS
+from kgqa.trace.acting_words import ACTING_EVENTS
 
 MAX_TURNS = 200
 MAX_EVENTS = 4000

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.events import Called, Event
-from kgqa.events.acting_words import call_words
 from kgqa.llm.replies.action_lines import SETS
 from kgqa.report.lenient_json import count_of, list_of, objects_of, text_of
+from kgqa.trace import Called, Event
+from kgqa.trace.acting_words import call_words
 
 MAX_PLACES = 60
 MAX_HOPS = 12

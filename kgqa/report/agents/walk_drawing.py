@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kgqa.report.agents.walk import Link, Place, Walk
 from kgqa.report.drawing import Label, Node, shorter
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 _COLUMN, _ROW, _LEFT, _TOP = 260, 64, 92, 34
 _CAPTION, _RELATION = 26, 27

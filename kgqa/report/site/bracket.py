@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kgqa.events import Event, Kept, MatchPlayed, PathsRanked, Pool, RankedPath, Shortlist
 from kgqa.report.lenient_json import number_of
+from kgqa.trace import Event, Kept, MatchPlayed, PathsRanked, Pool, RankedPath, Shortlist
 
 _HOPS = re.compile(r", | (?=(?:->|<-) )")
 MAX_MATCHES = 300

@@ -14,7 +14,7 @@ from kgqa.report.site.index_page import outcome_words, question_words
 from kgqa.report.site.index_rows import IndexRow, by_question
 from kgqa.report.site.outcomes import OUTCOMES
 from kgqa.report.tables import figure_text
-from kgqa.words import counted
+from kgqa.text.words import counted
 
 METRICS = {"em": "exactly the gold answers (EM)", "hit@1": "the first answer is right (Hit@1)"}
 """What may count as right on the page: a score of 1 in one of these metrics."""

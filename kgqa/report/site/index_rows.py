@@ -18,7 +18,7 @@ from kgqa.report.site.outcomes import (
     stage_of,
     usage_of,
 )
-from kgqa.words import clean, normalise
+from kgqa.text.words import clean, normalise
 
 _TEXT = 300
 """Maximum characters of a question's text in a list."""

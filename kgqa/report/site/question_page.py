@@ -6,12 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.answer_json import json_text
 from kgqa.evaluation.runs.records import Record
-from kgqa.events import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
-from kgqa.events.acting_words import ACTING_EVENTS
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.model_json import read_event
 from kgqa.report.agents.section import agents_section
 from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNPROVEN, UNQUOTED
 from kgqa.report.drawing import draw_path, relation_name
@@ -35,7 +31,11 @@ from kgqa.report.text.piece_texts import NoTexts, PieceTexts
 from kgqa.report.text.rounds import TEXT_EVENTS
 from kgqa.report.text.section import text_section
 from kgqa.schema import usable_prefixes
-from kgqa.words import local_name
+from kgqa.storage.answer_json import json_text
+from kgqa.storage.model_json import read_event
+from kgqa.text.words import local_name
+from kgqa.trace import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
+from kgqa.trace.acting_words import ACTING_EVENTS
 
 MAX_PATHS = 12
 MAX_TRIPLES = 60

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kgqa.events import Event, EvidenceEdited, LocalFact
+from kgqa.trace import Event, EvidenceEdited, LocalFact
 
 MAX_FACTS = 400
 _WORD = re.compile(r"\w+")

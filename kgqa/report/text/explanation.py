@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kgqa.events.words import step_lines
-from kgqa.model_json import read_event
 from kgqa.report.lenient_json import count_of, object_of, objects_of, text_of
-from kgqa.words import clean
+from kgqa.storage.model_json import read_event
+from kgqa.text.words import clean
+from kgqa.trace.words import step_lines
 
 MAX_CITED = 60
 MAX_STEPS = 60

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from kgqa.quotes import find_quote, is_quote
 from kgqa.report.lenient_json import count_of, object_of, text_of
 from kgqa.report.text.piece_texts import PieceTexts
+from kgqa.text.quotes import find_quote, is_quote
 
 MAX_CHARS = 20_000
 """Most characters of a passage that are shown."""

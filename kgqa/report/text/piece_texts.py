@@ -11,11 +11,11 @@ from typing import Protocol, get_args
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.index.corpus_index import CorpusIndex
-from kgqa.corpus_file import read_corpus_file
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.model import PieceKind
 from kgqa.report.lenient_json import object_of, text_of
+from kgqa.storage.corpus_file import read_corpus_file
 
 _KEPT = 4096
 _PREFIX = "urn:kgqa:"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kgqa.events import (
+from kgqa.trace import (
     Drafted,
     DraftVerified,
     Event,

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.events import DraftVerified, Event, LocalFact, PiecesKept, Retrieved, Stopped, SufficiencyJudged
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.text.evidence_graph import Edit, evidence_graph
 from kgqa.report.text.graph_drawing import draw_graph
 from kgqa.report.text.passages import chunk_of, quoted_passages
 from kgqa.report.text.piece_texts import PieceTexts, kind_of
 from kgqa.report.text.rounds import Draft, Entry, Plan, TextStep, rounds_of
-from kgqa.words import counted
+from kgqa.text.words import counted
+from kgqa.trace import DraftVerified, Event, LocalFact, PiecesKept, Retrieved, Stopped, SufficiencyJudged
 
 MAX_PIECES = 40
 MAX_SEARCHES = 12

@@ -20,8 +20,8 @@ from kgqa.report.trajectories.sft import sft_row
 from kgqa.report.trajectories.trajectory import Trajectory, trajectory_of
 from kgqa.report.trajectories.trl import trl_row
 from kgqa.report.trajectories.verl import verl_row, write_parquet
+from kgqa.text.words import counted
 from kgqa.version import __version__
-from kgqa.words import counted
 
 ExportFormat = Literal["verl", "trl", "sft", "jsonl"]
 INFO = "export.json"

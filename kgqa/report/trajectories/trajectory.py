@@ -1,6 +1,6 @@
 """The trajectory of a question: every reply of the language model and what it was shown, from the events of its trace.
 
-Any method that records the events of `kgqa.events.acting` has trajectories.
+Any method that records the events of `kgqa.trace.acting` has trajectories.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 from kgqa.evaluation.metrics.retrieval import retrieval_scores
 from kgqa.evaluation.metrics.rewards import Episode, TurnForm, form_of_reply
 from kgqa.evaluation.runs.records import Record
-from kgqa.events import (
+from kgqa.storage.model_json import read_event
+from kgqa.trace import (
     ActionRead,
     Called,
     EditAccepted,
@@ -25,7 +26,6 @@ from kgqa.events import (
     StepPlanned,
     TaskGiven,
 )
-from kgqa.model_json import read_event
 
 
 @dataclass(frozen=True)

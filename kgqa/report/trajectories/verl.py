@@ -9,9 +9,9 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable
 from kgqa.evaluation.metrics.rewards import Episode, RewardForm, TurnForm, form_of_reply, reward
-from kgqa.installation import install_command
 from kgqa.report.trajectories.messages import opening, plain, plain_data
 from kgqa.report.trajectories.trajectory import Trajectory
+from kgqa.text.installation import install_command
 
 _RESULTS = re.compile(
     r"(?:<\|im_end\|>)?\s*(?:<\|im_start\|>)?(?:user|tool)\n(?:<tool_response>.*?</tool_response>\s*)+"

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import Response, StreamingResponse
 
-from kgqa.answer_json import json_text
 from kgqa.serve.api.shared import ERRORS, Client, Served, busy
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.fair_queue import QueueFull
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.limits import LimitReached
 from kgqa.serve.service import Service
+from kgqa.storage.answer_json import json_text
 
 router = APIRouter(tags=["questions"], responses=ERRORS)
 PING_SECONDS = 10.0

@@ -12,13 +12,13 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
-from kgqa.hints import reworded
 from kgqa.serve.api.asking import AnswerResponse, answer_of, events_of, submit
 from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.service import Service
-from kgqa.words import clean, safe_text
+from kgqa.text.hints import reworded
+from kgqa.text.words import clean, safe_text
 
 router = APIRouter(prefix="/v1", tags=["chat front ends"], responses=ERRORS)
 MAX_CITATIONS = 20

@@ -11,16 +11,16 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from kgqa.answer_json import json_text
 from kgqa.errors import KgqaError
-from kgqa.hints import reworded, service_wording
 from kgqa.serve.api.asking import events_of
 from kgqa.serve.fair_queue import QueueFull
 from kgqa.serve.jobs import Asked
 from kgqa.serve.limits import LimitReached
 from kgqa.serve.service import Service
 from kgqa.serve.tools import corpus_tools, graph_tools, path_tools, query_tools
-from kgqa.words import clean
+from kgqa.storage.answer_json import json_text
+from kgqa.text.hints import reworded, service_wording
+from kgqa.text.words import clean
 
 T = TypeVar("T")
 MAX_RESULT_CHARS = 100_000

@@ -8,8 +8,8 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.inspection.searching import sources_of
 from kgqa.errors import CorpusError
 from kgqa.model import PieceKind
-from kgqa.model_json import to_json
-from kgqa.words import clean
+from kgqa.storage.model_json import to_json
+from kgqa.text.words import clean
 
 AROUND = 400
 """Characters that are shown before and after a span of a document."""

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from kgqa.serve.service import Service
 from kgqa.serve.tools.agent_tools import AgentTools
+from kgqa.text.words import clean
 from kgqa.version import __version__
-from kgqa.words import clean
 
 PATH = "/mcp"
 _INSTRUCTIONS = """\

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kgqa.answer_json import named_object
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import RelationPath, Step
 from kgqa.serve.tools.graph_tools import BACKWARDS, MAX_TEXT, entity_by_id, written
-from kgqa.words import arrow_words, clean, short_words, type_words
+from kgqa.storage.answer_json import named_object
+from kgqa.text.words import arrow_words, clean, short_words, type_words
 
 MAX_STEPS = 8
 """Maximum steps of a path; the two steps through a mediator count as two."""

@@ -6,13 +6,13 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kgqa.answer_json import named_object
 from kgqa.errors import PartialResult, QueryRejected
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.handwritten import declare_prefixes, error_before, unknown_prefix
 from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetching, query_kind, tokens
-from kgqa.words import clean_line
+from kgqa.storage.answer_json import named_object
+from kgqa.text.words import clean_line
 
 MAX_CHARS = 100_000
 MAX_RESULT_CHARS = 10 << 20

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.quotes import find_name
+from kgqa.text.quotes import find_name
 
 _LAST = ("No tool can be called any more", "This is your last reply")
 """How a message says that an answer is wanted."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.quotes import find_quote
+from kgqa.text.quotes import find_quote
 
 _FENCE = re.compile(r"`{3,}")
 _HEADING = re.compile(r'([A-Z][A-Za-z ]*?) (\d+)(?:, from "(.*)")?:')

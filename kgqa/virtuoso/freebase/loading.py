@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kgqa.cache import Cache
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
+from kgqa.storage.cache import Cache
+from kgqa.text.words import clean, counted
 from kgqa.virtuoso.bulk.journal import load_lock, open_journal
 from kgqa.virtuoso.bulk.loader import LOADERS, BulkLoad, Group, check_token, count_triples
 from kgqa.virtuoso.bulk.name_graph import index_graph
@@ -30,7 +31,6 @@ from kgqa.virtuoso.freebase.rules import NOISE
 from kgqa.virtuoso.freebase.tally import Tally
 from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.server.server import Server
-from kgqa.words import clean, counted
 
 REFUSED_BY_SERVER = "refused by the server"
 # reasons for dropping a line that depend on the options of the load

@@ -12,10 +12,10 @@ from kgqa.corpus.communities.summaries import read_summary, summarise
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Budget, Trace
+from kgqa.trace.trace import Budget, Trace
 from tests.corpus.memory_corpus import corpus_of
 
 FACTS = [("Halden Bridge", "designed by", "Ann Li"), ("Ann Li", "born in", "Halden"), ("Halden Bridge", "in", "Halden")]

@@ -13,7 +13,7 @@ from kgqa.corpus.items import Addition, ChunkItem, EntityItem, HyperedgeItem, Pa
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
 
 BRIDGE = "The bridge over the Lavern was designed by Ann Li. It was opened on 3 May 1921."

@@ -10,7 +10,7 @@ from kgqa.corpus.extraction.model_extractor import MAX_OUTAGES, ModelExtractor
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
 from tests.corpus.extraction.samples import (

@@ -16,8 +16,8 @@ from kgqa.corpus.extraction.results import ChunkResult, failed, result_from, res
 from kgqa.corpus.items import Addition, ChunkItem, EntityItem, HyperedgeItem, Party, SameItem, StatementItem
 from kgqa.errors import SettingsError
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
-from kgqa.terms import Literal
+from kgqa.model.terms import Literal
+from kgqa.settings.values import resolve
 from tests.corpus.extraction.samples import GOOD, PNG, Extraction, figure_request, request_for
 
 TEXT = st.text(max_size=12)

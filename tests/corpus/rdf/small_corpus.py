@@ -18,7 +18,7 @@ from kgqa.corpus.items import (
 from kgqa.corpus.rdf.triples import quad_blocks
 from kgqa.corpus.rdf.vocabulary import XSD
 from kgqa.corpus.snapshot import snapshot_of
-from kgqa.terms import Literal
+from kgqa.model.terms import Literal
 
 BONG, BONG_JH, SONG = Party("Bong Joon-ho", "person"), Party("Director Bong", "person"), Party("Song Kang-ho", "person")
 PARASITE, HOST = Party("Parasite", "film"), Party("The Host", "film")

@@ -15,7 +15,6 @@ from kgqa.corpus.items import Addition, HyperedgeItem, LinkItem, Party, Statemen
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.rdf.beside import KEY, BesideGraph, merged_schema, open_beside, set_beside
 from kgqa.corpus.snapshot import relation_iri, role_iri
-from kgqa.corpus_file import read_corpus_file
 from kgqa.errors import CorpusError
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
@@ -27,9 +26,10 @@ from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.corpus_file import read_corpus_file
+from kgqa.text.words import relation_words
 from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.words import relation_words
 from tests.conftest import SOAK
 from tests.graph.facts import NS, ent, ns
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory

@@ -38,7 +38,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.query.evidence import evidence_query
 from kgqa.graph.rdf.lines import LineReader
 from kgqa.model import Triple
-from kgqa.terms import Entity, Literal
+from kgqa.model.terms import Entity, Literal
 from tests.graph.in_process_loads import in_process_loads
 
 TEXT = 'Ada wrote "notes" \\ in 1843.\r\n\tللغة العربية 北京 😀\x0b\ufffe\ud800\x00 end'

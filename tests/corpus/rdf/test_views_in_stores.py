@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.conditions import Comparison, Condition, year
 from kgqa.corpus.items import Addition, HyperedgeItem, Party, StatementItem
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.snapshot import relation_iri, role_iri
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, RelationPath, Step
+from kgqa.model.conditions import Comparison, Condition, year
 from tests.conftest import SOAK
 from tests.corpus.rdf.small_corpus import BONG, BONG_JH, DAEGU, HOST, OSCAR, PARASITE, SEOUL, SONG, additions, lines_of
 from tests.graph.graph_factories import EmbeddedGraphFactory, GraphFactory, RdflibGraphFactory, VirtuosoGraphFactory

@@ -8,7 +8,7 @@ from kgqa.corpus.items import Party, SameItem
 from kgqa.corpus.records import EntityRecord, Place, StatementRecord
 from kgqa.corpus.resolution.resolving import Resolution, resolve
 from kgqa.corpus.snapshot import relation_iri, statement_iri
-from kgqa.terms import Entity
+from kgqa.model.terms import Entity
 
 
 def entity(name: str, type_: str = "", documents: Iterable[str] = ("d1",)) -> EntityRecord:

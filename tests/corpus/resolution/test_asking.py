@@ -13,10 +13,10 @@ from kgqa.corpus.resolution.resolving import resolve
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve as settings_of
+from kgqa.settings.values import resolve as settings_of
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Budget, Trace
+from kgqa.trace.trace import Budget, Trace
 from tests.corpus.resolution.names import entity, groups
 from tests.corpus.resolution.test_resolving import Cosines
 

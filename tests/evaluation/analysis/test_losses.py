@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.analysis.losses import LOSSES, lost_at, paths_of
 from kgqa.evaluation.analysis.reach import Reach
-from kgqa.events import Event, Kept, PathsRanked, Pool, Rejected, Shortlist, UnknownEvent
 from kgqa.explore.beam import BeamSettings, explore
 from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPath, Step
 from kgqa.schema import bundled_schema
-from kgqa.trace import Trace
-from kgqa.words import path_key, paths_key
+from kgqa.text.words import path_key, paths_key
+from kgqa.trace import Event, Kept, PathsRanked, Pool, Rejected, Shortlist, UnknownEvent
+from kgqa.trace.trace import Trace
 from tests.evaluation.analysis.test_text_losses import CASES as TEXT_CASES
 
 NS = "http://rdf.freebase.com/ns/"

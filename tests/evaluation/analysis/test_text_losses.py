@@ -7,8 +7,8 @@ import pytest
 from kgqa.evaluation.analysis.losses import LOSSES
 from kgqa.evaluation.analysis.text_losses import lost_in_text
 from kgqa.evaluation.datasets.questions import GoldAnswer
-from kgqa.events import PiecesKept, Pool, Retrieved, StepAnswered
 from kgqa.model import Answer, Literal, Named, Question
+from kgqa.trace import PiecesKept, Pool, Retrieved, StepAnswered
 
 GOLD = ((GoldAnswer("", "Ben Aske", aliases=("Aske Hill",)),),)
 SUPPORT = (("a", "a2"), ("b",))

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion, read_questions
 from kgqa.evaluation.fictional.facts import FictionError, read_facts
 from kgqa.evaluation.fictional.fictionalise import fictionalise
@@ -15,6 +14,7 @@ from kgqa.evaluation.fictional.gold_queries import gold_queries_of
 from kgqa.evaluation.fictional.invented_world import QUESTIONS, invent, world_folder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
+from kgqa.storage.cache import Cache
 from tests.conftest import SOAK
 from tests.evaluation.fictional.graphs import NAME, degrees, line
 

@@ -14,10 +14,10 @@ from kgqa.evaluation.judges.ratings import DIMENSIONS, HIGHEST, rate_responses, 
 from kgqa.evaluation.judges.responses import JudgedResponse
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 
 PROMPTS = Prompts()
 ANN = JudgedResponse("Who leads?", "Ann Li", ("Ann Li",), ("Ann Li leads the works",))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.answer_json import answer_object
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.measures import reciprocal_rank
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, SET_METRICS, score_record
 from kgqa.model import Answer, Entity, Literal, Named, Question
+from kgqa.storage.answer_json import answer_object
 
 ANN, BOB = GoldAnswer("m.1", "Ann Li", aliases=("A. Li",)), GoldAnswer("m.2", "Bob")
 

@@ -12,7 +12,7 @@ from kgqa.evaluation.metrics.scores import METRIC_NAMES
 from kgqa.evaluation.published.printed_tables import EM, read_models, tables
 from kgqa.evaluation.published.table_cells import TableCell, as_object, as_text, measured_values
 from kgqa.evaluation.published.table_judges import CORRECT, RATED
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 TABLES = tables()
 THESIS = {name: table for name, table in TABLES.items() if name.startswith("5.")}

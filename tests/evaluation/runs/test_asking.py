@@ -16,7 +16,7 @@ from kgqa.evaluation.analysis.losses import LOSSES
 from kgqa.evaluation.datasets.questions import read_questions, spread
 from kgqa.evaluation.runs.asking import ask_question, hops_of
 from kgqa.methods.ask import open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 
 DEMO = Path(str(files("kgqa.demo")))
 ROOT = Path(__file__).resolve().parents[3]

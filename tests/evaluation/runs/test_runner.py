@@ -17,9 +17,9 @@ from kgqa.evaluation.runs.progress import RunProgress, StopSignal
 from kgqa.evaluation.runs.run_files import open_run
 from kgqa.evaluation.runs.run_folder import create_run
 from kgqa.evaluation.runs.runner import run_questions
-from kgqa.events import Failed, Timeout, UnknownEvent
 from kgqa.model import Answer, Entity, Named, Usage
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.trace import Failed, Timeout, UnknownEvent
 
 RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
 RESOURCES = SimpleNamespace(settings=resolve(environment={}), silent=lambda seconds: [])

@@ -17,10 +17,10 @@ from kgqa.evaluation import Changes, RunPlan, open_run, resume, run
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.workers import Division, ask_on, divided, opened_cluster
 from kgqa.graph.loading import load_into_folder
-from kgqa.hints import command_line_wording, repeat_options
 from kgqa.methods.ask import open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
+from kgqa.text.hints import command_line_wording, repeat_options
 from tests.cli_runner import KGQA
 from tests.cluster_nodes import kill_node, nodes, processes_of
 from tests.conftest import SOAK

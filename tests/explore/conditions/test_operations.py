@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.conditions import Comparison, Condition, year
 from kgqa.explore.conditions.beside import Beside
 from kgqa.explore.conditions.operations import Operations
 from kgqa.explore.conditions.requests import read_request
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model.conditions import Comparison, Condition, year
 from tests.explore.conftest import path
 from tests.memory_graph import memory_graph
 

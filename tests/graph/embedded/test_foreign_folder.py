@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from kgqa.cache import Cache
 from kgqa.errors import KgqaError, StoreUnavailable
 from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_graph
+from kgqa.storage.cache import Cache
 from tests.conftest import SOAK
 from tests.hostile_files import as_json, hostile, run_limited
 

@@ -29,7 +29,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
 from kgqa.graph.store import Store
 from kgqa.model import Entity, Literal
-from kgqa.trace import QuestionStopped, Trace
+from kgqa.trace.trace import QuestionStopped, Trace
 from tests.graph.edits import triples
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import PartialResult, SettingsError
 from kgqa.graph.detection import user_graphs
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlServer, table, truth
 
 TABLE = table(["x"], [[Entity("http://e/1")]])

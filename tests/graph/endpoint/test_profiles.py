@@ -9,7 +9,7 @@ import pytest
 
 from kgqa.errors import SettingsError
 from kgqa.graph.endpoint.profiles import profile_named, profile_of, profiles, reply_signs
-from kgqa.settings_table import SETTINGS
+from kgqa.settings.table import SETTINGS
 
 
 @pytest.mark.parametrize(

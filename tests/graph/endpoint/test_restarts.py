@@ -17,7 +17,7 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer, Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from tests.conftest import SOAK
 from tests.virtuoso_server import copied, running_server
 

@@ -18,7 +18,7 @@ from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 from tests.graph import scripted_endpoint
 from tests.graph.scripted_endpoint import (
     ASK,

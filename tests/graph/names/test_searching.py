@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.cache import Cache
 from kgqa.model import Entity, Literal, Named
+from kgqa.storage.cache import Cache
 from tests.graph.facts import FACTS, NAMES, NS, RDFS, SKOS, ent, ns, path, words
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import NamesNotIndexed, PartialResult, StoreError, StoreTimeout
 from kgqa.explore.linking import find_mentions
 from kgqa.graph.endpoint.store import EndpointStore
@@ -22,8 +21,9 @@ from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
+from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
-from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 from kgqa.virtuoso.bulk.name_graph import NamesGraph, index_graph, names_graphs
 from kgqa.virtuoso.server.server import Server
 from tests.graph import scripted_endpoint

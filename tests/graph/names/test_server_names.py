@@ -23,7 +23,7 @@ from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 from tests.conftest import SOAK
 from tests.graph.hard_names import NAMES, SCHEMA, GraphPair, lines, load_into_both_stores
 

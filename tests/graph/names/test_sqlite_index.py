@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.cache import Cache
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
+from kgqa.storage.cache import Cache
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from kgqa.conditions import MAX_RANK, Comparison, Condition, Operation, year
 from kgqa.evaluation.datasets.registry import dataset_questions
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.condition_words import all_words, condition_words, operation_words
 from kgqa.graph.query.explain import explain
 from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model.conditions import MAX_RANK, Comparison, Condition, Operation, year
 from kgqa.training.gold_candidates import gold_candidate
 
 NS = "http://rdf.freebase.com/ns/"

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import shared
@@ -22,8 +21,9 @@ from kgqa.graph.tables.changes import MAX_CHANGES
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Literal, Step, Triple
 from kgqa.schema import Schema, bundled_schema, parse_schema
+from kgqa.storage.cache import Cache
 from kgqa.testing.rdflib_store import RdflibStore
-from kgqa.words import normalise
+from kgqa.text.words import normalise
 from tests.conftest import SOAK
 from tests.graph.memory_store import MemoryStore
 

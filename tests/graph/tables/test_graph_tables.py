@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
@@ -19,7 +18,8 @@ from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
-from kgqa.trace import Trace
+from kgqa.storage.cache import Cache
+from kgqa.trace.trace import Trace
 from tests.graph.edits import triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

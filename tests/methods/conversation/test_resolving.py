@@ -16,7 +16,7 @@ from kgqa.methods.conversation.rewriting import read_rewritten
 from kgqa.methods.conversation.turns import Resolved, Turn, turn_of_object
 from kgqa.model import Entity, Named
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
 WD = "http://www.wikidata.org/entity/"

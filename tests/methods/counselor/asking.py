@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kgqa import ask, open_graph, open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram, asked_turn
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.server import ScriptedServer

@@ -11,7 +11,7 @@ from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.programs import play
 from kgqa.model import Answer, Question
 from kgqa.testing.grbench.mini import write_mini_grbench
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 from tests.graph.conftest import graphs, make  # noqa: F401 - fixtures
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.events import AnswerVerified, Called, Finished, Reflected, StepPlanned
+from kgqa.trace import AnswerVerified, Called, Finished, Reflected, StepPlanned
 
 from .asking import CAMERON, run
 

@@ -13,14 +13,14 @@ from typing import get_args
 
 import pytest
 
-from kgqa.answer_json import answer_object, json_text
 from kgqa.errors import StoreTimeout
-from kgqa.events import ActionRead, AnswerVerified, Called
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Status
 from kgqa.schema import bundled_schema
+from kgqa.storage.answer_json import answer_object, json_text
 from kgqa.testing import faults
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
+from kgqa.trace import ActionRead, AnswerVerified, Called
 from tests.memory_graph import ConcurrentStore, memory_graph
 
 from .asking import PROGRAMS, run

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.conditions import Comparison, Condition, Operation
 from kgqa.graph.opening import open_graph
 from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.counselor.finishing import chosen_values
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.grounding import answer_of_path
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
-from kgqa.trace import Trace
+from kgqa.model.conditions import Comparison, Condition, Operation
+from kgqa.trace.trace import Trace
 from tests.graph.facts import ns
 from tests.memory_graph import memory_graph
 

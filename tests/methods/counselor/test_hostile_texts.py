@@ -11,7 +11,7 @@ from kgqa.llm.replies.action_lines import Call, read_action_line
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.model import Answer, Question
-from kgqa.trace import Trace
+from kgqa.trace.trace import Trace
 from tests.graph.hostile_text import hostile_texts
 from tests.memory_graph import memory_graph
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kgqa.events import ActionRead, AnswerVerified, Seen
 from kgqa.testing.agents.counselor_agent import CounselorAgent, asked_turn
 from kgqa.testing.server import ScriptedServer
+from kgqa.trace import ActionRead, AnswerVerified, Seen
 
 from .asking import CAMERON, COUNT, FILMS, PROGRAMS, run
 

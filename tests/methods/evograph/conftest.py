@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
 from tests.methods.evograph.hyper_corpus import write_hyper_corpus, write_web
 from tests.small_corpus import SINGLE, write_corpus

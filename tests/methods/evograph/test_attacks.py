@@ -11,13 +11,13 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
-from kgqa.events import EditAccepted, EditGated, Seen
 from kgqa.graph.opening import open_graph
 from kgqa.model import Question
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.evograph_agent import shown_results
 from kgqa.testing.server import ScriptedServer
-from kgqa.words import safe_text
+from kgqa.text.words import safe_text
+from kgqa.trace import EditAccepted, EditGated, Seen
 from tests.methods.evograph.attacks import (
     ALL_NOTES,
     ATTACKS,

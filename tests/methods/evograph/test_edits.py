@@ -11,8 +11,8 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
 from kgqa.corpus.history.undoing import plan_undo
 from kgqa.errors import CorpusError
-from kgqa.events import EditAccepted, EditGated, EditProposed
 from kgqa.methods.evograph.editing import NO_CHANGE
+from kgqa.trace import EditAccepted, EditGated, EditProposed
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import MISSING, PAGES
 

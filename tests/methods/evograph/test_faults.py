@@ -7,11 +7,11 @@ import itertools
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.events import Called, EditAccepted
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.agents.evograph_agent import EvographAgent
 from kgqa.testing.server import ScriptedServer
+from kgqa.trace import Called, EditAccepted
 from tests.conftest import SOAK
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa import open_graph
-from kgqa.events import Finished
 from kgqa.model import HyperedgeEvidence, QuoteEvidence
+from kgqa.trace import Finished
 from tests.methods.evograph.conftest import call, final
 
 BORN = call("graph_search", query="Mara Holt born")

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.events import Called, EditAccepted
 from kgqa.testing.agents.evograph_agent import shown_results
+from kgqa.trace import Called, EditAccepted
 from tests.methods.evograph.conftest import final
 
 QUESTION = "When was the lighthouse of Tarn Harbour finished?"

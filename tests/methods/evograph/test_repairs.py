@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from kgqa.events import Called, EditAccepted
 from kgqa.testing.agents.evograph_agent import EvographAgent
+from kgqa.trace import Called, EditAccepted
 from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE
 
 

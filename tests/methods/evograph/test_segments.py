@@ -15,8 +15,8 @@ from kgqa.corpus.items import Party
 from kgqa.methods.evograph.participants import named_participants
 from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
 from kgqa.methods.text.searching import TextSearch
-from kgqa.settings import resolve
-from kgqa.trace import Trace
+from kgqa.settings.values import resolve
+from kgqa.trace.trace import Trace
 from tests.corpus.word_encoder import WordEncoder
 from tests.methods.evograph.hyper_corpus import HYPEREDGES
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.events import ActionRead, Called, Retrieved, Seen
 from kgqa.methods.evograph.results import without_marks
 from kgqa.testing.agents.evograph_agent import shown_results
+from kgqa.trace import ActionRead, Called, Retrieved, Seen
 from tests.methods.evograph.conftest import call, final
 from tests.small_corpus import ORDER, write_corpus
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent, prompt_name
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.server import ScriptedServer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.events import DraftVerified, Retrieved, Stopped
 from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
+from kgqa.trace import DraftVerified, Retrieved, Stopped
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
 
 YES, NO, BOTH, GARBAGE = "yes", "no", "Yes ... No", "I cannot tell."

@@ -7,10 +7,10 @@ import pytest
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem, digest
-from kgqa.events import PiecesKept, Retrieved
 from kgqa.methods.graphsearch.channels import RELATIONAL, SEMANTIC, Channels, Found, distinct, interleaved
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery
 from kgqa.model import Piece
+from kgqa.trace import PiecesKept, Retrieved
 from tests.small_corpus import LONG
 
 PLAN = [("Where was Mara Holt born?", "Mara Holt", "Birthplace"), ("On which island is the town #1?", "#1", "Island")]

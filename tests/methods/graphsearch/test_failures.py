@@ -7,11 +7,11 @@ import json
 import pytest
 
 from kgqa.corpus.building.build import build_corpus
-from kgqa.events import Drafted, DraftVerified, Grounded, Planned, Retrieved, StepAnswered
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.graphsearch.answering import NOT_VERIFIED, NOTHING
 from kgqa.methods.graphsearch.results import DISPUTED, LAST_STEP
 from kgqa.methods.text.pieces import LIKELY
+from kgqa.trace import Drafted, DraftVerified, Grounded, Planned, Retrieved, StepAnswered
 from tests.small_corpus import LONG, SINGLE
 
 QUOTE = "Mara Holt was born in Tarn Harbour in 1871."

@@ -13,15 +13,15 @@ from typing import get_args
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.answer_json import answer_object, json_text
-from kgqa.events import DraftVerified, StepAnswered, SufficiencyJudged
 from kgqa.model import Status
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.answer_json import answer_object, json_text
 from kgqa.testing import faults
 from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
 from kgqa.testing.agents.text_agents import RagAgent
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
+from kgqa.trace import DraftVerified, StepAnswered, SufficiencyJudged
 from tests.small_corpus import LONG, ORDER, QUESTIONS, SINGLE, write_corpus
 
 AGENTS = {"rag": RagAgent, "tog3": Tog3Agent, "graphsearch": GraphSearchAgent}

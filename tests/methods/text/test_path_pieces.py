@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(folder, session_cache):
-    from kgqa.cache import Cache
+    from kgqa.storage.cache import Cache
 
     with Corpus.open(folder) as corpus, open_graph(folder, cache=Cache(session_cache)) as graph:
         yield corpus, graph
@@ -70,7 +70,7 @@ def test_depth_and_number_of_paths(opened):
 
 
 def test_path_through_a_hyperedge_names_its_segment(opened, folder, session_cache):
-    from kgqa.cache import Cache
+    from kgqa.storage.cache import Cache
 
     corpus, _ = opened
     with open_graph(folder, view=("hyper",), cache=Cache(session_cache)) as graph:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.corpus.corpus import Corpus
 from kgqa.graph.opening import open_graph
 from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of, is_unknown, triples_first
 from kgqa.model import Piece
+from kgqa.storage.cache import Cache
 from tests.corpus.small_corpus import insert, new_editor
 
 

@@ -7,8 +7,8 @@ import pytest
 from kgqa import open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.methods.text.searching import TextSearch
-from kgqa.settings import resolve
-from kgqa.trace import Budget, BudgetExhausted, Trace
+from kgqa.settings.values import resolve
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 from tests.small_corpus import write_corpus
 
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.cache import Cache
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.cache import Cache
 from kgqa.testing.server import ScriptedServer
 
 NS = "http://rdf.freebase.com/ns/"

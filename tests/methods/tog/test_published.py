@@ -11,7 +11,7 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.methods.tog.replies import read_sufficient
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
 

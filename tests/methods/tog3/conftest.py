@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.agents.tog3_agent import Tog3Agent, prompt_kind
 from kgqa.testing.server import ScriptedServer

@@ -10,7 +10,7 @@ from kgqa.corpus.building.build import build_corpus
 from kgqa.errors import SettingsError
 from kgqa.methods.text.pieces import LIKELY
 from kgqa.model import QuoteEvidence
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE

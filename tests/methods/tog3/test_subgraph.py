@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.events import LocalFact
 from kgqa.graph.opening import open_graph
 from kgqa.methods.tog3.evidence import shown_evidence
 from kgqa.methods.tog3.replies import ProposedFact, Refinement
 from kgqa.methods.tog3.subgraph import Subgraph
+from kgqa.trace import LocalFact
 
 from .conftest import BORN
 

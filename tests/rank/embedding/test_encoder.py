@@ -10,10 +10,10 @@ import threading
 import numpy as np
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
+from kgqa.storage.cache import Cache
 
 TEXTS = [
     "which city is the capital?",
@@ -178,7 +178,7 @@ WITHOUT_TORCH = """
 import json, sys
 from pathlib import Path
 sys.modules.update(dict.fromkeys(sys.argv[2:]))  # as if these were not installed
-from kgqa.cache import Cache
+from kgqa.storage.cache import Cache
 from kgqa.rank.embedding.encoder import open_encoder
 told = []
 vectors = open_encoder(Cache(Path(sys.argv[1])), say=told.append).encode(["sports team mascot"])

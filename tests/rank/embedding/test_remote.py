@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.rank.embedding.remote import BATCH_SIZE, EMBEDDINGS_KEY_VARIABLE, RemoteEncoder, remote_key
+from kgqa.storage.cache import Cache
 from kgqa.testing import faults
 from kgqa.testing.loopback import LoopbackServer, Response
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgqa.cache import Cache
 from kgqa.errors import ModelUnavailable
-from kgqa.installation import install_command
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder
 from kgqa.rank.embedding.sentence_models import ModelFiles, TorchEncoder, file_slug, find_model, packaged_minilm
+from kgqa.storage.cache import Cache
+from kgqa.text.installation import install_command
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz?,-0123456789é東京"
 TEXTS = ["which city?", "sports team mascot", "a", "", "PARASITE", "é 東京", "one two three " * 40]
@@ -102,7 +102,7 @@ def test_other_pooling_uses_torch(pooling, tmp_path):
 WARM_START = """
 import json, sys
 from pathlib import Path
-from kgqa.cache import Cache
+from kgqa.storage.cache import Cache
 from kgqa.rank.embedding.encoder import open_encoder
 encoder = open_encoder(Cache(Path(sys.argv[1])), model=sys.argv[2], say=print)
 encoder.encode_questions(["which city?"])
@@ -246,7 +246,7 @@ def test_code_of_a_model_is_not_run(bert, tmp_path):
 OFFLINE = """
 import json, sys
 from pathlib import Path
-from kgqa.cache import Cache
+from kgqa.storage.cache import Cache
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.encoder import open_encoder
 try:
@@ -304,7 +304,7 @@ import json, sys
 from pathlib import Path
 for name in sys.argv[2].split(","):
     sys.modules[name] = None  # as if it were not installed
-from kgqa.cache import Cache
+from kgqa.storage.cache import Cache
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.encoder import open_encoder
 told, refused = [], []

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kgqa.events import MatchPlayed
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.plugins import plugin_names
 from kgqa.rank.tournaments.chooser import Chooser
@@ -17,6 +16,7 @@ from kgqa.rank.tournaments.listwise import chunked, single
 from kgqa.rank.tournaments.pointwise import pointwise
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.testing.oracle import NoisyOracle
+from kgqa.trace import MatchPlayed
 
 TOURNAMENTS = plugin_names("tournament")
 

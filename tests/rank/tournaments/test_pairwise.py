@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.events import MatchPlayed
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import NEITHER
 from kgqa.rank.tournaments.pairwise import knockout, pairwise
 from kgqa.testing.oracle import NoisyOracle
+from kgqa.trace import MatchPlayed
 from tests.rank.tournaments.test_listwise import pool_of
 
 SYSTEMS = [pairwise, knockout]

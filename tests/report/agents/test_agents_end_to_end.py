@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.answer_json import answer_object
 from kgqa.evaluation.runs.records import Record
 from kgqa.model import Answer
 from kgqa.report.answer import answer_text
 from kgqa.report.site.writing import write_site
 from kgqa.report.text.explanation import explanation
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
+from kgqa.storage.answer_json import answer_object
 from kgqa.testing.agents.counselor_agent import CounselorAgent
 from kgqa.testing.server import ScriptedServer
 from tests.methods.counselor.asking import COUNT, FILMS, PROGRAMS, run

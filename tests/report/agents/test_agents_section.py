@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.events import Called, EditProposed, Retrieved, Seen
 from kgqa.report.agents.differences import MAX_WORDS, changed_words
 from kgqa.report.agents.edits import edits_of
 from kgqa.report.agents.observations import observation_of
 from kgqa.report.agents.section import agents_section
 from kgqa.report.agents.turns import MAX_TURNS, trials_of
 from kgqa.report.site.question_page import question_page
+from kgqa.trace import Called, EditProposed, Retrieved, Seen
 from tests.report.agents.traces import GRAPH_TURNS, NEW, OLD, TOOL_TURNS, acting_record, result
 from tests.report.conftest import hostile_record
 from tests.report.test_pages import ATTACKS, CONTEXT, LINK, ParsedPage

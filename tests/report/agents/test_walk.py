@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.answer_json import answer_object
-from kgqa.events import Called
 from kgqa.report.agents.walk import MAX_PLACES, Walk, read_paths, walk_of
 from kgqa.report.agents.walk_drawing import draw_walk
+from kgqa.storage.answer_json import answer_object
+from kgqa.trace import Called
 from tests.report.agents.traces import BORN, GRAPH_TURNS, LIGHT, acting_answer
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from kgqa.answer_json import answer_object
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.runs.records import Record
-from kgqa.events import (
+from kgqa.model import Answer, Entity, Literal, Named, PathEvidence, Question, RelationPath, Step
+from kgqa.storage.answer_json import answer_object
+from kgqa.trace import (
     ActionRead,
     AnswerVerified,
     Called,
@@ -22,7 +23,6 @@ from kgqa.events import (
     Seen,
     StepPlanned,
 )
-from kgqa.model import Answer, Entity, Literal, Named, PathEvidence, Question, RelationPath, Step
 
 QUESTION = "Where was the architect of the Skerry Light born?"
 LIGHT = "Skerry Light → architect"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.model_json import read_event
 from kgqa.report.site import bracket
 from kgqa.report.site.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, Stage
+from kgqa.storage.model_json import read_event
 
 
 def stages_of(trace) -> list[Stage]:

@@ -7,9 +7,9 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.events import EvidenceEdited, LocalFact
 from kgqa.report.text.evidence_graph import MAX_FACTS, evidence_graph
 from kgqa.report.text.graph_drawing import MAX_DRAWN, draw_graph
+from kgqa.trace import EvidenceEdited, LocalFact
 from tests.report.text.traces import ROUNDS
 
 

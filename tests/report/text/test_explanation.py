@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.answer_json import answer_object
 from kgqa.report.text.explanation import explanation
+from kgqa.storage.answer_json import answer_object
 from tests.report.site.test_bracket import json_values
 from tests.report.test_pages import ATTACKS
 from tests.report.text.traces import QUESTION, STEPS, text_answer

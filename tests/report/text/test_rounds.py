@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.events import (
+from kgqa.report.text.rounds import MAX_DEPTH, Draft, Plan, TextStep, rounds_of
+from kgqa.trace import (
     DraftVerified,
     Grounded,
     PiecesKept,
@@ -16,7 +17,6 @@ from kgqa.events import (
     SubQuestion,
     SufficiencyJudged,
 )
-from kgqa.report.text.rounds import MAX_DEPTH, Draft, Plan, TextStep, rounds_of
 from tests.report.text.traces import RAG, ROUNDS, STEPS
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kgqa.answer_json import answer_object
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, digest
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.runs.records import Record
-from kgqa.events import (
+from kgqa.model import Answer, Citation, Literal, Named, Question, QuoteEvidence, Span
+from kgqa.storage.answer_json import answer_object
+from kgqa.trace import (
     DraftClaim,
     Drafted,
     DraftVerified,
@@ -26,7 +27,6 @@ from kgqa.events import (
     SubQuestion,
     SufficiencyJudged,
 )
-from kgqa.model import Answer, Citation, Literal, Named, Question, QuoteEvidence, Span
 
 TEXTS = {
     "Skerry Light": "The Skerry Light was built in 1871.\nIts architect was Ines Marr, who also drew the harbour of Oban.",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.evaluation.metrics.rewards import reward
-from kgqa.events import ActionRead, Finished, Seen
 from kgqa.report.trajectories.trajectory import trajectory_of
+from kgqa.trace import ActionRead, Finished, Seen
 from tests.methods.counselor.asking import run
 from tests.report.trajectories.traces import concluded, edited, planned, record, searched
 

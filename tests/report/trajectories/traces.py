@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.answer_json import answer_object
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
 from kgqa.evaluation.runs.records import Record, record_of
 from kgqa.evaluation.runs.run_files import FORMAT, Run
 from kgqa.evaluation.runs.run_folder import create_run
-from kgqa.events import (
+from kgqa.model import Answer, Literal, Named, Question
+from kgqa.storage.answer_json import answer_object
+from kgqa.trace import (
     ActionRead,
     Called,
     EditAccepted,
@@ -27,7 +28,6 @@ from kgqa.events import (
     StepPlanned,
     TaskGiven,
 )
-from kgqa.model import Answer, Literal, Named, Question
 
 
 def call(name: str, **arguments: Any) -> str:

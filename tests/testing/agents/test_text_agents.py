@@ -6,9 +6,9 @@ import json
 
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.quoted_answers import read_quoted_answer
-from kgqa.quotes import find_quote
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.agents.text_agents import GoldStep, RagAgent, TextGold
+from kgqa.text.quotes import find_quote
 
 ADA = "Ada Lovelace was born in St.\nLouis in 1815.  She wrote the first program."
 HARBOUR = "The harbour of St. Louis was built in 1830."

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from kgqa.model_json import from_json, to_json
 from kgqa.schema import bundled_schema
+from kgqa.storage.model_json import from_json, to_json
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning, Rule
 from kgqa.virtuoso.freebase.rules import freebase_rules
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 from kgqa.corpus.documents.document import safe_text
 from kgqa.corpus.documents.limits import Limits
 from kgqa.errors import DocumentError
-from kgqa.json_stream import DamagedJson, JsonStream, LongValue
+from kgqa.storage.json_stream import DamagedJson, JsonStream, LongValue
 
 _BLOCK = 1 << 20
 _MAX_ID = 500

@@ -18,8 +18,8 @@ from kgqa.corpus.extraction.rules.facts import RuleFact
 from kgqa.corpus.extraction.rules.proper_names import ProperName, read_name, read_names
 from kgqa.corpus.extraction.rules.values import DATE_PATTERN, date_literal, year_literal
 from kgqa.corpus.items import EntityItem, Party, StatementItem, normal_name
-from kgqa.terms import Literal
-from kgqa.words import clean
+from kgqa.model.terms import Literal
+from kgqa.text.words import clean
 
 MAX_SENTENCES = 40
 """Sentences after the definition of the topic that are read."""

@@ -13,7 +13,7 @@ from kgqa.corpus.extraction.rules.facts import RuleFact
 from kgqa.corpus.extraction.rules.layout import Layout
 from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.corpus.items import Addition, ChunkItem, Item, Party, digest
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 VERSION = "1"
 """Changes when a rule changes, so that chunks are read again."""

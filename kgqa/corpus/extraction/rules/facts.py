@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kgqa.corpus.extraction.rules.values import read_value
 from kgqa.corpus.items import EntityItem, Party, StatementItem, normal_name
-from kgqa.terms import Literal
-from kgqa.words import clean
+from kgqa.model.terms import Literal
+from kgqa.text.words import clean
 
 MAX_NAME_CHARS = 80
 MAX_NAME_WORDS = 10

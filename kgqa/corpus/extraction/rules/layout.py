@@ -11,8 +11,8 @@ from kgqa.corpus.extraction.rules.facts import MAX_TEXT_CHARS, RuleFact, is_name
 from kgqa.corpus.extraction.rules.values import read_value
 from kgqa.corpus.extraction.sentences import trimmed
 from kgqa.corpus.items import EntityItem, Party, StatementItem, normal_name
-from kgqa.terms import Literal
-from kgqa.words import clean
+from kgqa.model.terms import Literal
+from kgqa.text.words import clean
 
 # the text of links that name nothing
 _NO_TARGET_NAMES = frozenset(

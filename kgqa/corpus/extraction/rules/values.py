@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from kgqa.conditions import DAY, MONTH, XSD, YEAR
-from kgqa.terms import Literal
+from kgqa.model.conditions import DAY, MONTH, XSD, YEAR
+from kgqa.model.terms import Literal
 
 _HALF_YEARS = ("january february march april may june", "july august september october november december")
 MONTHS = tuple(month for half in _HALF_YEARS for month in half.split())

@@ -10,9 +10,9 @@ from typing import Any
 from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
 from kgqa.graph.endpoint.replies.canonical_values import canonical_text
 from kgqa.graph.store import Row, Rows
-from kgqa.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
-from kgqa.words import clean
+from kgqa.storage.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
+from kgqa.text.words import clean
 
 AT_ONCE_BYTES = 1 << 20
 TRUNCATED = "The server's reply is truncated or damaged ({}) and is not used. Try again, or narrow the query."

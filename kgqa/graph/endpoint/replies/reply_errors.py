@@ -23,7 +23,7 @@ from kgqa.errors import (
 from kgqa.graph.endpoint.profiles import Profile, reply_signs
 from kgqa.graph.query.tokens import tokens
 from kgqa.graph.store import Rows
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 RAISE_CAP = (
     "Narrow the query, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows in "

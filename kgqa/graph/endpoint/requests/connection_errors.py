@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib3.exceptions import ConnectTimeoutError, LocationValueError, NewConnectionError, ProxyError, SSLError
 
 from kgqa.errors import StoreUnavailable
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 _NEVER_SENT = (NewConnectionError, ConnectTimeoutError, ProxyError)
 _MESSAGES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, str], ...] = (

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from kgqa.stopping import CHECK_SECONDS, current_stop
+from kgqa.net.stopping import CHECK_SECONDS, current_stop
 
 _current = threading.local()
 _active: set[RequestDeadline] = set()

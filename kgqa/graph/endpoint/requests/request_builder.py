@@ -9,8 +9,8 @@ from typing import Any
 from SPARQLWrapper import SPARQLWrapper
 
 from kgqa.graph.endpoint.profiles import Profile
+from kgqa.text.words import clean
 from kgqa.version import __version__
-from kgqa.words import clean
 
 MAX_GET_CHARS = 1_500
 """The longest query sent by GET, in characters. Escaping may triple the length, and servers refuse URLs of a few

@@ -25,7 +25,6 @@ from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.requests.connection_errors import connection_error, is_retryable, never_sent, overload_error
 from kgqa.graph.endpoint.requests.connections import CHUNK_BYTES, open_pool, read_error_body
 from kgqa.graph.endpoint.requests.deadlines import RequestDeadline, enforced_deadline
-from kgqa.graph.endpoint.requests.limiter import QueueTimeout, RequestLimiter
 from kgqa.graph.endpoint.requests.login import Login
 from kgqa.graph.endpoint.requests.request_builder import Request, RequestBuilder
 from kgqa.graph.endpoint.requests.retries import (
@@ -38,7 +37,8 @@ from kgqa.graph.endpoint.requests.retries import (
 )
 from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, limit_in_error, read_limits
 from kgqa.graph.query.templates import render
-from kgqa.servers import retry_after
+from kgqa.net.limiter import QueueTimeout, RequestLimiter
+from kgqa.net.servers import retry_after
 
 LOOPBACK = ("localhost", "::1")
 FOREIGN_STATUSES = (401, 403, 404, 429)

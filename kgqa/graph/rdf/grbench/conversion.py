@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from kgqa.atomic_files import replace_file
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.grbench.edge_lines import EdgeLines
 from kgqa.graph.rdf.grbench.node_lines import NodeLines
@@ -23,6 +22,7 @@ from kgqa.graph.rdf.grbench.report import ConversionReport
 from kgqa.graph.rdf.grbench.scan import Scan, scan_nodes
 from kgqa.graph.rdf.grbench.schema_lines import schema_lines
 from kgqa.graph.rdf.grbench.tables import link_tables
+from kgqa.storage.atomic_files import replace_file
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage (`reading`, `writing`), the bytes read so far and all bytes of the file."""

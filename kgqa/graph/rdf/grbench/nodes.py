@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from kgqa.errors import LoadError
-from kgqa.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
-from kgqa.words import clean
+from kgqa.storage.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
+from kgqa.text.words import clean
 
 GRAPH_FILES = ("graph.json", "graph.json.gz")
 _CHUNK = 1 << 20

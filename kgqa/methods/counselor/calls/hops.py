@@ -22,7 +22,7 @@ from kgqa.methods.counselor.calls.retrieval import lexical_similarity
 from kgqa.methods.prompt_view import ambiguous_in
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.words import clean, local_name, normalise, prompt_words, property_words, relation_words, short_words
+from kgqa.text.words import clean, local_name, normalise, prompt_words, property_words, relation_words, short_words
 
 MIN_SIMILARITY = 0.8
 """Least cosine at which a name is read as another name."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.node_sets import ordered
 from kgqa.model import Entity, Literal, Step, Value
-from kgqa.untrusted_json import load_json
+from kgqa.storage.untrusted_json import load_json
 
 Pairs = dict[Entity, tuple[Value, ...]]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.conditions import Condition, Operation
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
+from kgqa.model.conditions import Condition, Operation
 
 MAX_PICKED = 50
 """Most nodes to which a place of a path is restricted; a larger part of a set has no exact path."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from kgqa.model import Entity, Named, Value
-from kgqa.words import clean
+from kgqa.text.words import clean
 
 MAX_CHARS = 3000
 """Most characters of an observation."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.conditions import Condition
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import Source, ordered, start_of
 from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.model import Entity, Named, RelationPath, Step, Value
-from kgqa.words import local_words
+from kgqa.model.conditions import Condition
+from kgqa.text.words import local_words
 
 MAX_RECORDS = 30
 """Most records of a node that are read."""

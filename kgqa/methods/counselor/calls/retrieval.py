@@ -17,7 +17,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
-from kgqa.words import clean, normalise
+from kgqa.text.words import clean, normalise
 
 MIN_SIMILARITY = 0.35
 """Cosine below which a text finds nothing."""

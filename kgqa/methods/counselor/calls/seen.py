@@ -7,7 +7,7 @@ from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.methods.counselor.calls.observations import Observation
 from kgqa.model import Entity, Literal, Named, Value
 from kgqa.schema import Schema
-from kgqa.words import local_name, normalise
+from kgqa.text.words import local_name, normalise
 
 
 class SeenValues:

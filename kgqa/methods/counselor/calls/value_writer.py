@@ -20,7 +20,7 @@ from kgqa.methods.counselor.calls.observation_text import (
 from kgqa.methods.counselor.calls.observations import Found
 from kgqa.model import Entity, Literal, Named, Step, Value
 from kgqa.schema import Schema
-from kgqa.words import type_words
+from kgqa.text.words import type_words
 
 MAX_NAMED = 1000
 """Most values of a result that are named, if only by their ids."""

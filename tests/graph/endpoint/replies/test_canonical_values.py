@@ -13,7 +13,7 @@ from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Literal, RelationPath, Step
-from kgqa.settings import resolve
+from kgqa.settings.values import resolve
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

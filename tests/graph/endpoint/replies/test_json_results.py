@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
 from kgqa.graph.endpoint.replies import json_results
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
-from kgqa.json_stream import MAX_VALUE_CHARS
 from kgqa.model import Entity, Literal
+from kgqa.storage.json_stream import MAX_VALUE_CHARS
 from kgqa.testing.sparql_server import table_bytes
 
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"

@@ -1,0 +1,1 @@
+"""Servers: addresses, limits, and the threads that wait for them."""

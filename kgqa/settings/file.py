@@ -1,0 +1,144 @@
+"""Writes settings files: with a comment on every setting, or by changing one value of a file that exists."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from kgqa.plugins import known_settings, plugin_names
+from kgqa.settings.table import Setting
+from kgqa.storage.toml_text import parse_toml
+
+WIDTH = 100
+LOCAL_KEYS = (
+    "graph.path",
+    "graph.iri",
+    "graph.schema",
+    "graph.languages",
+    "graph.timeout",
+    "endpoint.contact",
+    "endpoint.rate",
+    "endpoint.cache",
+    "ask.method",
+    "ask.preset",
+    "ask.on_exhausted",
+    "ask.min_score",
+    "explore.depth",
+    "explore.beam",
+    "rank.chooser",
+    "rank.embeddings",
+    "rank.accept",
+    "budget.seconds",
+    "budget.queries",
+    "budget.calls",
+    "budget.tokens",
+    "budget.cost",
+)
+"""The settings of a file in a working folder that are explained there."""
+OWN_KEYS = (
+    "endpoint.user",
+    "rank.model",
+    "rank.model_url",
+    "llm.model",
+    "llm.concurrency",
+    "llm.timeout",
+    "llm.temperature",
+    "llm.prices",
+    "cache.folder",
+    "cache.limit_gb",
+)
+"""The settings of the user's own file that are explained there."""
+_EXAMPLES: Mapping[str, Any] = {
+    "graph.path": "mygraph/",
+    "graph.iri": "http://example.org/graph",
+    "graph.schema": "myschema.toml",
+    "graph.languages": "de,en",
+    "endpoint.contact": "me@example.org",
+    "endpoint.rate": 5.0,
+    "endpoint.user": "me",
+    "budget.queries": 1000,
+    "budget.calls": 50,
+    "budget.tokens": 100000,
+    "budget.cost": 0.01,
+    "rank.model": "sentence-transformers/all-mpnet-base-v2",
+    "rank.model_url": "http://localhost:8000/v1",
+    "llm.model": "openai:gpt-4.1-mini",
+    "llm.prices": "prices.toml",
+    "cache.folder": "/data/kgqa-cache",
+}
+"""Values that show how a setting without a default is written."""
+
+
+def commented_file(values: Mapping[str, Any], keys: Iterable[str], *, heading: str) -> str:
+    """Return the text of a settings file with a comment on each setting.
+
+    Args:
+        values: values by key; settings without a value are commented out.
+        keys: settings that are explained although they have no value, in the order of the table of settings.
+        heading: first lines of the file, without comment signs.
+    """
+    explained = {*values, *keys}
+    wanted = [setting for key, setting in known_settings(values)[0].items() if key in explained]
+    lines = [f"# {line}".rstrip() for line in heading.splitlines()]
+    for section, settings in groupby(wanted, key=lambda each: each.key.partition(".")[0]):
+        lines += ["", f"[{section}]"]
+        for setting in settings:
+            lines += _lines(setting, values.get(setting.key))
+    return "\n".join(lines) + "\n"
+
+
+def _lines(setting: Setting, value: Any) -> Iterator[str]:
+    text, default = setting.help, setting.default
+    if setting.plugin and default is None:
+        text += f": {', '.join(plugin_names(setting.plugin))}"
+    text += "" if default is not None or "if not set" in text else "; not set by default"
+    yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)
+    name = setting.key.partition(".")[2]
+    if value is None:
+        shown = _EXAMPLES[setting.key] if default is None else default
+        yield f"#{name} = {_toml(shown)}"
+    else:
+        yield f"{name} = {_toml(value)}"
+
+
+def with_value(text: str, key: str, value: Any) -> str | None:
+    """Return the text of a settings file with one value changed or added; everything else stays as it is.
+
+    Returns:
+        None if the value stands in a form that cannot be changed in one line.
+
+    Raises:
+        ValueError: the text is not TOML.
+    """
+    section, _, name = key.partition(".")
+    wanted = parse_toml(text)
+    if not isinstance(wanted.setdefault(section, {}), dict):
+        return None
+    wanted[section][name] = value
+    lines, entry = text.splitlines(), f"{name} = {_toml(value)}"
+    start = next((i for i, line in enumerate(lines) if re.match(rf"\s*\[{section}\]\s*(#|$)", line)), None)
+    if start is None:
+        lines += [*([""] if lines else []), f"[{section}]", entry]
+    else:
+        later = range(start + 1, len(lines))
+        end = next((i for i in later if lines[i].lstrip().startswith("[")), len(lines))
+        for form in (rf"\s*{name}\s*=", rf"#{name} ="):
+            if (at := next((i for i in range(start + 1, end) if re.match(form, lines[i])), None)) is not None:
+                lines[at] = entry
+                break
+        else:
+            lines.insert(start + 1, entry)
+    changed = "\n".join(lines) + "\n"
+    try:
+        return changed if parse_toml(changed) == wanted else None
+    except ValueError:
+        return None
+
+
+def _toml(value: Any) -> str:
+    # what json writes for a text or a number is TOML, but for this sign
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

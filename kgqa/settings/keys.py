@@ -1,0 +1,149 @@
+"""API keys and passwords of servers, in a file that only the user can read.
+
+Each key belongs to the address of one server, and is sent to no other. An environment variable takes precedence.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kgqa.errors import SettingsError
+from kgqa.net.servers import OPENAI_URL, base_url
+from kgqa.settings.values import user_settings_file
+from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.lock_files import only_one
+
+FILE_NAME = "keys.json"
+MAX_BYTES = 1 << 20
+MAX_KEY_CHARS = 4096
+_PORTS = {"http": 80, "https": 443}
+
+
+def key_file() -> Path:
+    """Return the path of the file of keys, in the user's configuration folder."""
+    return user_settings_file().with_name(FILE_NAME)
+
+
+def server_address(server: str) -> str:
+    """Return the address to which the key of a server belongs.
+
+    Args:
+        server: `openai`, the name of a model (`openai:NAME`, `URL#NAME`), or the URL of a server or an endpoint.
+
+    Raises:
+        SettingsError: it is none of these.
+    """
+    if server.partition(":")[0].strip() == "openai":
+        return OPENAI_URL
+    url = base_url(server.partition("#")[0], of="server")
+    parts = urlsplit(url)
+    host, port = (parts.hostname or "").lower(), parts.port
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}{f':{port}' if port and port != _PORTS[parts.scheme] else ''}{parts.path}"
+
+
+def find_key(variable: str, server: str) -> str:
+    """Return the key of a server: that of an environment variable, or else the kept one; "" if there is none.
+
+    Raises:
+        SettingsError: see `read_keys`.
+    """
+    return os.environ.get(variable, "").strip() or kept_key(server)
+
+
+def kept_key(server: str) -> str:
+    """Return the kept key of a server; "" if there is none.
+
+    Raises:
+        SettingsError: see `read_keys`.
+    """
+    keys = read_keys()
+    return keys.get(server_address(server), "") if keys else ""
+
+
+def read_keys() -> dict[str, str]:
+    """Return the kept keys by the address of their server.
+
+    Raises:
+        SettingsError: the file cannot be read, is damaged, or somebody else can read or replace it.
+    """
+    file = key_file()
+    try:
+        # a FIFO would block
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise SettingsError(f"The file of keys {file} cannot be read: {error.strerror}.") from None
+    with open(descriptor, "rb") as stream:
+        found, folder = os.fstat(descriptor), file.parent.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise SettingsError(f"{file} is not a file.", "Remove it, and store the keys again: kgqa keys set")
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise SettingsError(
+                f"Other users can read the keys in {file}, so they are not used.", f"Protect it: chmod 600 {file}"
+            )
+        if folder.st_uid not in (os.geteuid(), 0) or folder.st_mode & 0o022:
+            raise SettingsError(
+                f"Other users can replace the keys in {file}, so they are not used.",
+                f"Protect its folder: chmod 700 {file.parent}",
+            )
+        text = stream.read(MAX_BYTES + 1)
+    try:
+        keys = json.loads(text) if len(text) <= MAX_BYTES else None
+    except (ValueError, RecursionError):
+        keys = None  # an error of the parser would quote the file
+    if not isinstance(keys, dict) or not all(isinstance(key, str) for key in keys.values()):
+        raise SettingsError(f"{file} is damaged.", "Remove it, and store the keys again: kgqa keys set")
+    return keys
+
+
+def set_key(server: str, key: str) -> str:
+    """Keep the key of a server, and return the server's address.
+
+    Raises:
+        SettingsError: the server or the key is invalid, or see `read_keys`. The message does not contain the key.
+        OSError: the file cannot be written.
+    """
+    address, key = server_address(server), key.strip()
+    if not key or not key.isprintable() or len(key) > MAX_KEY_CHARS:
+        raise SettingsError("The key is empty, too long, or contains control characters.", "Copy it again.")
+    with _changed() as keys:
+        keys[address] = key
+    return address
+
+
+def remove_key(server: str) -> str:
+    """Remove the key of a server, and return the server's address.
+
+    Raises:
+        SettingsError: no key is kept for this server, or see `read_keys`.
+        OSError: the file cannot be written.
+    """
+    address = server_address(server)
+    with _changed() as keys:
+        if keys.pop(address, None) is None:
+            raise SettingsError(f"No key is kept for {address}.", "List the servers that have one: kgqa keys list")
+    return address
+
+
+@contextmanager
+def _changed() -> Iterator[dict[str, str]]:
+    """Yield the keys to change, and write them afterwards; other processes wait."""
+    file = key_file()
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = file.parent.stat()
+    if folder.st_uid == os.geteuid() and folder.st_mode & 0o077:
+        file.parent.chmod(0o700)
+    with only_one(file.with_name(f".{FILE_NAME}.lock")) as locked:
+        if not locked:
+            raise SettingsError("Another process is changing the keys.", "Try again.")
+        keys = read_keys()
+        yield keys
+        replace_file(file, [json.dumps(keys, indent=1, sort_keys=True).encode(), b"\n"], mode=0o600)

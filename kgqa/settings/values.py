@@ -1,0 +1,222 @@
+"""Finds the value of each setting from several sources.
+
+Later sources take precedence: default, method, graph, preset, kgqa.toml, environment variable, command line.
+`kgqa config show` prints the source of each value. A kgqa.toml in the working folder may come from another person, so
+it must not set `trusted` settings, such as folders that kgqa writes to.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kgqa.errors import SettingsError
+from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
+from kgqa.settings.table import BY_KEY, BY_KEYWORD, KINDS, Setting, check, variable_of
+from kgqa.storage.toml_text import read_toml
+from kgqa.text.hints import place
+
+FILE_NAME = "kgqa.toml"
+PRESETS = ("ours", "as-published", "economy")
+"""Presets that may be chosen for every method."""
+GIVEN = ("command line", "Python")
+"""Sources of the settings that the user gave to a command or a function."""
+LIST_ALL = "List all settings: kgqa config show"
+ARGUMENTS = ("topics",)
+"""Arguments of `ask` that stand beside settings, for the hint about a misspelled keyword."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The values of all settings by key, and the source of each value."""
+
+    values: Mapping[str, Any]
+    origins: Mapping[str, str] = field(default_factory=dict)
+    local: frozenset[str] = frozenset()
+    """Keys set by a kgqa.toml in the working folder; this file may come from another person."""
+    notes: tuple[str, ...] = ()
+    """Notes for the user, for example on a misspelled environment variable."""
+    table: Mapping[str, Setting] = field(default_factory=lambda: BY_KEY)
+    """The settings by key; those of a plugin of another package only if the plugin is used."""
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values[key]
+
+    def with_graph(self, graph_settings: Mapping[str, Any]) -> Settings:
+        """Add the settings stored with a graph, such as `walks`; they override only defaults and the method."""
+        values, origins = dict(self.values), dict(self.origins)
+        for name, value in graph_settings.items():
+            for key in (f"explore.{name}", f"graph.{name}"):
+                if key in BY_KEY and origins[key] in ("default", self.values["ask.method"]):
+                    values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
+        _limit_hops(values, origins, ("default", self.values["ask.method"]))
+        return replace(self, values=values, origins=origins)
+
+
+def resolve(
+    given: Mapping[str, Any] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    user_file: Path | None = None,
+    installed: bool = False,
+) -> Settings:
+    """Merge the settings of all sources.
+
+    Args:
+        given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset. The value None means
+            that the setting was not given, True means `on`, and a path stands for its text.
+        environment: environment variables; None for `os.environ`.
+        folder: folder that may contain a kgqa.toml; None for the working folder.
+        user_file: the user's own kgqa.toml; None for the platform's default location.
+        installed: include the settings of all plugins of other packages, not only of those that are used.
+
+    Raises:
+        SettingsError: a key is unknown, a value is wrong, or a file contains a setting that is not allowed in it.
+    """
+    environment = os.environ if environment is None else environment
+    given = dict(given or {})
+    if given.pop("as_published", False):
+        given["ask.preset"] = "as-published"
+    user = user_file or user_settings_file()
+    here = (folder or Path.cwd()) / FILE_NAME
+    files = {file: read_file(file) for file in (user, here)}
+    table, errors = known_settings(_merged(files, environment, given), installed=installed)
+    values = {setting.key: setting.default for setting in table.values()}
+    origins = dict.fromkeys(values, "default")
+    local: set[str] = set()
+
+    def put(key: str, value: Any, origin: str) -> None:
+        local.discard(key)
+        values[key], origins[key] = check(table[key], value, origin), origin
+
+    sections = {key.partition(".")[0] for key in table}
+    for file, entries in files.items():
+        for key, value in entries.items():
+            if errors and key.partition(".")[0] not in sections:
+                continue  # the section may belong to the package that cannot be loaded
+            setting = _known(key, table, where=f"{file}: ", errors=errors)
+            if setting.trusted and file == here:
+                raise SettingsError(
+                    f"{key} cannot be set by a {FILE_NAME} in the working folder.",
+                    f"Put it into {user}, or set {setting.variable}.",
+                )
+            put(key, value, str(file))
+            if file == here:
+                local.add(key)
+    for setting in table.values():
+        if setting.variable in environment:
+            put(setting.key, value_of_text(setting, environment[setting.variable], setting.variable), setting.variable)
+    by_keyword = {keyword: setting for setting in table.values() for keyword in setting.keywords}
+    for keyword, value in given.items():
+        setting = _known(keyword, by_keyword, errors=errors)
+        if value is not None:
+            put(setting.key, _from_python(setting, value), place())
+    method, preset = values["ask.method"], values["ask.preset"]
+    presets = method_extension(method).presets
+    if preset not in (*PRESETS, *presets):
+        names = ", ".join(dict.fromkeys((*PRESETS, *presets)))
+        raise SettingsError(f"ask.preset ({origins['ask.preset']}) must be one of {names}, not {preset!r}.")
+    for name in dict.fromkeys(("ours", preset)):
+        for key, value in presets.get(name, {}).items():
+            if origins[key] in ("default", method):
+                values[key], origins[key] = value, method if name == "ours" else preset
+    _limit_hops(values, origins, ("default", method, preset))
+    notes = tuple(_misspelled_variables(environment, table.values()))
+    return Settings(values, origins, frozenset(local), notes, table)
+
+
+def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:
+    """Let the wording of a question not exceed a depth that was set, unless that limit was set too."""
+    depth, wording = "explore.depth", "explore.wording_depth"
+    if origins[depth] not in unset and origins[wording] in unset:
+        values[wording], origins[wording] = values[depth], origins[depth]
+
+
+def _merged(
+    files: Mapping[Path, Mapping[str, Any]], environment: Mapping[str, str], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of all sources by key (by keyword if the key is unknown), before they are checked."""
+    found = {key: value for entries in files.values() for key, value in entries.items()}
+    found |= {key: environment[name] for key in SELECTORS if (name := BY_KEY[key].variable) in environment}
+    keyed = {BY_KEYWORD[each].key if each in BY_KEYWORD else each: value for each, value in given.items()}
+    return found | {key: value for key, value in keyed.items() if value is not None}
+
+
+def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", errors: Iterable[str] = ()) -> Setting:
+    """Return a setting by its name.
+
+    Args:
+        errors: messages about packages that cannot be loaded; the setting may belong to one of them.
+
+    Raises:
+        SettingsError: there is no such setting; the hint names the similar ones, and the packages that have errors.
+    """
+    if name in settings:
+        return settings[name]
+    names = [*settings, *ARGUMENTS]
+    meant = did_you_mean(name, [each for each in names if ("." in each) == ("." in name)])
+    raise SettingsError(
+        f"{where}{'u' if where else 'U'}nknown setting {name}.", ". ".join((meant + LIST_ALL, " ".join(errors)))
+    )
+
+
+def _misspelled_variables(environment: Iterable[str], settings: Iterable[Setting]) -> Iterator[str]:
+    """Yield a note for each environment variable that is nearly the variable of a setting."""
+    variables = {name: each.variable for each in settings for name in (each.variable, variable_of(each.key))}
+    for name in sorted(set(environment) - set(variables.values())):
+        if name.startswith("KGQA_") and (near := difflib.get_close_matches(name, variables, n=1, cutoff=0.85)):
+            meant = variables[near[0]]
+            yield f"The environment variable {name} is not a setting and has no effect. Did you mean {meant}?"
+
+
+def user_settings_file() -> Path:
+    """Return the path of the user's own settings file on this platform."""
+    from platformdirs import user_config_dir
+
+    return Path(user_config_dir("kgqa", appauthor=False)) / FILE_NAME
+
+
+def read_file(file: Path) -> dict[str, Any]:
+    """Read the settings of a TOML file, by key. The result is empty if the file does not exist.
+
+    Raises:
+        SettingsError: the file cannot be read, is not TOML, or contains a key outside a section.
+    """
+    try:
+        if not file.is_file():
+            return {}
+        data = read_toml(file)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    found: dict[str, Any] = {}
+    for section, table in data.items():
+        if not isinstance(table, dict):
+            raise SettingsError(f"{file}: {section!r} must be in a section such as [explore].", LIST_ALL)
+        found |= {f"{section}.{name}": value for name, value in table.items()}
+    return found
+
+
+def _from_python(setting: Setting, value: Any) -> Any:
+    if isinstance(value, bool) and set(setting.choices) == {"on", "off"}:
+        return "on" if value else "off"
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def value_of_text(setting: Setting, text: str, origin: str) -> Any:
+    """Convert the text of an environment variable or an option to the type of a setting; "" may mean None.
+
+    Raises:
+        SettingsError: the text is not of this type.
+    """
+    if text == "" and setting.default is None:
+        return None
+    try:
+        return json.loads(text) if setting.kind is dict else setting.kind(text)
+    except (ValueError, RecursionError):
+        raise SettingsError(f"{origin} must be {KINDS[setting.kind]}, not {text!r}.") from None

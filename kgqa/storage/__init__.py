@@ -1,0 +1,1 @@
+"""Files and caches: written whole, locked, and read with checks."""

@@ -1,0 +1,200 @@
+"""The cache on disk for data that can be computed again: tables of a graph, models, embeddings, the demo graph.
+
+An entry is a file or folder KIND/NAME, such as `graphs/<fingerprint>` or `models/<key>`. When the cache exceeds its
+size limit, the least recently used entries are removed first.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from kgqa.errors import SettingsError
+from kgqa.storage.atomic_files import replace_file
+
+DEFAULT_LIMIT_BYTES = 10 << 30
+KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
+KEPT = ("runs",)
+"""Kinds that are never removed, because records of the user's runs cannot be computed again."""
+CLEARED = tuple(kind for kind in KINDS if kind not in KEPT)
+Vector = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheEntry:
+    """One entry of the cache. `used`: time of its last use, in seconds since 1970."""
+
+    kind: str
+    name: str
+    bytes: int
+    used: float
+
+
+class Cache:
+    """A cache folder. kgqa also works without a writable cache folder, but more slowly."""
+
+    _used_now: ClassVar[set[Path]] = set()  # entries used by this process; shared by all `Cache` objects
+
+    def __init__(self, folder: Path, *, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.folder = Path(folder)
+        self.limit_bytes = limit_bytes
+
+    @classmethod
+    def default(cls) -> Cache:
+        """Return the user's cache, in the folder given by KGQA_CACHE_FOLDER or in the platform's cache folder."""
+        given = os.environ.get("KGQA_CACHE_FOLDER")
+        if given:
+            return cls(Path(given))
+        from platformdirs import user_cache_dir
+
+        return cls(Path(user_cache_dir("kgqa", appauthor=False)))
+
+    def entry(self, kind: str, name: str) -> Path:
+        """Return the path of an entry, which need not exist, and mark the entry as used now."""
+        if kind not in KINDS or name in ("", ".", "..") or "/" in name:
+            raise ValueError(f"invalid cache entry: {kind}/{name}")
+        path = self.folder / kind / name
+        if path not in self._used_now:
+            self._used_now.add(path)
+            with suppress(OSError):
+                os.utime(path)
+        return path
+
+    def write_text(self, path: Path, text: str) -> bool:
+        """Write a file of an entry atomically. Returns False if the cache is not writable."""
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, [text.encode("utf-8")], sync=False)
+            return True
+        return False
+
+    def entries(self) -> list[CacheEntry]:
+        """List all entries, least recently used first."""
+        found = []
+        for kind in KINDS:
+            folder = self.folder / kind
+            for path in folder.iterdir() if folder.is_dir() else ():
+                with suppress(OSError):
+                    found.append(CacheEntry(kind, path.name, _size(path), path.stat().st_mtime))
+        return sorted(found, key=lambda entry: entry.used)
+
+    def clear(self, kinds: Sequence[str] = CLEARED) -> int:
+        """Remove all entries of these kinds and return the bytes freed.
+
+        Raises:
+            SettingsError: an entry cannot be removed.
+        """
+        freed = 0
+        for entry in self.entries():
+            if entry.kind in kinds:
+                where = self.folder / entry.kind / entry.name
+                try:
+                    with suppress(FileNotFoundError):  # another process has removed the entry
+                        _remove(where)
+                except OSError as error:
+                    raise SettingsError(f"The cache entry {where} cannot be removed: {error.strerror}.") from error
+                freed += entry.bytes
+        return freed
+
+    def prune(self) -> int:
+        """Remove the least recently used entries until the cache is within its limit; return the bytes freed.
+
+        Entries used by this process, and entries that cannot be removed, are kept.
+        """
+        entries = self.entries()
+        total, freed = sum(entry.bytes for entry in entries), 0
+        for entry in entries:
+            if total - freed <= self.limit_bytes:
+                break
+            if entry.kind not in KEPT and self.folder / entry.kind / entry.name not in self._used_now:
+                with suppress(OSError):
+                    _remove(self.folder / entry.kind / entry.name)
+                    freed += entry.bytes
+        return freed
+
+    def vectors(self, model: str, size: int) -> VectorCache:
+        """Open the embedding cache of one model; `size` is the length of a vector."""
+        return VectorCache(self.entry("embeddings", f"{model}.sqlite"), size)
+
+
+class VectorCache:
+    """A cache of embeddings by text, in an SQLite file. Thread-safe.
+
+    Embeddings are stored as 16-bit floats; this changes a cosine by less than 1e-4. If the file is not writable,
+    nothing is cached.
+    """
+
+    def __init__(self, file: Path, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=OFF")
+            self._connection.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB)")
+        except (OSError, sqlite3.Error):
+            # every query fails here, so nothing is cached
+            self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+
+    def get(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Return the cached embeddings by text, each a float32 array of shape (size,)."""
+        found: dict[str, Vector] = {}
+        with self._lock, suppress(sqlite3.Error):
+            for start in range(0, len(texts), 500):
+                batch = list(texts[start : start + 500])
+                marks = ",".join("?" * len(batch))
+                rows = self._connection.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", batch)
+                for text, blob in rows:
+                    vector = np.frombuffer(blob, dtype="<f2")
+                    if vector.size == self._size:
+                        found[text] = vector.astype(np.float32)
+        return found
+
+    def put(self, vectors: dict[str, Vector]) -> None:
+        """Store embeddings by text."""
+        rows = [(text, vector.astype("<f2").tobytes()) for text, vector in vectors.items()]
+        with self._lock, suppress(sqlite3.Error), self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+
+    def close(self) -> None:
+        """Close the file. Later calls of `get` and `put` do nothing."""
+        with self._lock:
+            self._connection.close()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    total = 0
+    for item in path.rglob("*"):
+        with suppress(OSError):  # another process has removed the file
+            total += item.stat().st_size if item.is_file() else 0
+    return total
+
+
+def age_words(seconds_since_epoch: float) -> str:
+    """Return how long ago a time was, for example `2 days ago`."""
+    seconds = max(0.0, time.time() - seconds_since_epoch)
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

@@ -1,0 +1,1 @@
+"""Words, quotes, hints and progress bars."""

@@ -1,0 +1,246 @@
+"""Records the events, the usage and the remaining budget of one question.
+
+Stores, language models, graphs and methods add events and counts to the question's `Trace`. `kgqa ask --trace` prints
+the events. The cost of an answer is computed from the counts.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from kgqa.errors import PluginError
+from kgqa.model import StageUsage, Usage
+from kgqa.trace import KINDS, Event
+
+GRACE = 10.0
+"""Seconds allowed for reading the answers of the best path so far, after the question's budget is used up."""
+
+
+EXHAUSTED = "The budget is exhausted"
+"""How the reason of a budget that is used up begins."""
+
+
+class BudgetExhausted(Exception):
+    """The question's budget is used up. Not a KgqaError, because methods turn this exception into a status."""
+
+    @property
+    def reason(self) -> str:
+        """The string for `Answer.reason`."""
+        return f"{EXHAUSTED}: {self}."
+
+
+class QuestionStopped(BudgetExhausted):
+    """The question was stopped by `Trace.stop`."""
+
+    @property
+    def reason(self) -> str:
+        """The string for `Answer.reason`."""
+        return f"{self}."
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits on time, queries, language model calls, tokens and cost for one question; None means no limit.
+
+    `seconds`: wall time. `queries`: number of SPARQL queries. `calls`: number of language model calls. `tokens`: tokens
+    of prompts and replies together. `cost`: USD.
+    """
+
+    seconds: float | None = None
+    queries: int | None = None
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+NO_LIMITS = Budget()
+
+
+class Trace:
+    """Collects the events and counts of one question; thread-safe.
+
+    Args:
+        budget: limits on calls, queries, tokens, cost and time for the question.
+        listener: called with each event as soon as the event is recorded.
+    """
+
+    def __init__(self, budget: Budget = NO_LIMITS, *, listener: Callable[[Event], None] | None = None) -> None:
+        self._start = time.monotonic()
+        self._budget = budget
+        self._listener = listener
+        self._lock = threading.Lock()
+        self._events: list[Event] = []
+        self._counts: dict[str, int] = {"hops": 0, "candidates": 0, "comparisons": 0, "queries": 0}
+        self._stages: dict[str, StageUsage] = {}
+        self._grace_until: float | None = None
+        self.stopped = threading.Event()
+        """Set when `stop` was called."""
+        self._why = ""
+
+    def stop(self, why: str = "Stopped by the user") -> None:
+        """End the question at its next query, model call or check; it gets no time for a final answer.
+
+        A query or a model call that is waiting for its result is abandoned. May be called from any thread,
+        and more than once. `why`: the reason in the answer.
+        """
+        self._why = self._why or why
+        self.stopped.set()
+
+    @property
+    def budget(self) -> Budget:
+        """The limits of the question."""
+        return self._budget
+
+    def record(self, event: Event) -> None:
+        """Record an event, with the time since the start of the question."""
+        if type(event) not in _OWN_EVENTS:
+            _check(event)
+        event = replace(event, at=round(self.elapsed(), 4))
+        with self._lock:
+            self._events.append(event)
+        if self._listener:
+            self._listener(event)
+
+    def count(self, what: str, amount: int = 1) -> None:
+        """Add to `hops`, `candidates`, `comparisons` or `queries`."""
+        with self._lock:
+            self._counts[what] += amount
+
+    def charge_query(self, limit: float | None) -> float | None:
+        """Count one query and return its time limit in seconds: the smaller of `limit` and the question's time left.
+
+        Raises:
+            BudgetExhausted: the question's time or number of queries is used up.
+        """
+        allowed = self.time_for(limit)
+        with self._lock:
+            allowed_queries = self._budget.queries
+            spent = self._counts["queries"]
+            if allowed_queries is not None and spent >= allowed_queries and self._grace_until is None:
+                raise BudgetExhausted(f"more than {allowed_queries} SPARQL queries")
+            self._counts["queries"] += 1
+        return allowed
+
+    def time_for(self, limit: float | None) -> float | None:
+        """Return the smaller of `limit` and the question's time left, in seconds; None for no limit.
+
+        Raises:
+            BudgetExhausted: no time is left.
+        """
+        left = self.remaining()
+        if left is None:
+            return limit
+        return left if limit is None else min(limit, left)
+
+    def charge_calls(self, stage: str, calls: int) -> None:
+        """Count a batch of language model calls before it is sent.
+
+        Raises:
+            BudgetExhausted: the question may not make this many calls, or its tokens, cost or time are used up.
+        """
+        self.remaining()
+        budget = self._budget
+        with self._lock:
+            if self._grace_until is not None:
+                raise BudgetExhausted("no more model calls are allowed")
+            spent = _total(self._stages.values())
+            if budget.calls is not None and spent.calls + calls > budget.calls:
+                raise BudgetExhausted(f"more than {budget.calls} model calls")
+            if budget.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= budget.tokens:
+                raise BudgetExhausted(f"{budget.tokens} tokens")
+            if budget.cost is not None and (spent.cost or 0.0) >= budget.cost:
+                raise BudgetExhausted(f"{budget.cost:g} USD")
+            self._add(stage, calls=calls, rounds=1)
+
+    def tally(self, stage: str, **amounts: Any) -> None:
+        """Add to tokens, cost (USD) or counts of a stage; the names of the amounts are those of `StageUsage`."""
+        with self._lock:
+            self._add(stage, **amounts)
+
+    def _add(self, stage: str, **amounts: Any) -> None:
+        self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
+
+    def remaining(self) -> float | None:
+        """Return the seconds left for the question, None for no limit. Raises BudgetExhausted if no time is left."""
+        if self.stopped.is_set():
+            raise QuestionStopped(self._why)
+        if self._grace_until is not None:
+            left = self._grace_until - time.monotonic()
+        elif self._budget.seconds is None:
+            return None
+        else:
+            left = self._budget.seconds - self.elapsed()
+        if left <= 0:
+            raise BudgetExhausted(f"more than {self._budget.seconds or GRACE:g} seconds")
+        return left
+
+    @contextmanager
+    def grace(self) -> Iterator[None]:
+        """Allow `GRACE` seconds and any number of queries, but no language model calls, for the final answer."""
+        self._grace_until = time.monotonic() + GRACE
+        try:
+            yield
+        finally:
+            self._grace_until = None
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start of the question."""
+        return time.monotonic() - self._start
+
+    def usage(self) -> Usage:
+        """Return the question's usage so far."""
+        with self._lock:
+            stages = tuple(self._stages.values())
+            total = _total(stages)
+            return Usage(
+                seconds=round(self.elapsed(), 3),
+                calls=total.calls,
+                rounds=total.rounds,
+                prompt_tokens=total.prompt_tokens,
+                completion_tokens=total.completion_tokens,
+                cost=total.cost,
+                stages=stages,
+                **self._counts,
+            )
+
+    def events(self) -> tuple[Event, ...]:
+        """Return all events recorded so far."""
+        with self._lock:
+            return tuple(self._events)
+
+
+_OWN_EVENTS = frozenset(KINDS)
+
+
+def _check(event: Event) -> None:
+    """Check an event of another package.
+
+    Raises:
+        PluginError: it is no data class derived from `Event`, or a field holds no JSON value.
+    """
+    name = type(event).__name__
+    if not isinstance(event, Event) or "__dataclass_fields__" not in vars(type(event)):
+        raise PluginError(f"{name} is not an event.", "Write @dataclass(frozen=True) and class NAME(Event)")
+    try:
+        json.dumps(event.detail, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise PluginError(f"The event {event.kind} cannot be recorded as JSON: {error}.") from error
+
+
+_SUMMED = ("calls", "rounds", "prompt_tokens", "completion_tokens", "unparsed", "repaired", "reasked", "failed")
+
+
+def _sum(first: StageUsage, second: StageUsage) -> StageUsage:
+    cost = None if first.cost is None and second.cost is None else (first.cost or 0.0) + (second.cost or 0.0)
+    return replace(first, cost=cost, **{name: getattr(first, name) + getattr(second, name) for name in _SUMMED})
+
+
+def _total(stages: Iterable[StageUsage]) -> StageUsage:
+    return reduce(_sum, stages, StageUsage(""))

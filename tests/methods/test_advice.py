@@ -1,0 +1,124 @@
+"""What is said about a question without an answer: the nearest paths and what would help."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa import ask, open_resources
+from kgqa.methods.advice import MAX_NEAREST, with_advice
+from kgqa.methods.ask import budget_of
+from kgqa.model import Answer, NearPath, Question, Usage
+from kgqa.settings.values import resolve
+from kgqa.text.hints import command_line_wording
+from kgqa.trace import (
+    Expanded,
+    Kept,
+    Linked,
+    LinkedMention,
+    PathsRanked,
+    Pool,
+    RankedPath,
+    Rejected,
+    Retrieved,
+    Unparsed,
+)
+from kgqa.trace.trace import Trace
+
+
+def advised(*events, status="no_answer", usage=None, models=False, **given) -> Answer:
+    answer = Answer(Question("?"), status)
+    with command_line_wording():
+        return with_advice(answer, events, usage or Usage(), resolve(given), models=models)
+
+
+def ranked(*scores: float | None) -> PathsRanked:
+    return PathsRanked(paths=tuple(RankedPath(f"path {n}", score, 0) for n, score in enumerate(scores)), keys=())
+
+
+FULL_DEPTH = Pool(hop=2, paths=("k",))
+
+
+def test_rejected_by_its_score():
+    found = advised(FULL_DEPTH, ranked(0.0826, 0.05), Rejected(path="path 0", score=0.0826, key="k"))
+    assert found.nearest == (NearPath("path 0", 0.0826), NearPath("path 1", 0.05))
+    assert found.hints == (
+        "Accept lower scores: --accept 0.082",
+        "Take the best path although it was not accepted: --on-exhausted best",
+        "Let a language model compare the paths: --llm MODEL",
+        "Follow longer paths: --depth 3",
+    )
+
+
+def test_rejected_by_a_language_model():
+    found = advised(FULL_DEPTH, ranked(None, None), Rejected(path="path 0", score=None, key="k"), models=True)
+    assert [each.score for each in found.nearest] == [None, None]
+    assert "--compose composed" in found.hints[1] and not any("--accept" in hint for hint in found.hints)
+
+
+def test_answer_from_text_has_no_nearest_paths():
+    """A method over text searches paths only to find passages."""
+    found = advised(FULL_DEPTH, ranked(0.5), Retrieved(query="q", pieces=()), models=True)
+    assert found.nearest == () and found.hints == ()
+    assert (
+        advised(Retrieved(query="q", pieces=()), Unparsed(stage="decide", count=1)).hints[0].startswith("Use another")
+    )
+
+
+def test_hints_in_python():
+    answer = Answer(Question("?"), "no_answer")
+    found = with_advice(answer, [FULL_DEPTH], Usage(), resolve({}), models=False)
+    assert found.hints == ("Follow longer paths: depth=3",)
+
+
+def test_topic_without_relations():
+    found = advised(Expanded(path="m.1", steps=0, through_mediators=0, approximate=False))
+    assert found.nearest == () and "--topic ID" in found.hints[0] and "--schema FILE" in found.hints[1]
+
+
+def test_ambiguous_topic():
+    mentions = (LinkedMention("Paris", ("m.1", "m.2")),)
+    assert advised(Linked(mentions=mentions), FULL_DEPTH).hints[0] == "Choose another topic: --topic ID"
+    assert "topic" not in str(advised(Linked(mentions=(LinkedMention("Paris", ("m.1",)),)), FULL_DEPTH).hints)
+
+
+def test_unreadable_replies():
+    found = advised(Kept(hop=1, paths=("a", "b")), Unparsed(stage="decide", count=1), models=True)
+    assert found.nearest == (NearPath("a"), NearPath("b")) and "--reask 3" in found.hints[1]
+
+
+@pytest.mark.parametrize(
+    ("limit", "usage", "hint"),
+    [
+        ({"budget.seconds": 2}, Usage(seconds=1.98), "--max-seconds 4"),
+        ({"budget.queries": 5}, Usage(queries=5), "--max-queries 10"),
+        ({"budget.calls": 3}, Usage(calls=2), "--max-calls 6"),
+        ({"budget.calls": 0}, Usage(), "--max-calls 10"),
+        ({"budget.tokens": 100}, Usage(prompt_tokens=90, completion_tokens=20), "--max-tokens 200"),
+        ({"budget.cost": 0.5}, Usage(cost=0.6), "--max-cost 1"),
+    ],
+)
+def test_budget(limit, usage, hint):
+    found = advised(status="budget_exhausted", usage=usage, **limit)
+    assert len(found.hints) == 1 and found.hints[0].endswith(f": {hint}")
+
+
+def test_unsupported():
+    assert "--llm MODEL" in advised(status="unsupported").hints[0]
+
+
+@pytest.mark.parametrize("status", ["answered", "failed"])
+def test_no_advice_for_answers_and_failures(status):
+    found = advised(FULL_DEPTH, ranked(0.5), status=status)
+    assert found.nearest == () and found.hints == ()
+
+
+def test_nothing_would_help_a_question_that_was_stopped(session_cache):
+    settings = resolve({"rank.embeddings": "off", "budget.calls": 5, "cache.folder": str(session_cache)})
+    trace = Trace(budget_of(settings))
+    trace.stop()
+    answer = ask("Who directed Parasite?", resources=open_resources(settings=settings), trace=trace)
+    assert (answer.status, answer.hints) == ("budget_exhausted", ())
+
+
+def test_few_paths_are_listed():
+    assert len(advised(ranked(*[0.1] * 20)).nearest) == MAX_NEAREST

@@ -1,0 +1,328 @@
+"""Settings: precedence, origins and validation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import SettingsError
+from kgqa.settings.serve import SERVE_SETTINGS
+from kgqa.settings.table import BY_KEY, BY_KEYWORD, SETTINGS, check
+from kgqa.settings.values import read_file, resolve
+from tests.conftest import ROOT
+
+KEY = "explore.depth"
+VARIABLE = "KGQA_EXPLORE_DEPTH"
+
+
+@pytest.fixture
+def folder_and_user_file(tmp_path):
+    """A working folder and the path of a user file, both without settings."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder, tmp_path / "user.toml"
+
+
+def settings_of(folder_and_user_file, command_line=None, **environment):
+    folder, user = folder_and_user_file
+    return resolve(command_line, environment=environment, folder=folder, user_file=user)
+
+
+def toml(value) -> str:
+    return f"[explore]\ndepth = {value}\n"
+
+
+def test_each_source_overrides_the_one_before(folder_and_user_file):
+    folder, user = folder_and_user_file
+    local = folder / "kgqa.toml"
+
+    def current(command_line=None, **environment):
+        settings = settings_of(folder_and_user_file, command_line, **environment).with_graph({"depth": 7})
+        return settings[KEY], settings.origins[KEY]
+
+    assert settings_of(folder_and_user_file)[KEY] == BY_KEY[KEY].default
+    assert settings_of(folder_and_user_file).origins[KEY] == "default"
+    assert current() == (7, "graph")
+    user.write_text(toml(3))
+    assert current() == (3, str(user))
+    local.write_text(toml(4))
+    assert current() == (4, str(local))
+    assert current(**{VARIABLE: "5"}) == (5, VARIABLE)
+    assert current({KEY: 6}, **{VARIABLE: "5"}) == (6, "Python")
+    assert current({KEY: None}, **{VARIABLE: "5"}) == (5, VARIABLE)
+
+
+def test_a_depth_that_was_set_limits_the_wording_too(folder_and_user_file):
+    def limits(given, graph=None):
+        settings = settings_of(folder_and_user_file, given).with_graph(graph or {})
+        return settings[KEY], settings["explore.wording_depth"]
+
+    assert limits({}) == (2, 3)
+    assert limits({KEY: 1}) == (1, 1)
+    assert limits({}, {"depth": 1}) == (1, 1)
+    assert limits({KEY: 1, "explore.wording_depth": 4}) == (1, 4)
+    assert limits({"explore.wording_depth": 4}) == (2, 4)
+
+
+def test_sources_are_merged_by_key(folder_and_user_file):
+    folder, user = folder_and_user_file
+    user.write_text("[rank]\nchunk = 8\npool = 20\n")
+    (folder / "kgqa.toml").write_text("[rank]\nchunk = 9\n")
+    settings = settings_of(folder_and_user_file, KGQA_BUDGET_SECONDS="2.5")
+    assert (settings["rank.chunk"], settings["rank.pool"], settings["budget.seconds"]) == (9, 20, 2.5)
+
+
+def test_wrong_type_names_the_choices():
+    with pytest.raises(SettingsError, match=r"rank.embeddings \(Python\) must be one of auto, off, not False"):
+        check(BY_KEY["rank.embeddings"], False, "Python")
+
+
+def test_every_default_is_valid_and_documented():
+    for setting in SETTINGS:
+        assert check(setting, setting.default, "default") == setting.default
+        assert setting.help
+        assert BY_KEY[setting.key] is setting
+    assert len(BY_KEY) == len(SETTINGS)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+def test_every_setting_has_a_variable(folder_and_user_file, setting):
+    value = (
+        setting.choices[-1]
+        if setting.choices
+        else {int: "7", float: str(min(7.5, setting.maximum)), str: "economy", dict: '{"a": 1}'}[setting.kind]
+    )
+    settings = settings_of(folder_and_user_file, **{setting.variable: value})
+    assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
+    assert settings.origins[setting.key] == setting.variable
+
+
+def test_graph_sets_only_its_own_keys(folder_and_user_file):
+    settings = settings_of(folder_and_user_file).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
+    assert (settings["graph.walks"], settings["explore.mediator_hop"]) == ("free", "free")
+    assert settings.origins["graph.walks"] == "graph"
+    assert set(settings.values) == set(settings.table)
+
+
+def test_graph_cannot_set_the_cache_folder(folder_and_user_file):
+    assert settings_of(folder_and_user_file).with_graph({"folder": "/elsewhere"})["cache.folder"] is None
+
+
+def test_invalid_value_in_a_graph(folder_and_user_file):
+    with pytest.raises(SettingsError, match="graph.walks"):
+        settings_of(folder_and_user_file).with_graph({"walks": "wild"})
+
+
+def test_with_graph_does_not_change_the_settings(folder_and_user_file):
+    before = settings_of(folder_and_user_file)
+    before.with_graph({"depth": 9})
+    assert before[KEY] == BY_KEY[KEY].default
+    assert before.origins[KEY] == "default"
+
+
+# ---- validation ----
+
+WRONG = [
+    ("explore.depth", "2"),
+    ("explore.depth", 2.0),
+    ("explore.depth", True),
+    ("explore.depth", 0),
+    ("explore.depth", -1),
+    ("explore.depth", None),
+    ("explore.depth", [2]),
+    ("explore.mediator_hop", "sometimes"),
+    ("explore.mediator_hop", 1),
+    ("graph.walks", "wild"),
+    ("graph.timeout", 0),
+    ("graph.timeout", "60"),
+    ("graph.timeout", False),
+    ("graph.timeout", float("nan")),
+    ("graph.timeout", float("-inf")),
+    ("rank.lexical_weight", -0.1),
+    ("rank.lexical_weight", float("nan")),
+    ("rank.depth_penalty", float("nan")),
+    ("rank.lexical_weight", float("inf")),
+    ("cache.limit_gb", float("inf")),
+    ("graph.timeout", float("inf")),
+    ("budget.seconds", float("inf")),
+    ("budget.seconds", 1e300),
+    ("rank.chunk", 1),
+    ("rank.embeddings", "on"),
+    ("budget.seconds", float("nan")),
+    ("budget.queries", 0),
+    ("cache.folder", 3),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), WRONG)
+def test_check_names_the_key_and_the_source(key, value):
+    with pytest.raises(SettingsError) as caught:
+        check(BY_KEY[key], value, "the source")
+    assert key in str(caught.value) and "the source" in str(caught.value)
+
+
+@pytest.mark.parametrize(("key", "value"), [(k, v) for k, v in WRONG if v is not None])
+def test_invalid_value_on_the_command_line(folder_and_user_file, key, value):
+    with pytest.raises(SettingsError, match=key.replace(".", r"\.")):
+        settings_of(folder_and_user_file, {key: value})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("KGQA_EXPLORE_DEPTH", "two"),
+        ("KGQA_EXPLORE_DEPTH", "2.5"),
+        ("KGQA_EXPLORE_DEPTH", ""),
+        ("KGQA_EXPLORE_DEPTH", "0"),
+        ("KGQA_GRAPH_TIMEOUT", "soon"),
+        ("KGQA_GRAPH_TIMEOUT", "nan"),
+        ("KGQA_RANK_EMBEDDINGS", "AUTO"),
+    ],
+)
+def test_invalid_value_in_the_environment(folder_and_user_file, variable, text):
+    with pytest.raises(SettingsError) as caught:
+        settings_of(folder_and_user_file, **{variable: text})
+    assert variable in str(caught.value)
+
+
+def test_empty_variable_means_none(folder_and_user_file):
+    (folder_and_user_file[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
+    assert settings_of(folder_and_user_file, KGQA_GRAPH_PATH="")["graph.path"] is None
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("[explore]\ndepht = 2", "explore.depht"),
+        ("[nosuch]\nkey = 2", "nosuch.key"),
+        ("depth = 2", "depth"),
+        ("[explore]\ndepth = '2'", "explore.depth"),
+        ("[explore]\ndepth = nan", "explore.depth"),
+        ("[rank]\nlexical_weight = nan", "rank.lexical_weight"),
+        ("[explore", "kgqa.toml"),
+        ("[explore]\ndepth = 2\ndepth = 3", "kgqa.toml"),
+        ("[explore.depth]\nx = 1", "explore.depth"),
+    ],
+)
+def test_error_in_a_file(folder_and_user_file, content, named):
+    (folder_and_user_file[0] / "kgqa.toml").write_text(content)
+    with pytest.raises(SettingsError) as caught:
+        settings_of(folder_and_user_file)
+    assert named in str(caught.value)
+    assert "kgqa.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"#" * 1_000_001, b"\xff\xfe"], ids=["large", "bytes"])
+def test_invalid_file(folder_and_user_file, content):
+    (folder_and_user_file[0] / "kgqa.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match="kgqa.toml"):
+        settings_of(folder_and_user_file)
+
+
+def test_missing_file(tmp_path):
+    assert read_file(tmp_path / "kgqa.toml") == {}
+    assert read_file(tmp_path) == {}
+
+
+def test_unknown_key_on_the_command_line(folder_and_user_file):
+    with pytest.raises(SettingsError, match="explore.depht"):
+        settings_of(folder_and_user_file, {"explore.depht": 2})
+
+
+# ---- kgqa.toml of the working folder ----
+
+
+def test_working_folder_cannot_set_the_cache_folder(folder_and_user_file):
+    folder, user = folder_and_user_file
+    (folder / "kgqa.toml").write_text('[cache]\nfolder = "/elsewhere"\n')
+    with pytest.raises(SettingsError, match="cache.folder") as caught:
+        settings_of(folder_and_user_file)
+    assert str(user) in str(caught.value) and "KGQA_CACHE_FOLDER" in str(caught.value)
+
+
+def test_user_file_can_set_the_cache_folder(folder_and_user_file):
+    _, user = folder_and_user_file
+    user.write_text('[cache]\nfolder = "/mine"\n')
+    assert settings_of(folder_and_user_file)["cache.folder"] == "/mine"
+    assert settings_of(folder_and_user_file, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"
+    assert (
+        settings_of(folder_and_user_file, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"]
+        == "/third"
+    )
+
+
+# ---- names of settings ----
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "value"),
+    [
+        ({"depth": 3}, "explore.depth", 3),
+        ({"explore_depth": 3}, "explore.depth", 3),
+        ({"explore.depth": 3}, "explore.depth", 3),
+        ({"explore": "path+entity"}, "explore.shape", "path+entity"),
+        ({"llm": "openai:a"}, "llm.model", "openai:a"),
+        ({"llm_timeout": 3}, "llm.timeout", 3.0),
+        ({"timeout": 3}, "graph.timeout", 3.0),
+        ({"graph_iri": "http://example.org/g"}, "graph.iri", "http://example.org/g"),
+        ({"replay": Path("replies.jsonl")}, "llm.replay", "replies.jsonl"),
+        ({"replay_only": True}, "llm.replay_only", "on"),
+        ({"endpoint_cache": False}, "endpoint.cache", "off"),
+        ({"as_published": True}, "ask.preset", "as-published"),
+        ({"as_published": False}, "ask.preset", "ours"),
+        ({"depth": None}, "explore.depth", 2),
+    ],
+)
+def test_settings_are_given_by_keyword(folder_and_user_file, given, key, value):
+    assert settings_of(folder_and_user_file, given)[key] == value
+
+
+def test_keywords_are_unambiguous():
+    """The name of an option or key stands for one setting only."""
+    assert sum(len(set(setting.keywords)) for setting in SETTINGS) == len(BY_KEYWORD)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "near"),
+    [("dept", "depth"), ("explore_dept", "explore_depth"), ("ask.metod", "ask.method"), ("topic", "topics")],
+)
+def test_unknown_keyword_names_near_ones(folder_and_user_file, keyword, near):
+    for value in (3, None):
+        with pytest.raises(SettingsError, match=rf"Unknown setting {keyword}\. Did you mean {near}"):
+            settings_of(folder_and_user_file, {keyword: value})
+
+
+def test_near_names_come_before_errors_of_packages(folder_and_user_file, foreign_package):
+    foreign_package("[kgqa.methods]\nbroken = theirs_nowhere:answer\n")
+    with pytest.raises(
+        SettingsError, match=r"Unknown setting dept\. Did you mean depth.*\. The method broken cannot be"
+    ):
+        settings_of(folder_and_user_file, {"dept": 3})
+
+
+def test_unknown_key_in_a_file_names_near_ones(folder_and_user_file):
+    (folder_and_user_file[0] / "kgqa.toml").write_text("[explore]\ndepht = 2")
+    with pytest.raises(SettingsError, match=r"unknown setting explore\.depht\. Did you mean explore\.depth"):
+        settings_of(folder_and_user_file)
+
+
+def test_misspelled_variable_is_noted(folder_and_user_file, kgqa):
+    settings = settings_of(folder_and_user_file, KGQA_EXPLORE_DEPHT="3", KGQA_LLM_MODEL="openai:a", KGQA_LLM_KEY="k")
+    assert [note.rpartition("Did you mean ")[2] for note in settings.notes] == ["KGQA_EXPLORE_DEPTH?", "KGQA_LLM?"]
+    assert "Did you mean KGQA_EXPLORE_DEPTH?" in kgqa("config", "show", KGQA_EXPLORE_DEPHT="3").err
+
+
+def test_variables_that_are_no_settings_are_not_noted(folder_and_user_file):
+    """All variables named in kgqa's own files."""
+    text = "".join(file.read_text() for file in [*(ROOT / "kgqa").rglob("*.py"), *(ROOT / "docs").glob("*.md")])
+    names = set(re.findall(r"KGQA_[A-Z]+(?:_[A-Z]+)*", text))
+    assert len(names) > 10
+    folder, user = folder_and_user_file
+    found = resolve(
+        environment=dict.fromkeys(names - {each.variable for each in (*SETTINGS, *SERVE_SETTINGS)}, "x"),
+        folder=folder,
+        user_file=user,
+    )
+    assert found.notes == ()
