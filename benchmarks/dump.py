@@ -52,7 +52,7 @@ def unpack(dump: Path) -> dict[str, float]:
 def clean(dump: Path, work: Path) -> dict[str, float]:
     """Return the seconds that cleaning takes, and its counts."""
     from kgqa.virtuoso.freebase.cleaning import clean_dump
-    from kgqa.virtuoso.freebase.rules import Cleaning
+    from kgqa.virtuoso.freebase.judge import Cleaning
 
     out = work / "out"
     started = time.perf_counter()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -12,13 +12,11 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import Store
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.rdf_loading import bulk_load
-from kgqa.virtuoso.names import index_graph
+from kgqa.virtuoso.graph_loading import bulk_load, index_graph
 from kgqa.virtuoso.server import Server
 
 USER = "kgqa"
 """The user of the server who may edit graphs."""
-SCHEMA = "corpus"
 
 
 class CorpusServer:
@@ -32,10 +30,7 @@ class CorpusServer:
 
     def login(self) -> tuple[str, str]:
         """Return the name and the password of a user who may edit graphs; the user is created if necessary."""
-        file = self._server.folder.path / f"password-{USER}"
-        # the password stays as it is, because other processes may use it
-        password = file.read_text(encoding="utf-8").strip() if file.is_file() else None
-        return USER, self._server.allow_updates(USER, password).read_text(encoding="utf-8").strip()
+        return USER, self._server.allow_updates(USER).read_text(encoding="utf-8").strip()
 
     def load(self, store: Store, quads: Path) -> None:
         """Load a file of canonical N-Quads in bulk. What an interrupted load has left is loaded again.
@@ -45,17 +40,20 @@ class CorpusServer:
             quads: the file.
         """
         assert isinstance(store, EndpointStore)
+        writable = store.writable
         with tempfile.TemporaryDirectory(dir=quads.parent, prefix=".graphs-") as folder:
-            for graph, file in split_by_graph(quads, Path(folder)).items():
-                with _writing_to(store, graph):
+            try:
+                for graph, file in split_by_graph(quads, Path(folder)).items():
+                    store.writable = graph
                     bulk_load(self._server, store, [file], restart=True)
-                file.unlink()
+            finally:
+                store.writable = writable
 
     def index_names(self, store: Store, graphs: Sequence[str]) -> None:
         """Add the names of entities to the full-text index, so that they are found at once."""
         assert isinstance(store, EndpointStore)
         for graph in graphs:
-            index_graph(self._server, store, bundled_schema(SCHEMA), graph)
+            index_graph(self._server, store, bundled_schema("corpus"), graph)
 
 
 def corpus_server(url: str) -> CorpusServer | None:
@@ -66,23 +64,14 @@ def corpus_server(url: str) -> CorpusServer | None:
 
 def split_by_graph(quads: Path, folder: Path) -> dict[str, Path]:
     """Write the triples of each named graph to a file of N-Triples; return the files by graph."""
-    files: dict[str, tuple[Path, IO[bytes]]] = {}
+    files: dict[str, Path] = {}
+    writers: dict[str, IO[bytes]] = {}
     with ExitStack() as opened, open(quads, "rb") as lines:
         for line in lines:
             triple, graph = split_graph(line)
             name = (graph or b"").decode()
             if name not in files:
-                path = folder / f"{len(files)}.nt"
-                files[name] = path, opened.enter_context(open(path, "wb"))
-            files[name][1].write(triple)
-    return {name: path for name, (path, _) in files.items()}
-
-
-@contextmanager
-def _writing_to(store: EndpointStore, graph: str) -> Iterator[None]:
-    """Let `bulk_load` load into one of the store's graphs."""
-    graphs, store.writable = store.writable, graph
-    try:
-        yield
-    finally:
-        store.writable = graphs
+                files[name] = folder / f"{len(files)}.nt"
+                writers[name] = opened.enter_context(open(files[name], "wb"))
+            writers[name].write(triple)
+    return files

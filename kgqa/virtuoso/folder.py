@@ -1,11 +1,11 @@
-"""The folder of a Virtuoso server and the files that kgqa keeps there.
+"""The folder of a Virtuoso server: its options, settings file, passwords and journals.
 
 ~/.local/share/kgqa/virtuoso/    mode 0700
   server.json        options of the last start; each write is atomic
   password           password of the user dba; mode 0600
-  password.adopted   password of the user dba of an adopted database; mode 0600
+  password.other     password of the user dba of a database elsewhere that is in use; mode 0600
   virtuoso.ini       the server's settings, written at every start
-  virtuoso.db ...    the server's database files (elsewhere if a database was adopted)
+  virtuoso.db ...    the server's database files, unless a database elsewhere is in use
   virtuoso.log       the server's log; output.log has what the server prints before it opens its log
   new/               a database that is being created
   import/            the only folder from which the server may read files
@@ -16,24 +16,102 @@
 
 from __future__ import annotations
 
-import json
+import ipaddress
 import os
+import re
 import shlex
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import TypeVar
 
+import msgspec
 from platformdirs import user_data_dir
 
+from kgqa.errors import ServerError
 from kgqa.storage.atomic_files import replace_file
-from kgqa.errors import KgqaError, ServerError
-from kgqa.storage.model_json import from_json, to_json
-from kgqa.virtuoso.configuration import ServerOptions
 from kgqa.text.words import clean
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
-T = TypeVar("T")
 # a folder that has files, but none with these names, belongs to another program and is not used
 KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "import"))
+# a page of 8 KiB, and about 700 bytes of overhead per buffer (OpenLink's figure)
+BYTES_PER_BUFFER = 8700
+MIN_BUFFERS = 10_000
+CGROUP_LIMITS = ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The options of a server, kept in server.json for the next start.
+
+    Attributes:
+        http_port: port of the SPARQL endpoint.
+        sql_port: port for SQL, on 127.0.0.1 only.
+        bind: the IPv4 address of the SPARQL endpoint.
+        memory_share: part of the machine's memory that the server may use, above 0 and at most 1.
+        row_cap: maximum number of rows of a SPARQL result.
+        query_seconds: time limit of a SPARQL query in seconds.
+        database: path of a database file elsewhere; empty if the server uses the database in its own folder.
+    """
+
+    http_port: int = 8890
+    sql_port: int = 1111
+    bind: str = "127.0.0.1"
+    memory_share: float = 0.5
+    row_cap: int = 1_000_000
+    query_seconds: int = 60
+    database: str = ""
+
+    @property
+    def host(self) -> str:
+        """The address at which a client on this machine reaches the SPARQL endpoint."""
+        address = ipaddress.IPv4Address(self.bind)
+        return "127.0.0.1" if address.is_unspecified or address.is_loopback else self.bind
+
+
+def machine_memory(root: Path = Path("/")) -> int:
+    """Return the bytes of memory that this process may use: the machine's memory, or the limit of its control group."""
+    limits = [4 << 30]
+    with suppress(OSError):
+        total = re.search(r"^MemTotal: *(\d+)", (root / "proc/meminfo").read_text(), re.MULTILINE)
+        limits = [int(total[1]) * 1024] if total else limits
+    for name in CGROUP_LIMITS:
+        with suppress(OSError, ValueError):  # the file does not exist, or contains "max"
+            limits.append(int((root / name).read_text()))
+    return min(limits)
+
+
+def render(folder: Path, options: ServerOptions) -> str:
+    """Return the text of virtuoso.ini.
+
+    Four fifths of the server's memory are for page buffers, of which three quarters may have unsaved changes, and one
+    fifth is for hash tables and sorts of queries.
+    """
+    database = Path(options.database or folder / "virtuoso.db")
+    text = files("kgqa.virtuoso_files").joinpath("virtuoso.ini.tmpl").read_text(encoding="utf-8")
+    memory = machine_memory() * options.memory_share
+    buffers = max(MIN_BUFFERS, int(memory * 0.8 / BYTES_PER_BUFFER))
+    return Template(text).substitute(
+        folder=folder,
+        import_folder=folder / "import",
+        database=database,
+        lock=database.with_suffix(".lck"),
+        transactions=database.with_suffix(".trx"),
+        xa=database.with_suffix(".pxa"),
+        remap=max(2000, buffers // 4),
+        sql_port=options.sql_port,
+        http_address=f"{options.bind}:{options.http_port}",
+        buffers=buffers,
+        dirty=buffers * 3 // 4,
+        query_memory=max(100 << 20, int(memory * 0.2)),
+        threads=max(2, min(16, os.cpu_count() or 2)),
+        row_cap=options.row_cap,
+        query_seconds=options.query_seconds,
+    )
 
 
 def default_folder() -> Path:
@@ -59,13 +137,21 @@ class ServerFolder:
 
     @property
     def own_database(self) -> Path:
-        """The path of the database file in this folder; an adopted one may be in use."""
+        """The path of the database file in this folder; another one may be in use."""
         return self.path / "virtuoso.db"
+
+    def database_of(self, options: ServerOptions) -> Path:
+        """Return the database file of a server with these options."""
+        return Path(options.database or self.own_database)
+
+    def password_file_of(self, options: ServerOptions) -> Path:
+        """Return the file with the password of the user dba of the database."""
+        return self.path / ("password.other" if options.database else "password")
 
     @property
     def database(self) -> Path:
         """The path of the database file in use."""
-        return Path(self.options().database or self.own_database)
+        return self.database_of(self.options())
 
     @property
     def lock(self) -> Path:
@@ -75,7 +161,7 @@ class ServerFolder:
     @property
     def password_file(self) -> Path:
         """The file with the password of the user dba of the database in use."""
-        return self.path / ("password.adopted" if self.options().database else "password")
+        return self.password_file_of(self.options())
 
     def create(self) -> None:
         """Create the folder (mode 0700) and its subfolders.
@@ -117,8 +203,7 @@ class ServerFolder:
         except OSError as error:
             raise ServerError(
                 f"{self.password_file} cannot be read: {error.strerror}.",
-                "Create this file with only the password of the database user dba, or adopt the database again: "
-                f"kgqa virtuoso adopt {self.database}{self.folder_option}",
+                "Create this file with only the password of the database user dba.",
             ) from error
 
     def write(self, name: str, text: str) -> Path:
@@ -131,27 +216,26 @@ class ServerFolder:
         try:
             replace_file(target, [text.encode("utf-8")], mode=0o600)
         except OSError as error:
-            raise ServerError(f"{target} cannot be written ({error.strerror}).", "Check free space and permissions.") from error
+            raise ServerError(
+                f"{target} cannot be written ({error.strerror}).", "Check free space and permissions."
+            ) from error
         return target
 
     def write_json(self, name: str, data: object) -> None:
         """Write a data class as JSON; see `write`."""
-        self.write(name, json.dumps(to_json(data), indent=1))
+        self.write(name, msgspec.json.encode(data).decode())
 
-    def read_json(self, name: str, kind: type[T], remedy: str, error: type[KgqaError] = ServerError) -> T | None:
+    def read_json(self, name: str, kind: type[T], remedy: str) -> T | None:
         """Read a file of `write_json`; return None if there is no such file.
 
         Args:
             kind: the data class.
             remedy: what to do if the file is damaged.
-            error: the class of the error to raise if the file is damaged or cannot be read.
         """
         path = self.path / name
         try:
-            return from_json(kind, json.loads(path.read_text(encoding="utf-8")))
+            return msgspec.json.decode(path.read_bytes(), type=kind)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as problem:
-            raise error(f"{path} cannot be read: {problem.strerror}.") from problem
-        except ValueError as problem:
-            raise error(f"{path} is damaged ({clean(str(problem))[:200]}).", remedy) from problem
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ServerError(f"{path} is damaged or cannot be read ({clean(str(error))[:200]}).", remedy) from error

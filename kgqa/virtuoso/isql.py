@@ -8,17 +8,22 @@ non-ASCII characters, so that any value can be parsed.
 from __future__ import annotations
 
 import base64
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.text.words import clean
+from kgqa.virtuoso.folder import ServerFolder
+from kgqa.virtuoso.process import (
+    client_program,
+    environment,
+    explain_log,
+    find_problem,
+    lock_owner,
+)
 
 Parameter = str | int | float | None
 OPTIONS = ("VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF", "CSV=ON", "BLOBS=ON", "MACRO_SUBSTITUTION=OFF")
@@ -26,42 +31,10 @@ BAD_LOGIN = "28000"
 NO_CONNECTION = "S2801"
 LOST_CONNECTION = "08S01"
 MESSAGE_LENGTH = 400
-_PLAIN = re.compile(r"[A-Za-z0-9 _./:#@=+,-]*")
 # the client writes bytes above 127 as negative numbers: %FFC3 for C3
 _ESCAPE = re.compile(rb"%FF([89A-F][0-9A-F])|%([0-7][0-9A-F])")
 _ERROR = re.compile(r"^\*\*\* Error (\w+): (.*?)(?=^(?:at line|in lines?) \d|\Z)", re.MULTILINE | re.DOTALL)
 _ORIGIN = re.compile(r"\[Virtuoso (?:Driver|Server)\]")
-
-
-def server_program() -> Path:
-    """Return the path of virtuoso-t; raise ServerError if it is not installed."""
-    return _find("VIRTUOSO_T", ("virtuoso-t", "virtuoso"), "The Virtuoso server (virtuoso-t)")
-
-
-def client_program() -> Path:
-    """Return the path of Virtuoso's SQL client, not of the program with the same name in unixODBC.
-
-    Raises:
-        ServerError: the program is not installed.
-    """
-    return _find("ISQL", ("isql-vt", "isql-v", "isql"), "Virtuoso's SQL client (isql-vt)")
-
-
-def _find(variable: str, names: Sequence[str], what: str) -> Path:
-    for name in filter(None, (os.environ.get(variable), *names)):
-        path = shutil.which(name)
-        if path and (name != "isql" or b"OpenLink Virtuoso" in Path(path).read_bytes()):
-            return Path(path).absolute()
-    raise ServerError(
-        f"{what} is not installed.",
-        "Install Virtuoso: kgqa virtuoso install (on Debian and Ubuntu; other systems get instructions). Or set "
-        "environment variables to its programs: VIRTUOSO_T=/path/virtuoso-t ISQL=/path/isql",
-    )
-
-
-def environment() -> dict[str, str]:
-    """Return the environment variables of the server and its client: PATH and locale, but no API keys of the user."""
-    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 
 @dataclass(frozen=True)
@@ -74,18 +47,10 @@ class Login:
 
 
 def quote(value: Parameter) -> str:
-    """Return a value as an SQL expression.
-
-    Strings with special characters are encoded in base64, because the client would interpret semicolons, macros and
-    shell escapes.
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if _PLAIN.fullmatch(value):
-        return f"'{value}'"
-    return f"decode_base64('{base64.b64encode(value.encode('utf-8')).decode('ascii')}')"
+    """Return a value as an SQL expression; text in base64, as the client would interpret semicolons and macros."""
+    if isinstance(value, str):
+        return f"decode_base64('{base64.b64encode(value.encode('utf-8')).decode('ascii')}')"
+    return "NULL" if value is None else repr(value)
 
 
 def start_client(login: Login, statement: str, *, keep_open: Sequence[int] = ()) -> subprocess.Popen[bytes]:
@@ -170,3 +135,66 @@ def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
 def _value(escaped: bytes) -> str:
     plain = _ESCAPE.sub(lambda match: bytes([int(match[1] or match[2], 16)]), escaped)
     return plain.decode("utf-8", "replace")
+
+
+class Session:
+    """Runs SQL statements on the server of one folder, each over a new connection."""
+
+    def __init__(self, folder: ServerFolder) -> None:
+        self.folder = folder
+
+    def login(self) -> Login:
+        """Return the login of the user dba; raise ServerError if the folder has no server."""
+        if not self.folder.database.exists():
+            raise ServerError(
+                f"There is no server in {self.folder.path} yet.",
+                f"Start one: kgqa virtuoso start{self.folder.folder_option}",
+            )
+        return Login(self.folder.options().sql_port, self.folder.password())
+
+    def sql(
+        self, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
+    ) -> list[tuple[str, ...]]:
+        """Run one statement; see `run_sql`."""
+        try:
+            return run_sql(self.login(), statement, parameters, timeout=timeout)
+        except SqlError as error:
+            raise self._explained(error) from None
+
+    def start_statement(self, statement: str, *, keep_open: Sequence[int]) -> subprocess.Popen[bytes]:
+        """Start a statement that takes long; see `start_client`. `check` reads the outputs of its process."""
+        return start_client(self.login(), statement, keep_open=keep_open)
+
+    def check(self, output: bytes, error_output: bytes) -> None:
+        """Raise the error in the outputs of a started statement that has ended, if there is one."""
+        try:
+            read_output(output, error_output)
+        except SqlError as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: SqlError) -> SqlError:
+        """Return an error that explains what went wrong for the SQL client and what to do next."""
+        folder, owner = self.folder, lock_owner(self.folder.lock)
+        start = f"kgqa virtuoso start{folder.folder_option}"
+        if error.state == LOST_CONNECTION:
+            message = f"The server ended during the request. {explain_log(folder.log)}".strip()
+            hint = f"Start it again with: {start} (it recovers by itself)"
+        elif error.state == NO_CONNECTION and owner:
+            message, hint = "The server is starting.", f"Wait for it: kgqa virtuoso status{folder.folder_option}"
+        elif error.state == NO_CONNECTION or (error.state == BAD_LOGIN and owner is None):
+            message, hint = "The server is not running.", f"Start it: {start}"
+        elif error.state == BAD_LOGIN:
+            message = f"The server is being stopped, or refuses the password in {folder.password_file}."
+            hint = (
+                "Write the password of the database user dba into this file. After four wrong passwords the server "
+                "refuses every login for a minute. Without the password, you can still stop the server without losing "
+                f"committed changes: kill {owner}"
+            )
+        else:
+            message, hint = f"The server rejected an SQL statement: {error}", find_problem(str(error))
+        return SqlError(message, hint, state=error.state)
+
+    def triples_of(self, graph_iri: str) -> int:
+        """Count the triples of a graph with SQL, because SPARQL queries have a time limit."""
+        rows = self.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,))
+        return int(rows[0][0])

@@ -1,29 +1,84 @@
-"""The process of a Virtuoso server: starts it, finds it by its lock file, waits until it is online or has ended."""
+"""The process of a Virtuoso server: starts it, finds it by its lock file, waits for its end, and explains its log."""
 
 from __future__ import annotations
 
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from kgqa.errors import ServerError
+from kgqa.text.words import clean
 from kgqa.virtuoso.folder import ServerFolder
-from kgqa.virtuoso.isql import environment, server_program
-from kgqa.virtuoso.server_log import QUOTED_LINES, explain_log, last_lines
 
 ONLINE = "Server online at"
 POLL_SECONDS = 0.03
-NOTICE_SECONDS = 10.0
 PROC = Path("/proc")
 Notify = Callable[[str], None]
 _started: list[subprocess.Popen[bytes]] = []
+QUOTED_LINES = 4
+SEARCHED_LINES = 12
+LOG_TAIL_BYTES = 100_000
+_TIME = re.compile(r"^\d\d:\d\d:\d\d ")
+
+PROBLEMS = {
+    r"out of (?:disk|seg)|disk full|no space left|Can't write": "The disk is full. Free some space and start the "
+    "server, which returns to its last checkpoint: kgqa virtuoso start",
+    r"Failed HTTP listen": "The HTTP port is in use. Choose another port: kgqa virtuoso start --http-port N",
+    r"Failed to start listening at SQL port|Address already in use": "The SQL port is in use. Choose another port: "
+    "kgqa virtuoso start --sql-port N",
+    r"is already runn?ning|Unable to lock file": "Another server has this database open. Stop the other server, or use "
+    "it instead of this one. Check it: kgqa virtuoso status",
+    r"Permission denied|Read-only file system|Unable to (?:create|open) file": "The server may not write in the folder "
+    "of its database. Make the folder writable for the user who runs kgqa, or choose another folder: --folder /path",
+    r"last closed with a server of version|This server does not read|produced by different server instance": "The "
+    "database or its transaction log (.trx) was made by another server. Use the version that made it "
+    "(VIRTUOSO_T=/path/virtuoso-t), or restore the files from a backup.",
+    r"(?:cannot|unable to|failed to) allocate|out of memory": "There is not enough memory. Give the server a smaller "
+    "share: kgqa virtuoso start --memory-share 0.25",
+    r"GPF|corrupt|structure inconsistent|bad (?:page|parent)": "The database file is damaged, or the server was killed "
+    "during a checkpoint. Start it once more, which completes the recovery: kgqa virtuoso start. Otherwise restore the "
+    "file from a backup, or load the data again into another folder: --folder /path",
+}
+"""Map from patterns of log lines to explanations; the most specific pattern is first."""
+
+
+def server_program() -> Path:
+    """Return the path of virtuoso-t; raise ServerError if it is not installed."""
+    return _find("VIRTUOSO_T", ("virtuoso-t", "virtuoso"), "The Virtuoso server (virtuoso-t)")
+
+
+def client_program() -> Path:
+    """Return the path of Virtuoso's SQL client, not of the program with the same name in unixODBC.
+
+    Raises:
+        ServerError: the program is not installed.
+    """
+    return _find("ISQL", ("isql-vt", "isql-v", "isql"), "Virtuoso's SQL client (isql-vt)")
+
+
+def _find(variable: str, names: Sequence[str], what: str) -> Path:
+    for name in filter(None, (os.environ.get(variable), *names)):
+        path = shutil.which(name)
+        if path and (name != "isql" or b"OpenLink Virtuoso" in Path(path).read_bytes()):
+            return Path(path).absolute()
+    raise ServerError(
+        f"{what} is not installed.",
+        "Install Virtuoso: kgqa virtuoso install (on Debian and Ubuntu; other systems get instructions). Or set "
+        "environment variables to its programs: VIRTUOSO_T=/path/virtuoso-t ISQL=/path/isql",
+    )
+
+
+def environment() -> dict[str, str]:
+    """Return the environment variables of the server and its client: PATH and locale, but no API keys of the user."""
+    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 
 def command(ini: Path) -> list[str]:
@@ -31,7 +86,7 @@ def command(ini: Path) -> list[str]:
     return [str(server_program()), "+foreground", "+configfile", str(ini)]
 
 
-def launch(folder: ServerFolder, ini: Path, *, notify: Notify) -> int:
+def launch(folder: ServerFolder, ini: Path) -> int:
     """Start the server, wait until it is online, and return its process id.
 
     It runs in a session of its own, so that it outlives this process and Ctrl-C does not stop it. Replaying a long
@@ -55,14 +110,10 @@ def launch(folder: ServerFolder, ini: Path, *, notify: Notify) -> int:
     # a core dump is as large as all buffers and would be written when the disk is already full
     with suppress(AttributeError, OSError):  # not Linux, or the process has ended
         resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-    notice = time.monotonic() + NOTICE_SECONDS
-    while not any(ONLINE in line for line in (lines := last_lines(folder.output))):
+    while ONLINE not in "\n".join(lines := last_lines(folder.output)):
         if process.poll() is not None:
             reason = explain_log(folder.output) or f"Its log ends with: {' | '.join(lines[-QUOTED_LINES:])}"
             raise ServerError(f"The server did not start. {reason}. Full output: {folder.output}")
-        if time.monotonic() > notice:
-            notice = float("inf")
-            notify(f"Still starting: {lines[-1] if lines else 'nothing in its log yet'}")
         time.sleep(POLL_SECONDS)
     return process.pid
 
@@ -78,13 +129,11 @@ def lock_owner(lock: Path) -> int | None:
 def is_running(pid: int) -> bool:
     """Tell whether this process is a running Virtuoso server; on systems without /proc, whether it runs."""
     try:
-        if not PROC.joinpath("self").exists():
-            os.kill(pid, 0)
-            return True
-        name, state = re.findall(r"\((.*)\) (\w)", PROC.joinpath(str(pid), "stat").read_text())[0]
+        os.kill(pid, 0)
+        stat = PROC / str(pid) / "stat"
+        return not PROC.exists() or re.search(r"\(virtuoso.*\) [^ZX]", stat.read_text()) is not None
     except OSError:
         return False
-    return bool(name.startswith("virtuoso")) and state not in "ZX"
 
 
 def wait_for_end(pid: int, *, timeout: float) -> bool:
@@ -121,3 +170,25 @@ def is_listening(port: int) -> bool:
         return True
     return False
 
+
+def find_problem(text: str) -> str:
+    """Explain the first known problem in a text; "" if there is none."""
+    return next((meaning for pattern, meaning in PROBLEMS.items() if re.search(pattern, text, re.IGNORECASE)), "")
+
+
+def last_lines(log: Path) -> list[str]:
+    """Return the last lines that the server has written to a log file since its last start, without stack traces."""
+    try:
+        text = log.read_bytes()[-LOG_TAIL_BYTES:].decode("utf-8", "replace")
+    except OSError:
+        return []
+    last_run = text[max(text.rfind("OpenLink Virtuoso Universal Server"), 0) :]
+    lines = [clean(_TIME.sub("", line))[:200] for line in last_run.splitlines() if _TIME.match(line)]
+    return [line for line in lines if "(+0x" not in line][-SEARCHED_LINES:]
+
+
+def explain_log(log: Path) -> str:
+    """Explain the problem at the end of a log file, with its last lines; "" if no problem is known."""
+    lines = last_lines(log)
+    problem = find_problem("\n".join(lines))
+    return problem and f"{problem} The log ends with: {' | '.join(lines[-QUOTED_LINES:])}"

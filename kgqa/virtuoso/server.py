@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,22 +15,26 @@ from urllib.parse import urlsplit
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.storage.lock_files import held, only_one
-from kgqa.virtuoso.configuration import ServerOptions, render
-from kgqa.virtuoso.databases import DEFAULT_PASSWORD, adopt_database, check_database, create_database, new_password
-from kgqa.virtuoso.folder import ServerFolder, default_folder
-from kgqa.virtuoso.isql import LOST_CONNECTION, NO_CONNECTION, client_program, server_program
-from kgqa.virtuoso.load_list import FileResult, RunningLoad, load_lock
-from kgqa.virtuoso.process import Notify, command, is_listening, launch, lock_owner, wait_for_end
-from kgqa.virtuoso.server_log import explain_log
-from kgqa.virtuoso.sessions import Session
+from kgqa.virtuoso.databases import new_password, prepare_database
+from kgqa.virtuoso.folder import ServerFolder, ServerOptions, default_folder, render
+from kgqa.virtuoso.isql import LOST_CONNECTION, NO_CONNECTION, Session
+from kgqa.virtuoso.loads import RunningLoad, load_lock
+from kgqa.virtuoso.process import (
+    Notify,
+    client_program,
+    command,
+    explain_log,
+    is_listening,
+    launch,
+    lock_owner,
+    wait_for_end,
+)
 
 State = Literal["stopped", "starting", "running", "loading", "crashed"]
 RUNNING = ("running", "loading")
 _VERSION = re.compile(r" Version (\S+?)(?:-pthreads)? ")
 # graphs with a few thousand triples that every new database contains
 SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
-# the code of the error after granting a role that the user already has
-HAS_ROLE = "U0013"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 RESUME_COMMANDS = {
     "freebase-load.json": "kgqa freebase load DUMP --resume",
@@ -83,9 +88,6 @@ class Server(Session):
         except (ServerError, ValueError):
             return None
 
-    def __repr__(self) -> str:
-        return f"Server({str(self.folder.path)!r})"
-
     @property
     def url(self) -> str:
         """The address of the SPARQL endpoint."""
@@ -107,66 +109,32 @@ class Server(Session):
         Raises:
             ServerError: the server cannot start; the message gives the reason and what to do.
         """
-        server_program(), client_program()
         folder = self.folder
+        client_program()
         folder.create()
         with only_one(folder.path / "start.lock", wait_seconds=math.inf):
             if lock_owner(folder.lock):
                 return False
             _, ini = self.preview(**options)
             chosen = self._options(options)
-            if not chosen.database and not folder.own_database.exists():
-                create_database(folder, chosen, notify=notify)
-            check_database(folder.database)
-            folder.password()
+            if chosen.database and chosen.database != folder.options().database:
+                folder.password_file_of(chosen).unlink(missing_ok=True)  # of another database
+            prepare_database(folder, chosen, notify=notify)
+            folder.write_json("server.json", chosen)
             if folder.lock.exists():
                 notify("The server was not shut down properly; it recovers from its transaction log.")
                 folder.lock.unlink()
-            if chosen.host != "127.0.0.1" or chosen.bind == "0.0.0.0":
+            if not ipaddress.IPv4Address(chosen.bind).is_loopback:
                 notify(
                     f"The SPARQL endpoint is open on {chosen.bind}: everybody who can reach this machine may query it."
                 )
-            folder.write_json("server.json", chosen)
             folder.write(folder.ini.name, ini)
-            launch(folder, folder.ini, notify=notify)
+            launch(folder, folder.ini)
         return True
 
     def preview(self, **options: Any) -> tuple[list[str], str]:
         """Return the command that `start` would run with these options, and the text of its virtuoso.ini."""
         return command(self.folder.ini), render(self.folder.path, self._options(options))
-
-    def adopt(self, database: Path, *, password: Callable[[], str], notify: Notify = lambda text: None) -> None:
-        """Make the stopped server use a different database file from its next start, without moving that file.
-
-        Args:
-            database: the file, usually called virtuoso.db, with its transaction log (.trx) beside it. The one in the
-                server's folder ends the use of another one.
-            password: function that returns the password of the database user dba; called if the server refuses the
-                default password `dba` and the one that was used before. A default password is replaced by a random one.
-            notify: called with a short line about each step that takes long.
-
-        Raises:
-            ServerError: the server runs, the file is not a database or is open in another server, or the password is
-                wrong. Nothing has changed.
-        """
-
-        def passwords() -> Iterator[str]:
-            yield DEFAULT_PASSWORD
-            own = database.resolve() == self.folder.own_database.resolve()
-            file = self.folder.path / ("password" if own else "password.adopted")
-            if file.exists():
-                yield file.read_text(encoding="utf-8").rstrip("\n")
-            yield password()
-
-        server_program(), client_program()
-        self.folder.create()
-        with only_one(self.folder.path / "start.lock", wait_seconds=math.inf):
-            if owner := lock_owner(self.folder.lock):
-                raise ServerError(
-                    f"The server of {self.folder.path} is running (process {owner}).",
-                    f"Stop the server first: kgqa virtuoso stop{self.folder.folder_option}",
-                )
-            adopt_database(self.folder, database, passwords(), notify=notify)
 
     def stop(self, *, timeout: float = 600) -> bool:
         """Make the server write everything to disk and exit; return False if the server was not running.
@@ -240,11 +208,6 @@ class Server(Session):
         rows = self.sql("select id_to_iri(G), count(*) from DB.DBA.RDF_QUAD group by G")
         return sum(int(number) for graph, number in rows if not graph.startswith(SYSTEM_GRAPHS))
 
-    def triples_of(self, graph_iri: str) -> int:
-        """Count the triples of a graph with SQL, because SPARQL queries have a time limit."""
-        rows = self.sql("select count(*) from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,))
-        return int(rows[0][0])
-
     def holds(self, graph_iri: str) -> bool:
         """Tell whether a graph has at least one triple."""
         return bool(self.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)))
@@ -256,11 +219,8 @@ class Server(Session):
         *,
         loaders: int = 2,
         progress: Callable[[int], None] | None = None,
-    ) -> list[FileResult]:
+    ) -> None:
         """Load RDF files into a graph, several files at the same time, and write the result to disk.
-
-        A file with an error does not stop the load; its result has the error. Triples before the error may have been
-        loaded.
 
         Args:
             files: files in `import_folder`, in N-Triples, Turtle or any format that Virtuoso reads; .gz is allowed.
@@ -268,36 +228,28 @@ class Server(Session):
             loaders: number of files that are read at the same time.
             progress: called several times per second with the number of files that are done.
 
-        Returns:
-            One result per file, in the order of `files`.
-
         Raises:
-            ServerError: the server crashed, the disk is nearly full, another load runs, or a file is outside
-                `import_folder`.
+            ServerError: the server rejects a line, crashed, the disk is nearly full, another load runs, or a file is
+                outside `import_folder`.
         """
         with load_lock(self.folder) as lock:
-            return RunningLoad(self, files, graph_iri, lock=lock, loaders=loaders).wait(progress)
+            RunningLoad(self, files, graph_iri, lock=lock, loaders=loaders).wait(progress)
 
-    def allow_updates(self, user: str = "kgqa", password: str | None = None) -> Path:
-        """Create a user who may update graphs through /sparql-auth (HTTP digest); set the password if the user exists.
+    def allow_updates(self, user: str = "kgqa") -> Path:
+        """Create a user who may update graphs through /sparql-auth (HTTP digest).
 
         Returns:
-            The path of a file that contains the password; only the owner of the file can read it.
+            The path of a file that contains the user's password; only the owner of the file can read it.
         """
-        if not re.fullmatch(r"[A-Za-z0-9_]+", user) or user.lower() in ("dba", "dav", "nobody"):
-            raise ServerError(
-                f"{user!r} cannot be used as a user name.",
-                "Use only letters, digits and underscores. The names dba, dav and nobody belong to the server.",
-            )
-        password = password or new_password()
-        file = self.folder.write(f"password-{user}", password + "\n")
-        exists = self.sql("select 1 from DB.DBA.SYS_USERS where U_NAME = ?", (user,))
-        self.sql("USER_SET_PASSWORD(?, ?)" if exists else "DB.DBA.USER_CREATE(?, ?)", (user, password))
-        try:
+        file = self.folder.path / f"password-{user}"
+        if not file.exists():
+            self.folder.write(file.name, new_password() + "\n")
+        password = file.read_text(encoding="utf-8").strip()
+        if self.sql("select 1 from DB.DBA.SYS_USERS where U_NAME = ?", (user,)):
+            self.sql("USER_SET_PASSWORD(?, ?)", (user, password))
+        else:
+            self.sql("DB.DBA.USER_CREATE(?, ?)", (user, password))
             self.sql(f'grant SPARQL_UPDATE to "{user}"')
-        except SqlError as error:
-            if HAS_ROLE not in str(error):
-                raise
         return file
 
     def _options(self, given: dict[str, Any]) -> ServerOptions:

@@ -35,7 +35,7 @@ def bulk(kgqa, virtuoso_server):
 @pytest.fixture
 def elsewhere(kgqa, virtuoso_server, tmp_path):
     """Run `kgqa` with the server as one it does not manage, with update rights."""
-    password = virtuoso_server.allow_updates("writer", "pass word-1").read_text().strip()
+    password = virtuoso_server.allow_updates("writer").read_text().strip()
     settings = {"KGQA_VIRTUOSO_FOLDER": str(tmp_path / "none"), "KGQA_ENDPOINT_USER": "writer"}
 
     def run(*arguments, password=password, **more):

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from kgqa.virtuoso.instance.processes import free_port
 from kgqa.virtuoso.server.server import Server
+
 from tests.conftest import ROOT
 from tests.virtuoso_server import copied, end
 

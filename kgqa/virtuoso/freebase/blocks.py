@@ -1,20 +1,23 @@
-"""Cleans a dump one block of lines at a time, with a fast path for plain lines; `LineJudge` decides on other lines.
+"""Cleans a dump one block of lines at a time, with a fast path for plain lines, and counts the lines.
 
 A line is plain if three conditions hold: its subject matches a pattern or equals the subject of the line before, its
-predicate is known, and a regular expression matches the text after the predicate. The fast path must decide in the same
-way as `LineJudge`.
+predicate is known, and a regular expression matches the text after the predicate. `LineJudge` decides
+on other lines, and the fast path must decide in the same way.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
 
-from kgqa.virtuoso.freebase.judge import NOT_UTF8, UNSURE, Dropped, LineJudge, is_utf8
-from kgqa.virtuoso.freebase.rules import Cleaning
-from kgqa.virtuoso.freebase.tally import EXAMPLES, Tally
-from kgqa.virtuoso.freebase.terms import MAX_IRI_BYTES, PLAIN_IRI, PLAIN_TAG
-from kgqa.virtuoso.freebase.values import form_of
+from kgqa.virtuoso.freebase.judge import NOT_UTF8, UNSURE, Cleaning, Dropped, LineJudge, is_utf8
+from kgqa.virtuoso.freebase.terms import MAX_IRI_BYTES, PLAIN_IRI, PLAIN_TAG, form_of
+
+EXAMPLES = 3
+EXAMPLE_BYTES = 200
 
 _CHARS = rb'[^"\\\x00-\x08\x0b-\x1f\x7f]*+'
 # escape sequences, except those for surrogates and control characters
@@ -24,6 +27,50 @@ _DATES = form_of("date", "gYear", "gYearMonth", "dateTime")
 _plain_subject = re.compile(PLAIN_IRI).fullmatch
 # the group of this expression is the language tag; it is empty in literals without a tag
 _plain_rest = re.compile(rb"(?:%s|%s(?:@(%s))?|%s)\t\." % (PLAIN_IRI, _TEXT, PLAIN_TAG, _DATES)).fullmatch
+
+
+@dataclass
+class Tally:
+    """Counts of lines, with `lines == kept + sum(dropped.values())`.
+
+    Attributes:
+        dropped: number of dropped lines for each reason.
+        repaired: number of repaired lines for each kind of repair; these lines are also counted as kept.
+        examples: the first EXAMPLES lines for each reason, as `{"line": number (from 1), "text": first EXAMPLE_BYTES
+            bytes of the line}`.
+    """
+
+    lines: int = 0
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    repaired: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def show(self, reason: str, line: int, text: bytes) -> None:
+        """Keep a line as an example for a reason, unless there are already EXAMPLES earlier lines."""
+        self._show_first(reason, [{"line": line, "text": text[:EXAMPLE_BYTES].decode("utf-8", "replace")}])
+
+    def add(self, other: Tally) -> None:
+        """Add the counts of another tally."""
+        self.lines += other.lines
+        self.kept += other.kept
+        self.dropped = Counter(self.dropped) + Counter(other.dropped)
+        self.repaired = Counter(self.repaired) + Counter(other.repaired)
+        for reason, examples in other.examples.items():
+            self._show_first(reason, examples)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts as a JSON object, most frequent reason first; `Tally(**data)` restores the tally."""
+        dropped, repaired = (
+            dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+            for counts in (self.dropped, self.repaired)
+        )
+        examples = dict(sorted(self.examples.items()))
+        return {"lines": self.lines, "kept": self.kept, "dropped": dropped, "repaired": repaired, "examples": examples}
+
+    def _show_first(self, reason: str, examples: Iterable[dict[str, Any]]) -> None:
+        merged = [*self.examples.get(reason, ()), *examples]
+        self.examples[reason] = sorted(merged, key=lambda example: (example["line"], example["text"]))[:EXAMPLES]
 
 
 class BlockJudge:
@@ -48,8 +95,6 @@ class BlockJudge:
             The kept lines, each as `<s>\t<p>\t<o>\t.` and a newline; and the counts, with the first examples for each
             reason.
         """
-        if block[: block.find(b"\n")].endswith(b"\r"):  # if the first line ends with \r, the others probably do
-            block = block.replace(b"\r\n", b"\n")
         lines = block.split(b"\n")
         lines.pop()
         tally = Tally(lines=len(lines))
@@ -72,7 +117,7 @@ class BlockJudge:
                 if len(line) < longest and (subject == last_subject or plain_subject(subject)):
                     last_subject = subject
                     match = plain_rest(rest)
-                reason = unsure if match is None else match[1] and reason_of_tag(match[1], unsure)
+                reason = unsure if match is None else reason_of_tag(match[1], unsure) if match[1] else None
             if reason is None:
                 keep(line)
             elif reason:

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kgqa.errors import KgqaError, LoadError
-from kgqa.virtuoso.freebase.reader import START, DumpPosition
-from kgqa.virtuoso.freebase.rules import Cleaning
-from kgqa.virtuoso.freebase.tally import Tally
-from kgqa.virtuoso.freebase.worker import FILES_PER_GROUP, Task, chunk_file
+from kgqa.virtuoso.freebase.blocks import Tally
+from kgqa.virtuoso.freebase.judge import Cleaning
+from kgqa.virtuoso.freebase.worker import FILES_PER_GROUP, chunk_file
 
 LINES_PER_CHUNK = 10_000_000
 CleaningProgress = Callable[[int, int], None]
 """Called several times per second with the number of the group and the bytes of the dump that have been read."""
-
-
-class CleanedGroup(NamedTuple):
-    """A group of cleaned lines.
-
-    Attributes:
-        files: the chunk files of the group; empty if lines are only counted.
-        tally: counts of kept, repaired and dropped lines in the group.
-        place: position in the dump where the next group begins; None at the end of the dump.
-    """
-
-    files: list[Path]
-    tally: Tally
-    place: DumpPosition | None
 
 
 def clean_groups(
@@ -45,9 +30,8 @@ def clean_groups(
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
     first_group: int = 0,
-    place: DumpPosition = START,
     progress: CleaningProgress | None = None,
-) -> Iterator[CleanedGroup]:
+) -> Generator[tuple[list[Path], Tally]]:
     """Clean a dump, one group for each step of the iterator. Closing the iterator ends the workers.
 
     Args:
@@ -55,29 +39,29 @@ def clean_groups(
         folder: folder for the chunk files; None to count the lines without writing files.
         lines_per_chunk: lines of the dump per chunk file, before cleaning.
         workers: number of processes; None for one per core, at most FILES_PER_GROUP.
-        first_group: number of the first group to clean.
-        place: position in the dump before this group.
+        first_group: number of the first group to clean; the lines before it are read and skipped.
+
+    Yields:
+        The chunk files of a group, none if lines are only counted, and the counts of its lines.
 
     Raises:
         LoadError: the dump cannot be read to its end, or the disk is full.
         KgqaError: a worker process ended unexpectedly.
     """
     count = min(workers or len(os.sched_getaffinity(0)), FILES_PER_GROUP)
-    task = Task(
-        dump=str(dump.absolute()),
-        folder=str(folder.absolute()) if folder else None,
-        languages=cleaning.languages,
-        keep_noise=cleaning.keep_noise,
-        lines_per_chunk=lines_per_chunk,
-        first_group=first_group,
-        place=place,
-        workers=count,
-    )
-    group, next_place = first_group, place
+    task = {
+        "dump": str(dump.absolute()),
+        "folder": str(folder.absolute()) if folder else None,
+        "languages": cleaning.languages,
+        "keep_noise": cleaning.keep_noise,
+        "lines_per_chunk": lines_per_chunk,
+        "first_group": first_group,
+        "workers": count,
+    }
     processes: list[subprocess.Popen[bytes]] = []
     try:
-        processes.extend(_start_worker(replace(task, worker=number)) for number in range(count))
-        while next_place is not None:
+        processes.extend(_start_worker({**task, "worker": number}) for number in range(count))
+        for group in itertools.count(first_group):
             for process in processes:
                 assert process.stdin
                 with suppress(BrokenPipeError):  # `_result` reports why a worker has ended
@@ -86,22 +70,21 @@ def clean_groups(
             tally = Tally()
             for result in results:
                 tally.add(Tally(**result["tally"]))
-            # the first worker cleans the first part of every group, so it knows where the next group begins
-            next_place = DumpPosition(*results[0]["place"]) if results[0]["place"] else None
             files = [chunk_file(folder, group, file) for file in range(FILES_PER_GROUP)] if folder else []
-            yield CleanedGroup(files, tally, next_place)
-            group += 1
+            yield files, tally
+            if all(result["last"] for result in results):
+                return
     finally:
         for process in processes:
             process.kill()
             process.communicate()
 
 
-def _start_worker(task: Task) -> subprocess.Popen[bytes]:
+def _start_worker(task: dict[str, Any]) -> subprocess.Popen[bytes]:
     # -P and an explicit path, so that Python imports no file from the working folder; a session of its own, because
     # Ctrl-C is sent to all processes of the terminal, but this process decides when a worker ends
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "kgqa.virtuoso.freebase.worker", json.dumps(asdict(task))],
+        [sys.executable, "-P", "-m", "kgqa.virtuoso.freebase.worker", json.dumps(task)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -158,10 +141,10 @@ def clean_dump(
             )
     tally = Tally()
     try:
-        for group in clean_groups(
+        for _, counts in clean_groups(
             dump, cleaning, folder, lines_per_chunk=lines_per_chunk, workers=workers, progress=progress
         ):
-            tally.add(group.tally)
+            tally.add(counts)
     finally:
         for file in chunk_files(folder) if folder else ():
             if file.suffix == ".part" or not file.stat().st_size:

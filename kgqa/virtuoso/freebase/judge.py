@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
 
-from kgqa.virtuoso.freebase.rules import Cleaning
 from kgqa.virtuoso.freebase.terms import (
     BAD_DATATYPE,
     BAD_TAG,
     MALFORMED_IRI,
+    fits,
+    not_kept,
+    number_type,
+    time_of_day,
     wrong_datatype,
     wrong_iri,
     wrong_tag,
     wrong_text,
 )
-from kgqa.virtuoso.freebase.values import fits, not_kept, number_type, time_of_day
 
 # the server takes minutes for longer lines, and silently drops lines of 10 MB or more
 MAX_LINE_BYTES = 1 << 20
 MAX_KNOWN = 100_000
 
-TOO_LONG = "longer than 1 MiB"
-EMPTY = "empty line or comment"
 NOT_UTF8 = "not UTF-8"
 NOT_TRIPLE = "not three terms"
 BLANK_NODE = "blank node"
 QUOTE = "unescaped quote"
-REFUSED = "datatype the server does not keep"
 MISFIT = "value does not fit its datatype"
 OTHER_LANGUAGE = "other language"
 UNSURE = ""
+ALL_LANGUAGES = ("all",)
 
 QUOTES_ADDED = "quotes around a number or truth value"
 TIME_TYPED = "time of day typed as time"
@@ -45,6 +49,57 @@ _iri_object = re.compile(rb"(<[^>]*>)(.*)", re.DOTALL).fullmatch
 _literal = re.compile(rb'"((?:[^"\\]++|\\.)*+)"(.*)', re.DOTALL).fullmatch
 _suffix = re.compile(rb"[ \t]*(?:@([^ \t.^\"<]*)|\^\^[ \t]*(<[^>]*>))?(%s)" % _END, re.DOTALL).fullmatch
 _bare_object = re.compile(rb"([^ \t\"<]+?)(%s)" % _END, re.DOTALL).fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that drops all lines with these predicates, or with predicates that begin with these prefixes."""
+
+    name: str
+    predicates: frozenset[str]
+    prefixes: tuple[str, ...]
+
+
+@lru_cache(maxsize=1)
+def noise_rules() -> tuple[Rule, ...]:
+    """Return the bundled rules."""
+    data = tomllib.loads((files("kgqa.virtuoso.freebase") / "freebase_dump.toml").read_text(encoding="utf-8"))
+
+    def iri(short: str) -> str:
+        prefix, _, local = short.partition(":")
+        return f"{data['prefixes'][prefix]}{local}"
+
+    return tuple(
+        Rule(rule["name"], frozenset(map(iri, rule.get("predicates", ()))), tuple(map(iri, rule.get("prefixes", ()))))
+        for rule in data["drop"]
+    )
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """Which lines of a dump to keep.
+
+    Args:
+        languages: language tags, in lower case, of the literals to keep. A tag includes its regional variants (`en`
+            keeps `en-us`); `("all",)` keeps every language. Literals without a tag are always kept.
+        keep_noise: whether the predicates of the noise rules are kept.
+    """
+
+    languages: tuple[str, ...] = ("en",)
+    keep_noise: bool = False
+
+    def wants_language(self, tag: str) -> bool:
+        """Tell whether literals with this language tag, in lower case, are kept."""
+        return self.languages == ALL_LANGUAGES or any(
+            tag == language or tag.startswith(language + "-") for language in self.languages
+        )
+
+    def noise(self, predicate: str) -> str | None:
+        """Return why lines with this predicate are dropped; None if they are kept."""
+        for rule in () if self.keep_noise else noise_rules():
+            if predicate in rule.predicates or predicate.startswith(rule.prefixes):
+                return f"noise: {rule.name}"
+        return None
 
 
 class Dropped(Exception):
@@ -100,9 +155,9 @@ class LineJudge:
             columns = list(match.groups()) if match else []
             self._drop_noise(columns)
         if len(line) > MAX_LINE_BYTES:
-            raise Dropped(TOO_LONG)
+            raise Dropped("longer than 1 MiB")
         if line.lstrip(b" \t\r")[:1] in (b"", b"#"):
-            raise Dropped(EMPTY)
+            raise Dropped("empty line or comment")
         if not columns:
             raise Dropped(NOT_TRIPLE)
         subject, predicate = (_resource(column.strip(b" ")) for column in columns[:2])
@@ -185,7 +240,7 @@ def _resource(term: bytes) -> bytes:
 
 
 def _wrong_datatype(term: bytes) -> str | None:
-    return wrong_datatype(term) or (REFUSED if not_kept(term[1:-1]) else None)
+    return wrong_datatype(term) or ("datatype the server does not keep" if not_kept(term[1:-1]) else None)
 
 
 def is_utf8(data: bytes) -> bool:

@@ -15,6 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted, write_chunks
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.server.server import Server
 
 from kgqa.errors import LoadError, ServerError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph as load_into_folder
@@ -22,9 +25,6 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.files import MalformedLines, file_job
 from kgqa.graph.rdf.upload import UploadFiles, upload_problem
-from kgqa.virtuoso.bulk.loading import bulk_load, discard_interrupted, write_chunks
-from kgqa.virtuoso.instance.processes import lock_owner
-from kgqa.virtuoso.server.server import Server
 from tests.conftest import SOAK
 from tests.rdf_samples import files_of_each_format
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"

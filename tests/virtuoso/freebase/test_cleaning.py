@@ -14,10 +14,6 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from benchmarks.dump_sample import dump_lines, write_dump
-from kgqa.errors import KgqaError, LoadError
-from kgqa.virtuoso.freebase.cleaning import Cleaner, clean_dump
 from kgqa.virtuoso.freebase.dump.layout import (
     FILES_PER_GROUP,
     Layout,
@@ -31,6 +27,10 @@ from kgqa.virtuoso.freebase.dump.reader import DumpPosition
 from kgqa.virtuoso.freebase.dump.rules import Cleaning
 from kgqa.virtuoso.freebase.dump.tally import EXAMPLES, Tally
 from kgqa.virtuoso.freebase.rules import freebase_rules
+
+from benchmarks.dump_sample import dump_lines, write_dump
+from kgqa.errors import KgqaError, LoadError
+from kgqa.virtuoso.freebase.cleaning import Cleaner, clean_dump
 
 CLEANING = Cleaning(rules=freebase_rules())
 COUNT = 6000

@@ -7,11 +7,11 @@ import signal
 import subprocess
 
 import pytest
-
-from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.virtuoso.bulk.journal import forget_journal
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.journal import NAME, LoadOptions
+
+from benchmarks.dump_sample import dump_lines, write_dump
 from tests.cli_runner import KGQA
 from tests.virtuoso.freebase.test_loading import count, groups_done, wait_until
 

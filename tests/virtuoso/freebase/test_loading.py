@@ -15,22 +15,22 @@ from urllib.request import urlopen
 
 import pyoxigraph as ox
 import pytest
+from kgqa.virtuoso.bulk.journal import forget_journal, read_journal
+from kgqa.virtuoso.bulk.loader import TABLE
+from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
+from kgqa.virtuoso.freebase.dump.lines import BlockJudge
+from kgqa.virtuoso.freebase.dump.tally import Tally
+from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
+from kgqa.virtuoso.instance.processes import lock_owner
+from kgqa.virtuoso.server.server import Server
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.opening import open_graph
-from kgqa.virtuoso.bulk.journal import forget_journal, read_journal
-from kgqa.virtuoso.bulk.loader import TABLE
 from kgqa.virtuoso.freebase import loading as freebase
 from kgqa.virtuoso.freebase.cleaning import Cleaner
-from kgqa.virtuoso.freebase.dump.layout import MAX_FILES
-from kgqa.virtuoso.freebase.dump.lines import BlockJudge
-from kgqa.virtuoso.freebase.dump.tally import Tally
-from kgqa.virtuoso.freebase.journal import NAME, FreebaseJournal, LoadOptions
 from kgqa.virtuoso.freebase.loading import REFUSED_BY_SERVER, load_dump
-from kgqa.virtuoso.instance.processes import lock_owner
-from kgqa.virtuoso.server.server import Server
 from tests.cli_runner import KGQA
 from tests.conftest import SOAK
 

@@ -7,11 +7,11 @@ import json
 import re
 
 import pytest
+from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning, Rule
+from kgqa.virtuoso.freebase.rules import freebase_rules
 
 from kgqa.schema import bundled_schema
 from kgqa.storage.model_json import from_json, to_json
-from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning, Rule
-from kgqa.virtuoso.freebase.rules import freebase_rules
 
 NS = "http://rdf.freebase.com/ns/"
 SCHEMA = bundled_schema("freebase")

@@ -7,7 +7,6 @@ import socket
 from pathlib import Path
 
 import pytest
-
 from kgqa.virtuoso.instance.configuration import MIN_BUFFERS, machine_memory, memory_plan, render
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord, default_folder
 from kgqa.virtuoso.instance.processes import free_port, is_alive, listen_error, listener, processes_with_open

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.isql import SqlAddress, fill, quote, read_output, run_sql, start_client
 from kgqa.virtuoso.instance.processes import free_port
+
+from kgqa.errors import ServerError, SqlError
 
 HOSTILE = [
     "'; shutdown; --",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from kgqa.virtuoso.instance.server_log import LOG_PROBLEMS, explain_log, find_problem, last_error, problem_lines
 
 LOG = """

@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.folder import ServerFolder, ServerRecord
 from kgqa.virtuoso.instance.isql import run_sql
 from kgqa.virtuoso.instance.launching import shut_down
 from kgqa.virtuoso.server.server import Server
 from kgqa.virtuoso.server.starting import new_password, private_server
+
+from kgqa.errors import ServerError
 from tests.virtuoso_server import copied, needs_virtuoso, running_server
 
 pytestmark = pytest.mark.server

@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 
 import pytest
-
-from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.isql import BAD_LOGIN
 from kgqa.virtuoso.instance.launching import server_program
 from kgqa.virtuoso.instance.processes import free_port, listener, lock_owner
 from kgqa.virtuoso.instance.session import explain_sql
 from kgqa.virtuoso.server.server import Server
+
+from kgqa.errors import ServerError, SqlError
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 pytestmark = pytest.mark.server

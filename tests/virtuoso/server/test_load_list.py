@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-
-from kgqa.errors import ServerError
 from kgqa.virtuoso.instance.processes import lock_owner
 from kgqa.virtuoso.server.load_list import run_load_list
 from kgqa.virtuoso.server.server import Server
+
+from kgqa.errors import ServerError
 from tests.conftest import SOAK
 from tests.virtuoso.conftest import write_triples
 from tests.virtuoso_server import copied, running_server

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from kgqa.virtuoso.server.server import Server
 
 from kgqa.virtuoso.server import load_list
-from kgqa.virtuoso.server.server import Server
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
-from kgqa.errors import ServerError, SqlError
 from kgqa.virtuoso.instance.processes import free_port, lock_owner
 from kgqa.virtuoso.server.server import Server
+
+from kgqa.errors import ServerError, SqlError
 from tests.virtuoso.conftest import write_triples
 from tests.virtuoso_server import needs_virtuoso, running_server
 

@@ -8,12 +8,12 @@ import pyoxigraph as ox
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from benchmarks.dump_sample import BREAKAGE, REPAIRED, UNUSUAL, dump_lines
 from kgqa.virtuoso.freebase.dump.judge import QUOTES_ADDED, TAG_LOWERED, TIME_TYPED, LineJudge
 from kgqa.virtuoso.freebase.dump.lines import BlockJudge
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning
 from kgqa.virtuoso.freebase.rules import freebase_rules
+
+from benchmarks.dump_sample import BREAKAGE, REPAIRED, UNUSUAL, dump_lines
 from tests.conftest import SOAK
 from tests.virtuoso.freebase.dump import dump_reference
 

@@ -8,11 +8,11 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from kgqa.errors import LoadError
 from kgqa.virtuoso.freebase.dump import reader as dump_reader
 from kgqa.virtuoso.freebase.dump.judge import MAX_LINE_BYTES
 from kgqa.virtuoso.freebase.dump.reader import DumpPosition, identity, read_blocks
+
+from kgqa.errors import LoadError
 
 LINES = [b"%d %s\n" % (number, b"x" * (number % 50)) for number in range(1, 501)]
 TEXT = b"".join(LINES)

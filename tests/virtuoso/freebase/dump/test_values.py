@@ -7,7 +7,6 @@ import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from kgqa.virtuoso.freebase.dump.values import XSD, fits, not_kept, number_type, time_of_day
 
 
