@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kgqa.virtuoso.server.server import Server
 
+from kgqa.virtuoso.server import Server
 from tests.virtuoso_server import copied, running_server
 
 

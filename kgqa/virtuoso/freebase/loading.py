@@ -167,15 +167,15 @@ def load_dump(
             loaders=loaders,
             waiting=lambda files_done: report("loading"),
         )
+        forget_journal(server, NAME)
     report("indexing")
     tally, graph = journal.tally, journal.graph
-    forget_journal(server, NAME)
     if not tally.kept:
         examples = [example["text"] for shown in tally.examples.values() for example in shown]
         first = f"; one of them is: {clean(examples[0])[:100]!r}" if examples else ""
         raise LoadError(
             f"{dump} has no line to load among its {counted(tally.lines, 'line')}{first}.",
-            "Check the path, or keep more lines with --languages or --keep-noise.",
+            "Check the path, or keep more lines: --languages all --keep-noise",
         )
     with EndpointOptions().open(server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
         store.invalidate()  # cached results are outdated after the load

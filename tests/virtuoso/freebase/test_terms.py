@@ -7,7 +7,8 @@ import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kgqa.virtuoso.freebase.dump.values import XSD, fits, not_kept, number_type, time_of_day
+
+from kgqa.virtuoso.freebase.terms import XSD, fits, not_kept, number_type, time_of_day
 
 
 def value_fits(value: str, kind: str) -> bool:

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import random
+import re
+from typing import NamedTuple
 
 import pyoxigraph as ox
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kgqa.virtuoso.freebase.dump.judge import QUOTES_ADDED, TAG_LOWERED, TIME_TYPED, LineJudge
-from kgqa.virtuoso.freebase.dump.lines import BlockJudge
-from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning
-from kgqa.virtuoso.freebase.rules import freebase_rules
 
 from benchmarks.dump_sample import BREAKAGE, REPAIRED, UNUSUAL, dump_lines
+from kgqa.schema import bundled_schema
+from kgqa.virtuoso.freebase.blocks import BlockJudge
+from kgqa.virtuoso.freebase.judge import (
+    ALL_LANGUAGES,
+    QUOTES_ADDED,
+    TAG_LOWERED,
+    TIME_TYPED,
+    Cleaning,
+    Dropped,
+    LineJudge,
+    noise_rules,
+)
 from tests.conftest import SOAK
-from tests.virtuoso.freebase.dump import dump_reference
+from tests.virtuoso.freebase import dump_reference
 
 NS, XSD = "http://rdf.freebase.com/ns/", "http://www.w3.org/2001/XMLSchema#"
 SUBJECT, PREDICATE = f"<{NS}m.0x>", f"<{NS}people.person.note>"
-CLEANING = Cleaning(("en",), freebase_rules())
-NOISE = [f"{p}>" for rule in CLEANING.rules for p in rule.predicates] + [p for r in CLEANING.rules for p in r.prefixes]
+CLEANING, WITH_NOISE = Cleaning(), Cleaning(keep_noise=True)
+NOISE = [f"{p}>" for rule in noise_rules() for p in rule.predicates] + [p for r in noise_rules() for p in r.prefixes]
 
 
-def judge_line(line: bytes | str, cleaning: Cleaning = CLEANING):
-    return LineJudge(cleaning).line(line.encode() if isinstance(line, str) else line)
+class Verdict(NamedTuple):
+    """The cleaned line, None if it is dropped; the reason why; what was repaired."""
+
+    kept: bytes | None = None
+    reason: str = ""
+    repair: str = ""
+
+
+def verdict_of(judge: LineJudge, line: bytes) -> Verdict:
+    try:
+        kept, repair = judge.line(line)
+    except Dropped as dropped:
+        return Verdict(reason=dropped.reason)
+    return Verdict(kept, repair=repair)
+
+
+def judge_line(line: bytes | str, cleaning: Cleaning = CLEANING) -> Verdict:
+    return verdict_of(LineJudge(cleaning), line.encode() if isinstance(line, str) else line)
 
 
 def with_object(text: str) -> str:
@@ -36,7 +64,7 @@ def parsed(line: bytes) -> list[ox.Triple]:
 
 
 def expected(line: bytes, cleaning: Cleaning = CLEANING) -> ox.Triple | None:
-    return dump_reference.expected_triple(line, cleaning.languages, NOISE if cleaning.rules else [])
+    return dump_reference.expected_triple(line, cleaning.languages, [] if cleaning.keep_noise else NOISE)
 
 
 class TestBreakage:
@@ -98,8 +126,8 @@ def test_invalid_numbers_are_not_repaired(bare):
     ],
 )
 def test_languages(languages, tag, kept):
-    assert (judge_line(with_object(f'"x"@{tag}'), Cleaning(languages)).kept is not None) == kept
-    assert judge_line(with_object('"x"'), Cleaning(languages)).kept is not None
+    assert (judge_line(with_object(f'"x"@{tag}'), Cleaning(languages, keep_noise=True)).kept is not None) == kept
+    assert judge_line(with_object('"x"'), Cleaning(languages, keep_noise=True)).kept is not None
 
 
 @pytest.mark.parametrize(
@@ -116,32 +144,18 @@ def test_separators_become_tabs(line):
     assert judge_line(line).kept == with_object(SUBJECT).encode()
 
 
-@pytest.mark.parametrize(
-    "predicate",
-    [
-        "type.object.name",
-        "common.topic.alias",
-        "type.object.type",
-        "freebase.type_hints.mediator",
-        "common.topic.description",
-    ],
-)
-def test_needed_predicates_are_kept(predicate):
-    assert judge_line(f'{SUBJECT}\t<{NS}{predicate}>\t"x"@en\t.').kept is not None
-
-
 def test_noise_is_checked_first():
     """Lines with a noise predicate are dropped for that reason whatever their object is."""
     line = f'{SUBJECT}\t<{NS}type.object.key>\t"broken\t.'
     assert judge_line(line).reason == "noise: keys"
-    assert judge_line(line, Cleaning()).reason == "unescaped quote"
+    assert judge_line(line, WITH_NOISE).reason == "unescaped quote"
 
 
 def test_caches_are_bounded(monkeypatch):
-    monkeypatch.setattr("kgqa.virtuoso.freebase.dump.judge.MAX_KNOWN", 10)
+    monkeypatch.setattr("kgqa.virtuoso.freebase.judge.MAX_KNOWN", 10)
     judge = LineJudge(CLEANING)
     for number in range(100):
-        assert judge.line(f"{SUBJECT}\t<{NS}p{number}>\t{SUBJECT}\t.".encode()).kept
+        judge.line(f"{SUBJECT}\t<{NS}p{number}>\t{SUBJECT}\t.".encode())
     assert len(judge.predicates) <= 10
 
 
@@ -202,8 +216,8 @@ EXAMPLES = 30_000 if SOAK else 600
 def test_lines_are_judged_like_the_reference(line, mode):
     cleaning = {
         "as usual": CLEANING,
-        "all languages": Cleaning(ALL_LANGUAGES, CLEANING.rules),
-        "with noise": Cleaning(("en", "de")),
+        "all languages": Cleaning(ALL_LANGUAGES),
+        "with noise": Cleaning(("en", "de"), keep_noise=True),
     }[mode]
     verdict = judge_line(line, cleaning)
     found = None if verdict.kept is None else parsed(verdict.kept)
@@ -221,7 +235,7 @@ def test_block_verdicts_equal_line_verdicts(found, seed):
     block_judge, judge = BlockJudge(CLEANING), LineJudge(CLEANING)
     block_judge.block(b"\n".join(SAMPLE) + b"\n")
     kept, tally = block_judge.block(b"".join(line + b"\n" for line in block_lines))
-    verdicts = [judge.line(line) for line in block_lines]
+    verdicts = [verdict_of(judge, line) for line in block_lines]
     assert kept == b"".join(verdict.kept + b"\n" for verdict in verdicts if verdict.kept is not None)
     assert tally.lines == len(block_lines) == tally.kept + sum(tally.dropped.values())
     assert tally.dropped == {
@@ -236,3 +250,67 @@ def test_sample_dump_is_judged_like_the_reference():
     wanted = [triple for line in dump if (triple := expected(line[:-1]))]
     assert parsed(kept) == wanted
     assert tally.kept == len(wanted) and tally.lines == len(dump) == tally.kept + sum(tally.dropped.values())
+
+
+# ---- noise rules ----
+
+SCHEMA = bundled_schema("freebase")
+COPIES = {
+    "http://www.w3.org/2000/01/rdf-schema#label": f"{NS}type.object.name",
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#type": f"{NS}type.object.type",
+}
+
+
+def needed_predicates() -> set[str]:
+    """Return the predicates that the schema needs."""
+    groups = [SCHEMA.label, SCHEMA.alias, SCHEMA.types, SCHEMA.domain, SCHEMA.range, SCHEMA.inverse]
+    groups += [SCHEMA.mediator_object_of, SCHEMA.mediator_subject_of]
+    # in each of these tuples (predicate, value, ...), only the first item is a predicate
+    groups += [marks[:1] for marks in (SCHEMA.mediator_marked_by or (), SCHEMA.noise_marked_by, SCHEMA.declared_by)]
+    return {predicate for group in groups for predicate in group}
+
+
+class TestFreebaseRules:
+    def test_predicates_of_the_schema_are_kept(self):
+        for predicate in sorted(needed_predicates()):
+            if predicate in COPIES:
+                assert CLEANING.noise(predicate) and not CLEANING.noise(COPIES[predicate])
+            else:
+                assert CLEANING.noise(predicate) is None, predicate
+
+    @pytest.mark.parametrize(
+        "name",
+        "type.object.name common.topic.alias type.object.type freebase.type_hints.mediator type.property.expected_type "
+        "type.property.schema type.property.reverse_property type.property.unique type.type.extends "
+        "freebase.type_hints.included_types common.topic.description common.topic.notable_types common.topic.image "
+        "kg.object_profile.prominent_type user.robert.us_congress.us_representative.committee_memberships "
+        "people.person.place_of_birth base.biblioness.bibs_location.country common.topic.official_website".split(),
+    )
+    def test_kept_predicates(self, name):
+        assert CLEANING.noise(NS + name) is None
+
+    @pytest.mark.parametrize(
+        ("iri", "rule"),
+        [
+            (f"{NS}type.object.key", "keys"),
+            ("http://rdf.freebase.com/key/wikipedia.en", "keys"),
+            (f"{NS}type.type.instance", "types the other way round"),
+            (f"{NS}freebase.valuenotation.has_value", "notes about values"),
+            (f"{NS}common.topic.topic_equivalent_webpage", "web pages"),
+            (f"{NS}common.document.text", "documents"),
+            (f"{NS}dataworld.gardening_hint.replaced_by", "editing"),
+        ],
+    )
+    def test_dropped_predicates(self, iri, rule):
+        assert CLEANING.noise(iri) == f"noise: {rule}"
+
+    def test_gold_queries_keep_their_predicates(self, data_folder):
+        """Predicates with a kept copy are excepted: rdf:type, and types in the other direction."""
+        replaced = {*COPIES, f"{NS}type.type.instance"}
+        lost = set()
+        for file in [*data_folder.glob("freebase*/questions*.gz"), *data_folder.glob("train/*.gz")]:
+            with gzip.open(file, "rt", encoding="utf-8") as questions:
+                for line in questions:
+                    query = json.loads(line).get("sparql_portable") or ""
+                    lost |= {iri for iri in set(re.findall(r"<([^<>\s]+)>", query)) - replaced if CLEANING.noise(iri)}
+        assert lost == set()
