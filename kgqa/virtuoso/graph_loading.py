@@ -126,7 +126,7 @@ def load_into_url(
     server = _own_server(url) if resume else Server.for_url(url)
     journal = open_journal(server, NAME, BulkJournal, resume=True, restart=False) if server and resume else None
     with EndpointOptions.of(settings).open(
-        url, cache=cache or Cache.default(), timeout=settings["graph.timeout"]
+        url, cache=cache or Cache.default(), timeout=settings.graph.timeout
     ) as store:
         graph = graph_iri or (journal.graph if journal else None)
         if graph is None:
