@@ -140,8 +140,8 @@ def graph() -> None:
             "Show whether the server is running, its URL and disk usage.",
         ),
         "stop": ("kgqa.cli.servers.virtuoso:stop", "Write everything to disk and stop the server."),
-        "index": ("kgqa.cli.servers.virtuoso:index", "Index the names of a graph for linking and search."),
-        "password-file": ("kgqa.cli.servers.virtuoso:password_file", "Print the path of the password file."),
+        "index": ("kgqa.cli.servers.virtuoso_database:index", "Index the names of a graph for linking and search."),
+        "password-file": ("kgqa.cli.servers.virtuoso_database:password_file", "Print the path of the password file."),
     },
 )
 def virtuoso() -> None:

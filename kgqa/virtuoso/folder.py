@@ -32,7 +32,7 @@ from platformdirs import user_data_dir
 
 from kgqa.errors import ServerError
 from kgqa.storage.atomic_files import replace_file
-from kgqa.text.words import clean
+from kgqa.storage.loading import load
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
 # a folder that has files, but none with these names, belongs to another program and is not used
@@ -233,9 +233,4 @@ class ServerFolder:
             remedy: what to do if the file is damaged.
         """
         path = self.path / name
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=kind)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, msgspec.MsgspecError) as error:
-            raise ServerError(f"{path} is damaged or cannot be read ({clean(str(error))[:200]}).", remedy) from error
+        return load(path, kind, error=ServerError, hint=remedy) if path.exists() else None

@@ -87,7 +87,7 @@ def test_private_files(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[]", '{"http_port": "8890"}', '{"sql_port": null}', '{"bind": []}'])
 def test_damaged_options(tmp_path, content):
     (tmp_path / "server.json").write_text(content)
-    with pytest.raises(ServerError, match=r"server\.json is damaged.*Remove that file"):
+    with pytest.raises(ServerError, match=r"server\.json cannot be read.*Remove that file"):
         ServerFolder(tmp_path).options()
 
 
