@@ -11,8 +11,8 @@ from typing import NamedTuple
 from kgqa.doctor import graph_checks, model_checks, server_checks, settings_checks, speed_checks
 from kgqa.doctor.checks import Check, Health, Verdict, run_check
 from kgqa.doctor.subject import Subject
+from kgqa.graph.endpoint.access import check_address
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import check_address
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings.values import Settings

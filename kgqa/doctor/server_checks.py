@@ -17,9 +17,9 @@ from kgqa.doctor.subject import QUERY_SECONDS, REASONS, LimitedStore, Subject
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.opening import open_store, view_of

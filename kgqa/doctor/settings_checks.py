@@ -9,7 +9,7 @@ import uuid
 
 from kgqa.doctor.checks import Check, Verdict, failed, ok, seconds_words, skipped, warning
 from kgqa.doctor.subject import Subject
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
 from kgqa.settings.values import FILE_NAME, Settings

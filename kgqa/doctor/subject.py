@@ -12,7 +12,7 @@ from typing import Any
 
 from kgqa.doctor.sample import Sample
 from kgqa.errors import StoreTimeout
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Store
 from kgqa.llm.backends.constraints import ConstraintMode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from kgqa.doctor.subject import QUERY_SECONDS, LimitedStore, Subject
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import GraphId
 from kgqa.settings.values import resolve

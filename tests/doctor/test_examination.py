@@ -17,7 +17,7 @@ from kgqa.doctor.graph_checks import NO_EDGES
 from kgqa.doctor.server_checks import check_graph, check_row_cap, check_time_limit, check_update_rights
 from kgqa.doctor.speed_checks import check_concurrency, measure_round
 from kgqa.doctor.subject import REASONS
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.model import Entity
 from kgqa.settings.values import resolve
 from kgqa.testing import sparql_server as scripted

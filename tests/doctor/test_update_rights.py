@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from kgqa.doctor.server_checks import check_update_rights
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer, truth
 from tests.doctor.subjects import limited, subject_of
 

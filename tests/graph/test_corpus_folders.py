@@ -9,8 +9,8 @@ import pytest
 
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_graph_of, open_store
 from kgqa.model import Entity

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check_address
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access, check_address
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
+from kgqa.net.servers import is_loopback
 from kgqa.settings.keys import kept_key
 from kgqa.settings.values import FILE_NAME, Settings
 from kgqa.storage.cache import Cache
@@ -64,7 +63,6 @@ class EndpointOptions:
                 contact=settings["endpoint.contact"] or "",
                 concurrency=settings["endpoint.concurrency"],
                 rate=settings["endpoint.rate"],
-                connect_seconds=settings["endpoint.connect_timeout"],
                 patience=settings["endpoint.patience"],
             ),
             caches=settings["endpoint.cache"] == "on",
@@ -86,7 +84,7 @@ class EndpointOptions:
             SettingsError: there is something to send, and the server is neither on this machine nor `login_server`.
         """
         url = corpus.url and check_address(corpus.url)
-        if not url or not (writing or self.access.user or self.access.password) or _is_loopback(url):
+        if not url or not (writing or self.access.user or self.access.password) or is_loopback(url):
             return
         if self.login_server and check_address(self.login_server) == url:
             return
@@ -130,12 +128,3 @@ class EndpointOptions:
             row_cap=self.row_cap,
             writable=writable,
         )
-
-
-def _is_loopback(url: str) -> bool:
-    """Return whether a server is on this machine, which is certain for `localhost` and for addresses in numbers."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -6,8 +6,8 @@ import pytest
 
 from kgqa.errors import PartialResult, SettingsError
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
 from kgqa.settings.values import resolve
