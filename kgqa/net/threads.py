@@ -37,7 +37,7 @@ class ThreadPool:
     for a server.
     """
 
-    def __init__(self, max_threads: int, *, name: str) -> None:
+    def __init__(self, max_threads: int, *, name: str = "kgqa-worker") -> None:
         self._max_threads = max_threads
         self._name = name
         self._queue: SimpleQueue[Any] = SimpleQueue()

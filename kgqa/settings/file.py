@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.settings.table import Setting
-from kgqa.storage.toml_text import parse_toml
+from kgqa.settings.setting import Setting
+from kgqa.storage.loading import parse_toml
 
 WIDTH = 100
 LOCAL_KEYS = (

@@ -15,7 +15,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
 from kgqa.corpus.items import Item, LinkItem, SameItem
-from kgqa.corpus.rdf.beside import BesideGraph, open_beside
+from kgqa.corpus.rdf.beside import open_beside
 from kgqa.corpus.resolution.linking import link_entities
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import Identities, snapshot_of
@@ -58,7 +58,7 @@ def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     if done == last:
         return
     fresh = entity_iris(each.addition for each in database.live.touched(done, last)) if done else None
-    how = tools.settings["corpus.resolve"]
+    how = tools.settings.corpus.resolve
     if how != "none" and (fresh is None or fresh):
         names = snapshot_of(database.live.all(last, _NAMED))  # before resolution
         known = {_pair(each.item) for each in database.live.all(last, ("same",))}
@@ -89,7 +89,7 @@ def link_to_graph(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     """Link new entities to those of the knowledge graph beside the corpus, and record the links as one edit."""
     database = corpus.database
     done, last = _number(database.build.state(_LINKED)), database.seq
-    if done == last or BesideGraph.of(corpus.folder.file.others) is None:
+    if done == last or corpus.folder.file.beside is None:
         return
     entities = list(corpus.reader.entities())
     only = None
@@ -116,7 +116,7 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     that change cost anything. Otherwise they depend only on what the corpus contains.
     """
     database = corpus.database
-    by_model = tools.settings["corpus.summaries"] == "model" and tools.models is not None
+    by_model = tools.settings.corpus.summaries == "model" and tools.models is not None
     done, last = _number(database.build.state(_GROUPED)), database.seq
     previous = tuple(database.communities.all())
     report.communities = len(previous)

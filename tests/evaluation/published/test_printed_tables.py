@@ -119,8 +119,8 @@ def test_settings_of_every_row_are_valid(name, tmp_path):
         given = {**row.settings, "ask.method": row.method, "ask.preset": "as-published"}
         settings = resolve(given, environment={}, folder=tmp_path, user_file=tmp_path / "none")
         for key, value in row.settings.items():
-            wanted = {"on": True, "off": False}.get(value, value) if isinstance(settings[key], bool) else value
-            assert settings[key] == wanted, key
+            wanted = {"on": True, "off": False}.get(value, value) if isinstance(settings.values[key], bool) else value
+            assert settings.values[key] == wanted, key
 
 
 def test_tables_that_share_runs_ask_them_alike():
@@ -218,9 +218,9 @@ def test_read_models(tmp_path):
     ("text", "message"),
     [
         ("[gpt-9]\n", "'gpt-9' is not a model"),
-        ("[qwen3-32b]\nkey = 'x'\n", "Use only title and llm"),
-        ("[qwen3-32b]\nllm = 1\n", "must be strings"),
-        ("qwen3-32b = 1\n", "must be strings"),
+        ("[qwen3-32b]\nkey = 'x'\n", "unknown field `key`. Write a table"),
+        ("[qwen3-32b]\nllm = 1\n", "Expected `str`"),
+        ("qwen3-32b = 1\n", "Expected `object`"),
         ("[", "cannot be read"),
         ("x" * 2_000_000, "larger than"),
     ],
