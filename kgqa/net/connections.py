@@ -40,7 +40,7 @@ def proxy_for(url: str) -> str:
     if not mark or scheme not in ("http", "https", *SOCKS_SCHEMES):
         raise SettingsError(
             f"The proxy {without_login(proxy)} of the environment must start with http://, https:// or socks5://.",
-            f"Correct the environment variable {parts.scheme}_proxy or all_proxy, or add the server's host to no_proxy.",
+            f"Correct the environment variable {parts.scheme}_proxy or all_proxy, or add the server to no_proxy.",
         )
     if scheme in SOCKS_SCHEMES and find_spec("socks") is None:
         raise SettingsError(
@@ -79,7 +79,7 @@ def open_manager(url: str, proxy: str) -> PoolManager:
 
 
 def _watched(pool_class: Any) -> Any:
-    """Return a class of pools whose connections tell the deadline of their request on which socket the reply arrives."""
+    """Return a class of pools whose connections tell the deadline of a request on which socket the reply arrives."""
 
     class Connection(pool_class.ConnectionCls):  # type: ignore[misc]
         def getresponse(self) -> Any:

@@ -190,8 +190,9 @@ class RequestLimiter:
                     self._next_start = now + (1.0 / rate if rate else 0.0)
                     return
             if self._paused_until >= deadline.at:
+                pause = self._paused_until - now
                 raise StoreUnavailable(
-                    f"{self._url} asks for a pause of {self._paused_until - now:.0f} s, longer than this query may take.",
+                    f"{self._url} asks for a pause of {pause:.0f} s, longer than this query may take.",
                     "Try again later, and lower endpoint.concurrency or endpoint.rate.",
                 )
             if start >= deadline.at:

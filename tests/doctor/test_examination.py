@@ -374,7 +374,7 @@ def test_server_rejects_all_concurrent_requests():
 @pytest.mark.parametrize("requests", [1, 6, 30])
 def test_server_stops_during_the_examination(tmp_path, serve, requests):
     server, _ = serve(requests=requests)
-    checks, _ = examine(tmp_path, server.url, **{"endpoint.patience": 0.0})
+    checks, _ = examine(tmp_path, server.url)
     assert "failed" in {check.verdict for check in checks.values()}
     assert len(checks) == len(GRAPH_CHECKS)
 

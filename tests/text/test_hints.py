@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from kgqa.net.threads import ThreadPool
 
 from kgqa import errors
 from kgqa.cli.main import cli
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
+from kgqa.net.threads import ThreadPool
 from kgqa.text.hints import command_line_wording, hint_text, repeat_options, reworded, service_wording
 from tests.conftest import ROOT
 

@@ -35,7 +35,6 @@ from kgqa.net.servers import (
     NO_OPENAI_KEY,
     OPENAI_KEY_VARIABLE,
     OPENAI_URL,
-    ModelServer,
     base_url,
     usable_key,
 )
@@ -106,6 +105,8 @@ class OpenAIChat:
         self._choices = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
         self._schemas: dict[str, ConstraintSupport] = {}  # by schema: a server may reject only some schemas
         # the library's own retries are off: `_retry` also repeats after invalid JSON and after errors with status 200
+        from kgqa.net.model_server import ModelServer
+
         self._server = ModelServer(self.url, self._key, timeout=timeout, is_openai=url is None)
         self._workers = ThreadPool(concurrency, name="kgqa-llm")
         self.name = model or "(first listed)"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
-from kgqa.net.servers import ModelServer, base_url, redirect_target, usable_key
+from kgqa.net.servers import base_url, redirect_target, usable_key
 from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.settings.keys import find_key
 from kgqa.text.installation import install_command
@@ -56,6 +56,8 @@ class RemoteEncoder:
         self._batch_size = BATCH_SIZE
         self.name = remote_key(self.url, model)
         self._key = usable_key(find_key(EMBEDDINGS_KEY_VARIABLE, self.url), EMBEDDINGS_KEY_VARIABLE)
+        from kgqa.net.model_server import ModelServer
+
         self._server = ModelServer(
             self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES, largest=LARGEST_REPLY
         )
