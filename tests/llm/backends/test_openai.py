@@ -20,7 +20,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.replay import Replay
-from kgqa.net.servers import LARGEST_REPLY
+from kgqa.net.model_server import LARGEST_REPLY
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.loopback import LoopbackServer, Response
