@@ -37,7 +37,7 @@ from kgqa.cli.main import main
 main(sys.argv[1:])
 """
 """kgqa with the times of outage detection reduced to seconds."""
-ENVIRONMENT = {"KGQA_ENDPOINT_PATIENCE": "0.3", "KGQA_LLM_RETRIES": "1", "KGQA_ENDPOINT_CACHE": "off"}
+ENVIRONMENT = {"KGQA_LLM_RETRIES": "1", "KGQA_ENDPOINT_CACHE": "off"}
 DEMO = files("kgqa.demo")
 LINES = 5
 """Number of questions that are done when the server is stopped."""

@@ -21,7 +21,7 @@ DEMO, OTHER = "http://demo.example/graph", "http://other.example/graph"
 QUESTION = "Which city is the capital of the country whose anthem is Kimigayo?"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 HOSTILE = ["a\x1b[2Jb", "c\u202ed", "}} UNION {{ ?s ?p ?o }} #", '" . } # \\', "line\nline", "\x07\x9b1m"]
-QUICK = {"KGQA_RANK_EMBEDDINGS": "off", "KGQA_ENDPOINT_PATIENCE": "0.5"}
+QUICK = {"KGQA_RANK_EMBEDDINGS": "off"}
 
 
 def load(server: Server, file: Path, graph: str) -> None:

@@ -13,7 +13,7 @@ from importlib.resources import files
 import pytest
 
 from kgqa.errors import StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer, Question

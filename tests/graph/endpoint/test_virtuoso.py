@@ -10,8 +10,8 @@ import pytest
 import urllib3
 
 from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.access import Access
-from kgqa.graph.endpoint.requests.request_builder import RequestBuilder
+from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.request_builder import RequestBuilder
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.store import EndpointStore

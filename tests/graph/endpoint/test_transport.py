@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +13,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kgqa.errors import PartialResult, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.requests.retries import ConnectionLost
 from kgqa.model import Entity, Literal
+from kgqa.net.limits import ConnectionLost
 from kgqa.testing.sparql_faults import (
     busy,
     dropped,
+    moved,
     pieces,
     qlever_limit,
     qlever_timeout,
@@ -55,16 +57,10 @@ def test_connection_is_reused_after_an_error_but_not_after_a_partial_reply(serve
         assert send_query(transport) == (400, b"No.")
     assert server.connections == 1
     server.enqueue(SparqlReply(body=b"x" * 10_000_000))
-    with transport.query(QUERY, is_ask=False, seconds=5) as reply:
-        next(reply.chunks)
+    with transport.slot(time.monotonic() + 5) as deadline:
+        with transport.reply(QUERY, is_ask=False, deadline=deadline) as reply:
+            next(reply.chunks)
     assert send_query(transport) == (400, b"No.") and server.connections == 2
-
-
-def test_server_that_closes_every_connection(serve, connect):
-    server = serve(pieces(TABLE.body, framing="close"))
-    transport = connect(server)
-    assert [send_query(transport) for _ in range(3)] == [(200, TABLE.body)] * 3
-    assert server.connections == 3
 
 
 def test_concurrency_limit_is_shared(serve, connect):
@@ -74,12 +70,6 @@ def test_concurrency_limit_is_shared(serve, connect):
         for found in [threads.submit(send_query, transports[number % 4]) for number in range(24)]:
             assert found.result() == (200, TABLE.body)
     assert server.most_at_once == 3
-
-
-def test_rate_limit(serve, connect):
-    server = serve(TABLE)
-    transport = connect(server, rate=20.0)
-    assert seconds_of(lambda: [send_query(transport) for _ in range(7)]) >= 0.28
 
 
 def test_compressed_replies_are_decompressed(serve, connect):
@@ -117,38 +107,6 @@ def test_late_server_ends_at_the_deadline(serve, connect, sent):
     with pytest.raises(StoreTimeout) if sent.status == 200 else contextlib.nullcontext():
         send_query(transport, seconds=0.3)
     assert 0.25 < time.monotonic() - started < 1.3
-
-
-def test_reply_completed_after_the_deadline_is_a_timeout(serve, connect):
-    """A Virtuoso with a time limit sends what it has by then."""
-    transport = connect(serve(pieces(TABLE.body[:20], 0.25, TABLE.body[20:])))
-    with pytest.raises(StoreTimeout):
-        with transport.query(QUERY, is_ask=False, seconds=0.2) as reply:
-            next(reply.chunks)
-            time.sleep(0.3)
-            list(reply.chunks)
-
-
-def test_unaccepted_connection_is_given_up(connect):
-    import socket
-
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen(0)
-    others = [socket.socket() for _ in range(4)]
-    try:
-        for other in others:  # fill the queue of unaccepted connections
-            other.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                other.connect(listener.getsockname())
-        transport = connect(f"http://127.0.0.1:{listener.getsockname()[1]}/sparql", connect_seconds=0.2, patience=0.5)
-        started = time.monotonic()
-        with pytest.raises((StoreUnavailable, StoreTimeout)):
-            send_query(transport, seconds=3)
-        assert time.monotonic() - started < 2.5
-    finally:
-        for each in (listener, *others):
-            each.close()
 
 
 def test_close_ends_running_requests(serve, connect):
@@ -218,11 +176,6 @@ def test_server_that_answered_before_is_awaited_longer(serve, connect):
     assert 0.4 < seconds < 2.5
     threading.Timer(0.5, lambda: serve(TABLE, port=server.port)).start()
     assert send_query(transport, seconds=30) == (200, TABLE.body)
-
-
-def test_zero_patience_disables_retries(connect):
-    transport = connect(f"http://127.0.0.1:{free_port()}/sparql", patience=0.0)
-    assert seconds_of(send_query, transport) < 0.2
 
 
 def test_dropped_connection_is_retried(serve, connect):
@@ -368,3 +321,107 @@ def test_profile_is_not_detected_from_a_proxy_error(serve, connect):
     assert len(other.requests) == 4  # detection is repeated after a first reply
     send_query(transport)
     assert len(other.requests) == 5
+
+
+# --- redirects, login, proxies and certificates
+
+
+def test_credentials_are_not_sent_elsewhere(serve, connect):
+    elsewhere = serve(TABLE)
+    server = serve(lambda request: moved(elsewhere.url, 307), server="x")
+    for status in (301, 302, 303, 307, 308):
+        server.enqueue(moved(elsewhere.url, status))
+        assert send_query(connect(server, user="u", password="geheim"))[0] == status
+    assert elsewhere.requests == []
+
+
+BASIC, DIGEST = 'Basic realm="r"', 'Digest realm="r", nonce="n{}", qop="auth"'
+
+
+@pytest.mark.parametrize("challenge", [BASIC, DIGEST.format(1)])
+def test_login_follows_the_first_challenge_and_is_kept(serve, connect, challenge):
+    def script(request):
+        if "authorization" in request.headers:
+            return TABLE
+        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", challenge),))
+
+    server = serve(script)
+    transport = connect(server, user="u", password="geheim")
+    assert [send_query(transport)[0] for _ in range(3)] == [200, 200, 200]
+    assert ["authorization" in request.headers for request in server.requests] == [False, True, True, True]
+    assert all("geheim" not in str(request) for request in server.requests)
+
+
+def test_stale_challenge_is_answered_again(serve, connect):
+    nonce = 1
+
+    def script(request):
+        if f'nonce="n{nonce}"' in request.headers.get("authorization", ""):
+            return TABLE
+        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", DIGEST.format(nonce)),))
+
+    server = serve(script)
+    transport = connect(server, user="u", password="geheim")
+    assert send_query(transport)[0] == 200
+    nonce = 2
+    assert send_query(transport)[0] == 200 and len(server.requests) == 4
+
+
+@pytest.mark.parametrize("access", [{"user": "u", "password": "wrong"}, {}])
+def test_refused_login_is_not_repeated(serve, connect, access):
+    server = serve(SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", BASIC),)))
+    assert send_query(connect(server, **access))[0] == 401
+    assert len(server.requests) == (2 if access else 1)
+
+
+def test_proxy_and_compression_are_used_for_remote_hosts(serve, connect, monkeypatch):
+    proxy = serve(zipped(TABLE.body))
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert send_query(connect("http://graph.example/sparql")) == (200, TABLE.body)
+    assert proxy.requests[0].path.startswith("http://graph.example/sparql?query=")
+    assert proxy.requests[0].headers["accept-encoding"] == "gzip"
+    server = serve(TABLE)
+    assert send_query(connect(server)) == (200, TABLE.body)
+    assert (
+        "accept-encoding" not in server.requests[0].headers
+        or server.requests[0].headers["accept-encoding"] == "identity"
+    )
+    proxy.close()
+    with pytest.raises(StoreUnavailable, match=r"The proxy http://127.0.0.1:\d+ for http://graph.example"):
+        send_query(connect("http://graph.example/sparql", patience=0.3))
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """Return a self-signed certificate for 127.0.0.1 and its key."""
+    folder = tmp_path_factory.mktemp("certificate")
+    files = folder / "certificate.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
+def test_unknown_certificate_is_an_error_with_advice(serve, connect, certificate):
+    server = serve(TABLE, certificate=certificate)
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="certificate.*SSL_CERT_FILE"):
+        send_query(connect(server, user="u", password="geheim"))
+    assert time.monotonic() - started < 1 and server.requests == []
+
+
+def test_configured_certificate_is_accepted(serve, connect, certificate, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    server = serve(TABLE, certificate=certificate)
+    transport = connect(server)
+    assert [send_query(transport) for _ in range(5)] == [(200, TABLE.body)] * 5 and server.connections == 1
+    server.enqueue(trickling(TABLE.body, seconds=0.1))
+    assert 0.4 < seconds_of(send_query, transport, seconds=0.5) < 1.5  # the TLS connection is cut
+    assert send_query(transport) == (200, TABLE.body)
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "..", "a" * 300, "[::1", "xn--"])
+def test_unknown_host_is_an_error(connect, host):
+    with pytest.raises((StoreUnavailable, ValueError)):
+        send_query(connect(f"http://{host}/sparql", patience=0.3))

@@ -8,10 +8,13 @@ import re
 import secrets
 import threading
 from collections.abc import Sequence
+from urllib.parse import urlsplit
+from urllib.request import parse_http_list, parse_keqv_list
 
 from kgqa.errors import SettingsError, StoreUnavailable
+from kgqa.net.client import Request
 
-_HASHES = {"md5": hashlib.md5, "sha": hashlib.sha1, "sha-256": hashlib.sha256}
+_HASHES = {"md5": hashlib.md5, "sha-256": hashlib.sha256}
 
 
 class Login:
@@ -44,7 +47,9 @@ class Login:
         offers = {scheme.lower(): details for scheme, _, details in (each.partition(" ") for each in challenges)}
         if not self._user or not offers:
             return False
-        digest = _parameters(offers.get("digest", ""))
+        # a parameter without a value would be an error of `parse_keqv_list`
+        details = [part for part in parse_http_list(offers.get("digest", "")) if "=" in part]
+        digest = {name.lower(): value for name, value in parse_keqv_list(details).items()}
         kinds = [kind.strip().lower() for kind in digest.get("qop", "auth").split(",")]
         supported = digest and digest.get("algorithm", "MD5").lower() in _HASHES and "auth" in kinds
         if not supported and "basic" not in offers:
@@ -58,46 +63,32 @@ class Login:
             self._scheme, self._challenge = "digest" if supported else "basic", digest
         return True
 
-    def header(self, method: str, target: str) -> bytes | None:
-        """Return the Authorization header of a request, in UTF-8; None before the server's first challenge.
-
-        Args:
-            target: the path of the URL with the query string.
-        """
+    def headers(self, request: Request) -> dict[str, bytes]:
+        """Return the header Authorization of a request, in UTF-8; nothing before the server's first challenge."""
         with self._lock:
-            if self._scheme != "digest":
-                pair = f"{self._user}:{self._password}".encode()
-                return b"Basic " + base64.b64encode(pair) if self._scheme else None
             self._count += 1
-            return self._digest(self._challenge, method, target, self._count).encode("utf-8")
+            if not self._scheme:
+                return {}
+            if self._scheme == "basic":
+                pair = f"{self._user}:{self._password}".encode()
+                return {"Authorization": b"Basic " + base64.b64encode(pair)}
+            return {"Authorization": self._digest(self._challenge, request, f"{self._count:08x}").encode("utf-8")}
 
-    def _digest(self, challenge: dict[str, str], method: str, target: str, count: int) -> str:
-        realm, nonce, algorithm = (challenge.get(name, "") for name in ("realm", "nonce", "algorithm"))
+    def _digest(self, challenge: dict[str, str], request: Request, number: str) -> str:
+        realm, nonce = challenge.get("realm", ""), challenge.get("nonce", "")
+        parts, own = urlsplit(request.url), secrets.token_hex(8)
+        target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
 
         def hashed(*parts: str) -> str:
-            return _HASHES[algorithm.lower() or "md5"](":".join(parts).encode("utf-8")).hexdigest()
+            return _HASHES[challenge.get("algorithm", "MD5").lower()](":".join(parts).encode("utf-8")).hexdigest()
 
-        who, what = hashed(self._user, realm, self._password), hashed(method, target)
+        who, what = hashed(self._user, realm, self._password), hashed(request.method, target)
+        rest = (number, own, "auth") if "qop" in challenge else ()
         fields = {"username": self._user, "realm": realm, "nonce": nonce, "uri": target}
-        bare = {"algorithm": algorithm} if algorithm else {}
-        if "qop" in challenge:
-            number, own = f"{count:08x}", secrets.token_hex(8)
-            fields |= {"cnonce": own, "response": hashed(who, nonce, number, own, "auth", what)}
-            bare |= {"qop": "auth", "nc": number}
-        else:
-            fields["response"] = hashed(who, nonce, what)
-        if "opaque" in challenge:
-            fields["opaque"] = challenge["opaque"]
+        fields["response"] = hashed(who, nonce, *rest, what)
+        fields |= {"cnonce": own} if rest else {}
+        fields |= {"opaque": challenge["opaque"]} if "opaque" in challenge else {}
+        bare = {"algorithm": challenge["algorithm"]} if "algorithm" in challenge else {}
+        bare |= {"qop": "auth", "nc": number} if rest else {}
         quoted = [f'{name}="' + re.sub(r'(["\\])', r"\\\1", value) + '"' for name, value in fields.items()]
         return "Digest " + ", ".join([*quoted, *(f"{name}={value}" for name, value in bare.items())])
-
-
-def _parameters(text: str) -> dict[str, str]:
-    from urllib.request import parse_http_list, parse_keqv_list
-
-    try:
-        return {
-            name.lower(): value for name, value in parse_keqv_list(list(filter(None, parse_http_list(text)))).items()
-        }
-    except ValueError:
-        return {}
