@@ -104,7 +104,7 @@ class TestUpdates:
         assert finding.verdict == verdict
         assert finding.found.startswith("An update could not be tried: ") == (verdict == "skipped")
 
-    @pytest.mark.parametrize("password, verdict", [(right_password, "ok"), ("wrong", "warning")])
+    @pytest.mark.parametrize("password, verdict", [("secret", "ok"), ("wrong", "warning")])
     def test_login(self, password, verdict):
         wanted = "Basic " + base64.b64encode(b"me:secret").decode()
 
