@@ -34,7 +34,6 @@
 """
 
 from kgqa.text.hints import Part
-from kgqa.text.written_hints import hint_text
 
 
 class KgqaError(Exception):
@@ -47,17 +46,14 @@ class KgqaError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str = "", *hint: Part, python: str = "") -> None:
+    def __init__(self, message: str = "", *hint: Part) -> None:
         super().__init__(message, *hint)
         self.message = message
         self.hint_parts = hint
-        self._python = python
 
     @property
     def hint(self) -> str:
         """What to do next, in the words of the place where it is shown."""
-        if all(isinstance(part, str) for part in self.hint_parts):
-            return hint_text("".join(map(str, self.hint_parts)), python=self._python)
         return "".join(map(str, self.hint_parts))
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kgqa.model import Answer, NearPath, Usage
 from kgqa.settings.values import Settings
-from kgqa.text.hints import Option
+from kgqa.text.hints import Hint, Option
 from kgqa.trace import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Retrieved, Unparsed
 
 MAX_NEAREST = 5
@@ -55,9 +55,11 @@ def _to_support(usage: Usage, settings: Settings, models: bool) -> Iterator[str]
         yield f"Let a language model read the question: {_choose_model(settings)}"
 
 
-def _choose_model(settings: Settings) -> str:
-    model = str(Option("llm", "MODEL"))
-    return model if settings.rank.chooser in ("auto", "llm") else f"{Option('chooser', 'llm')} {model}"
+def _choose_model(settings: Settings) -> Option | Hint:
+    model = Option("llm", "MODEL")
+    return (
+        model if settings.rank.chooser in ("auto", "llm") else Hint(Option("chooser", "llm"), " ", model, client=model)
+    )
 
 
 def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:

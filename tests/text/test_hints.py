@@ -10,7 +10,7 @@ import pytest
 from kgqa.cli.main import cli
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
-from kgqa.net.workers import Workers
+from kgqa.net.threads import ThreadPool
 from kgqa.text.hints import (
     AGENT,
     CHAT,
@@ -81,7 +81,7 @@ def test_a_hint_is_worded_for_its_place(hint, command_line, python, page):
         assert str(hint) == command_line
         with shown_at(PAGE):
             assert page is None or str(hint) == page
-            workers = Workers(1)
+            workers = ThreadPool(1)
             assert page is None or workers.submit(lambda: str(hint)).result(10) == page
             workers.close()
 
