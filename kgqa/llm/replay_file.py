@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import MAX_TOKEN_COUNT, Completion
-from kgqa.storage.model_json import from_json
+from kgqa.storage.loading import convert
 from kgqa.storage.untrusted_json import load_json
 
 FORMAT = 1
@@ -310,7 +310,7 @@ def _completion(text: object) -> Completion:
     values = load_json(text.encode()) if isinstance(text, str) else None
     if not isinstance(values, dict) or "text" not in values:
         raise ValueError("an entry is not a reply")
-    found = from_json(Completion, {**values, "recorded": True})
+    found = convert({**values, "recorded": True}, Completion)
     counts = (found.prompt_tokens, found.completion_tokens)
     if not (0 <= found.seconds <= _LONGEST_SECONDS and 0 <= min(counts) <= max(counts) <= MAX_TOKEN_COUNT):
         raise ValueError("a reply has an invalid number")

@@ -7,12 +7,14 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pkgutil import resolve_name
 from typing import Any
 
+from msgspec import to_builtins
+
 from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import MethodExtension, check_call, contained, is_ours, plugin, plugin_defect
 from kgqa.settings.table import BY_KEY, Setting
 from kgqa.settings.values import Settings
-from kgqa.storage.model_json import checked
+from kgqa.storage.loading import convert
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Call
         if not isinstance(found, Answer):
             raise plugin_defect("method", name, f"returned {type(found).__name__} instead of an Answer")
         try:
-            return checked(replace(found, trace=()))
+            return convert(to_builtins(replace(found, trace=())), Answer)
         except ValueError as error:
             raise plugin_defect("method", name, f"returned an Answer with a wrong value: {error}") from error
 

@@ -15,6 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from kgqa.errors import KgqaError, SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.fields import Record
@@ -22,7 +24,7 @@ from kgqa.evaluation.datasets.formats import freebase, images, shared_corpora, t
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.plugins import failure, plugin, plugin_names
-from kgqa.storage.model_json import checked
+from kgqa.storage.loading import convert
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]
@@ -136,7 +138,7 @@ def _checked(name: str, questions: Any) -> Iterator[GoldQuestion]:
         try:
             if not isinstance(question, GoldQuestion):
                 raise ValueError(f"{question!r:.100} is not a GoldQuestion")
-            found = checked(question)
+            found: GoldQuestion = convert(to_builtins(question), GoldQuestion)
             if empty := [each for each in ("text", "id") if not getattr(found, each).strip()]:
                 raise ValueError(f"{empty[0]} is empty")
         except ValueError as error:

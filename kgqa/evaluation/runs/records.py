@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.storage.model_json import from_json
+from kgqa.storage.loading import convert
 from kgqa.storage.untrusted_json import (
     check_keys,
     is_count,
@@ -104,7 +104,7 @@ def read_record(data: Any) -> Record:
         ValueError: the data are not a record.
     """
     try:
-        record = from_json(Record, data)
+        record = convert(data, Record)
         check_keys(data, _NUMBERS)
         for name, value in record.scores.items():
             if not is_score(value):

@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import to_builtins
 from platformdirs import user_data_dir
 
 from kgqa.errors import KgqaError, ServerError
 from kgqa.storage.atomic_files import replace_file
-from kgqa.storage.model_json import from_json, to_json
+from kgqa.storage.loading import convert
 from kgqa.text.words import clean
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
@@ -199,7 +200,7 @@ class ServerFolder:
 
     def write_json(self, name: str, data: object) -> None:
         """Write a data class as JSON; see `write_private`."""
-        self.write_private(name, json.dumps(to_json(data), indent=1))
+        self.write_private(name, json.dumps(to_builtins(data), indent=1))
 
     def read_json(self, name: str, kind: type[T], remedy: str, error: type[KgqaError] = ServerError) -> T | None:
         """Read a file of `write_json`; return None if there is no such file.
@@ -211,7 +212,8 @@ class ServerFolder:
         """
         path = self.path / name
         try:
-            return from_json(kind, json.loads(path.read_text(encoding="utf-8")))
+            found: T = convert(json.loads(path.read_text(encoding="utf-8")), kind)
+            return found
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as problem:

@@ -7,9 +7,10 @@ import json
 import re
 
 import pytest
+from msgspec import to_builtins
 
 from kgqa.schema import bundled_schema
-from kgqa.storage.model_json import from_json, to_json
+from kgqa.storage.loading import convert
 from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES, Cleaning, Rule
 from kgqa.virtuoso.freebase.rules import freebase_rules
 
@@ -103,7 +104,7 @@ class TestCleaning:
         assert not rule.drops(f"{NS}type.object.keys") and not rule.drops(f"{NS}type.keys")
 
     def test_json_round_trip(self):
-        again = from_json(Cleaning, json.loads(json.dumps(to_json(CLEANING))))
+        again = convert(json.loads(json.dumps(to_builtins(CLEANING))), Cleaning)
         assert again == CLEANING and again.digest == CLEANING.digest
 
     def test_digests_differ(self):
