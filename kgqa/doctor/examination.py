@@ -115,8 +115,8 @@ class Examination:
             SettingsError: the graph's URL is invalid, or contains a password, which is no finding about a graph.
         """
         settings = self.subject.settings
-        if settings["graph.path"] and is_address(settings["graph.path"]):
-            check_address(settings["graph.path"])
+        if settings.graph.path and is_address(settings.graph.path):
+            check_address(settings.graph.path)
             EndpointOptions.of(settings)
         with suppress(KeyboardInterrupt):
             self.run_checks(GRAPH_CHECKS)

@@ -62,9 +62,9 @@ def check_schema(subject: Subject) -> Check:
     """
     assert subject.id is not None
     settings, store = subject.settings, subject.store
-    corpus = read_corpus_file(settings["graph.path"])
-    name = settings["graph.schema"] or (corpus.schema_source if corpus else store.settings.get("schema"))
-    origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
+    corpus = read_corpus_file(settings.graph.path)
+    name = settings.graph.schema or (corpus.schema_source if corpus else store.settings.get("schema"))
+    origin = "from the settings" if settings.graph.schema else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
     own = [given] if given and given.name not in BUNDLED else []
     fits = schema_fits(store, subject.id.iris, [*map(bundled_schema, BUNDLED), *own])
@@ -80,12 +80,12 @@ def check_schema(subject: Subject) -> Check:
         store,
         schema,
         view=subject.id.iris,
-        walks=settings["graph.walks"],
-        frontier_cap=settings["graph.frontier_cap"],
-        timeout=settings["graph.timeout"],
+        walks=settings.graph.walks,
+        frontier_cap=settings.graph.frontier_cap,
+        timeout=settings.graph.timeout,
         # derived data is cached by fingerprint; without a cache, no time is spent on computing the fingerprint
         cache=subject.cache if subject.id.fingerprint else None,
-        languages=language_list(settings["graph.languages"]),
+        languages=language_list(settings.graph.languages),
     )
     subject.opened.callback(subject.graph.close)
     return check
@@ -236,7 +236,7 @@ def check_tables(subject: Subject) -> Check:
 def check_known_entities(subject: Subject) -> Check:
     """Check whether well-known entities have the expected ids and names."""
     graph = subject.graph
-    if not subject.settings["graph.path"]:
+    if not subject.settings.graph.path:
         return skipped("The demo graph does not contain the well-known entities.")
     entities = [Entity(iri) for iri, _ in graph.schema.probes]
     names: dict[str, list[str]] = {}

@@ -33,20 +33,20 @@ def check_model(subject: Subject) -> Check:
     """
     settings = subject.settings
     reasons = {
-        NO_MODEL: (settings["llm.model"] or "none").strip() == "none",
-        "Replies come from a file (llm.replay_only), so no model is called.": settings["llm.replay_only"] == "on",
+        NO_MODEL: (settings.llm.model or "none").strip() == "none",
+        "Replies come from a file (llm.replay_only), so no model is called.": settings.llm.replay_only == "on",
         LEFT_OUT: not subject.asks_model,
     }
     why = next((text for text, applies in reasons.items() if applies), "")
     # short time limits, and replies are not recorded
-    limits = {"llm.retries": min(1, settings["llm.retries"]), "llm.timeout": min(SECONDS, settings["llm.timeout"])}
+    limits = {"llm.retries": min(1, settings.llm.retries), "llm.timeout": min(SECONDS, settings.llm.timeout)}
     limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
     models = None if why else open_models(limited)
     if models is None:
         subject.reasons["model"] = why or NO_MODEL
         return skipped(why or NO_MODEL)
     try:
-        calls = call_model(models, settings["llm.prompts"])
+        calls = call_model(models, settings.llm.prompts)
     except TimeoutError:
         return failed(
             f"{models.name} did not answer within {SECONDS:g} s.",

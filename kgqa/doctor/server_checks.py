@@ -54,18 +54,17 @@ def check_reachable(subject: Subject) -> Check:
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `open_store`.
     """
-    place = subject.settings["graph.path"]
+    place = subject.settings.graph.path
     corpus = read_corpus_file(place)
-    is_endpoint = bool(corpus.url if corpus else place and is_address(place))
-    if is_endpoint:
+    url = corpus.url if corpus else place if place and is_address(place) else None
+    if url:
         given = EndpointOptions.of(subject.settings)
         if corpus:
             given.check_login(corpus)
-            place = corpus.url
-        access = given.access_to(place)
+        access = given.access_to(url)
         access = replace(access, patience=min(access.patience, PATIENCE))
         options = replace(given, access=access, caches=False)
-        store = LimitedStore(options.open(place, cache=subject.cache, timeout=QUERY_SECONDS), access)
+        store = LimitedStore(options.open(url, cache=subject.cache, timeout=QUERY_SECONDS), access)
     else:
         store = LimitedStore(open_store(place or demo_folder(subject.cache)))
     subject.opened.callback(store.close)
@@ -76,9 +75,9 @@ def check_reachable(subject: Subject) -> Check:
         return failed(error.message, "Find out what keeps the server busy, or restart it.")
     took = time.perf_counter() - started
     subject.store = store
-    if is_endpoint:
+    if url:
         subject.server = store
-    if not is_endpoint or (store.profile.allows_scans and urlsplit(store.url).hostname not in store.profile.hosts):
+    if not url or (store.profile.allows_scans and urlsplit(store.url).hostname not in store.profile.hosts):
         subject.bears_load = True
     subject.settings = subject.settings.with_graph({k: v for k, v in store.settings.items() if k != "schema"})
     return ok(f"{store.location} answers; the first reply took {seconds_words(took)}.")
@@ -89,7 +88,7 @@ def check_server(subject: Subject) -> Check:
     if hasattr(subject, "server"):
         return ok(_server_header(subject) or "The server does not name its software.")
     folder = f"A graph folder, read by pyoxigraph {version('pyoxigraph')}."
-    return ok("A store of another package." if is_foreign(subject.settings["graph.path"] or "") else folder)
+    return ok("A store of another package." if is_foreign(subject.settings.graph.path or "") else folder)
 
 
 def _server_header(subject: Subject) -> str:
@@ -99,7 +98,7 @@ def _server_header(subject: Subject) -> str:
 def check_profile(subject: Subject) -> Check:
     """Check whether the profile fits the server."""
     seems = profile_of(subject.server.url, _server_header(subject))
-    return judge_profile(subject.server.profile, seems, chosen=subject.settings["endpoint.profile"])
+    return judge_profile(subject.server.profile, seems, chosen=subject.settings.endpoint.profile)
 
 
 def judge_profile(used: Profile, seems: Profile, *, chosen: str) -> Check:
@@ -128,7 +127,7 @@ def check_graph(subject: Subject) -> Check:
     Raises:
         InvalidTerm: a graph in the settings is not an IRI.
     """
-    store, wanted = subject.store, view_of(subject.settings, subject.settings["graph.path"])
+    store, wanted = subject.store, view_of(subject.settings, subject.settings.graph.path)
     try:
         there: tuple[str, ...] | None = user_graphs(store)
     except (StoreTimeout, PartialResult):
@@ -264,7 +263,7 @@ def check_time_limit(subject: Subject) -> Check:
         everything=None if triples is None else triples**factors,
         limit_sent=bool(server and (server.profile.timeout_parameter or server.profile.timeout_header)),
         own=server.limits.seconds if server else None,
-        granted=subject.settings["graph.timeout"],
+        granted=subject.settings.graph.timeout,
     )
 
 

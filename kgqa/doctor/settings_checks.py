@@ -46,15 +46,15 @@ def check_embeddings(subject: Subject) -> Check:
         ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
     """
     settings = subject.settings
-    if settings["rank.embeddings"] == "off":
+    if settings.rank.embeddings == "off":
         return skipped("Embeddings are turned off (rank.embeddings), so paths are compared by their words.")
     started = time.monotonic()
     encoder = open_encoder(
         subject.cache,
-        model=settings["rank.model"],
-        url=settings["rank.model_url"],
-        query_prompt=settings["rank.query_prompt"],
-        precision=settings["rank.precision"],
+        model=settings.rank.model,
+        url=settings.rank.model_url,
+        query_prompt=settings.rank.query_prompt,
+        precision=settings.rank.precision,
         say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text),
     )
     if encoder is None:
@@ -76,9 +76,7 @@ def check_settings(subject: Subject) -> Check:
         SettingsError: the method in the settings does not exist.
     """
     settings = subject.settings
-    changed = sorted(
-        key for key, origin in settings.origins.items() if origin not in ("default", settings["ask.method"])
-    )
+    changed = sorted(key for key, origin in settings.origins.items() if origin not in ("default", settings.ask.method))
     more = f" and {len(changed) - MANY_KEYS} more" if len(changed) > MANY_KEYS else ""
     summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
     local = ", ".join(sorted(settings.local)[:MANY_KEYS])
@@ -96,14 +94,14 @@ def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:
         SettingsError: the method in the settings does not exist.
     """
     settings = subject.settings
-    name, ranker, temperature = settings["ask.method"], settings["rank.ranker"], settings["llm.temperature"]
-    queries, most, seconds = queries_of(settings), settings["budget.queries"], settings["budget.seconds"]
-    no_model = (settings["llm.model"] or "none").strip() == "none" and settings["llm.replay_only"] == "off"
+    name, ranker, temperature = settings.ask.method, settings.rank.ranker, settings.llm.temperature
+    queries, most, seconds = queries_of(settings), settings.budget.queries, settings.budget.seconds
+    no_model = (settings.llm.model or "none").strip() == "none" and settings.llm.replay_only == "off"
     needed, took = method(name).model, queries * (subject.query_seconds or 0.0)
     return [
         (no_model and needed, failed(f"The method {name} needs a language model, but none is set.", SET_MODEL)),
         (
-            no_model and not needed and settings["rank.chooser"] == "llm",
+            no_model and not needed and settings.rank.chooser == "llm",
             failed("rank.chooser needs a language model, but none is set.", SET_MODEL),
         ),
         (
@@ -111,14 +109,14 @@ def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:
             failed("The file named by rank.ranker does not exist.", "Train a ranker: kgqa rank train."),
         ),
         (
-            settings["ask.preset"] != "ours",
+            settings.ask.preset != "ours",
             warning(
-                f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults.",
+                f"The preset {settings.ask.preset} is set, so results differ from those of the defaults.",
                 "For the defaults, use --preset ours.",
             ),
         ),
         (
-            settings["rank.prefilter"] == "sbert" and not subject.encoder,
+            settings.rank.prefilter == "sbert" and not subject.encoder,
             warning(
                 "rank.prefilter needs embeddings, but none are available.",
                 "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25.",
@@ -147,19 +145,18 @@ def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:
             ),
         ),
         (
-            settings["graph.timeout"] > seconds,
-            warning(f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds.", "Lower graph.timeout."),
+            settings.graph.timeout > seconds,
+            warning(f"graph.timeout ({settings.graph.timeout:g} s) exceeds budget.seconds.", "Lower graph.timeout."),
         ),
         (
-            settings["graph.frontier_cap"] < FEW_NODES,
+            settings.graph.frontier_cap < FEW_NODES,
             warning(
-                f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are "
-                "missed.",
+                f"graph.frontier_cap is only {settings.graph.frontier_cap}, so paths through larger nodes are missed.",
                 "Raise graph.frontier_cap.",
             ),
         ),
         (
-            settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE),
+            settings.endpoint.user and not os.environ.get(PASSWORD_VARIABLE),
             warning(
                 "endpoint.user is set, but no password.",
                 f"Put the password into the environment variable {PASSWORD_VARIABLE}.",
@@ -170,4 +167,4 @@ def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:
 
 def queries_of(settings: Settings) -> int:
     """Estimate the number of queries per question: two for each path that is extended, and about ten more."""
-    return int(2 * (1 + settings["explore.beam"] * (settings["explore.depth"] - 1)) + 10)
+    return int(2 * (1 + settings.explore.beam * (settings.explore.depth - 1)) + 10)
