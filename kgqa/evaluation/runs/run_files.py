@@ -143,20 +143,20 @@ def _checked(manifest: dict[str, Any], path: Path) -> dict[str, Any]:
     return manifest
 
 
-class _Dataset(msgspec.Struct):
+class _Dataset(msgspec.Struct, frozen=True):
     source: str = ""
     questions: Count = 0
     digest: str = ""
     whole: str = ""
 
 
-class _Graph(msgspec.Struct):
+class _Graph(msgspec.Struct, frozen=True):
     place: str = ""
     fingerprint: str = ""
     schema: str = ""
 
 
-class Manifest(msgspec.Struct):
+class Manifest(msgspec.Struct, frozen=True):
     """The keys of run.json, which `kgqa.evaluation.runs.manifest` writes."""
 
     format: Literal[1]
@@ -186,7 +186,7 @@ class Manifest(msgspec.Struct):
     merged: tuple[str | None, ...] = ()
 
 
-class _Batch(msgspec.Struct):
+class _Batch(msgspec.Struct, frozen=True):
     """The content of begin.json: the run.json of each planned run by the name of its folder."""
 
     format: Literal[1]
