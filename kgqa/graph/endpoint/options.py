@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check_address
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access, check_address
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
+from kgqa.net.servers import is_loopback
 from kgqa.settings.keys import kept_key
 from kgqa.settings.values import FILE_NAME, Settings
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import CorpusFile
 from kgqa.text.words import clean
-
-CACHE_DAYS, CACHE_BYTES = 7.0, 2 << 30
-"""How long a result is kept on disk, and the largest size of all results."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +72,11 @@ class EndpointOptions:
             writing: whether documents will be written to the server.
 
         Raises:
-            SettingsError: there is something to send, and the server is neither on this machine nor one for which
-                the user keeps a password.
+            SettingsError: there is something to send, and the server is not on this machine, and the user has kept no
+                password for it.
         """
         url = corpus.url and check_address(corpus.url)
-        if not url or not (writing or self.access.user or self.access.password) or _is_loopback(url):
-            return
-        if kept_key(url):
+        if not url or not (writing or self.access.user or self.access.password) or is_loopback(url) or kept_key(url):
             return
         what, do = ("Nothing is written", "write there") if writing else ("Your login is not sent", "log in there")
         raise SettingsError(
@@ -113,7 +107,7 @@ class EndpointOptions:
         if self.caches and cache.limit_bytes > 0:
             # a separate folder, because SQLite creates further files next to its database
             file = cache.entry("results", "endpoints") / "results.sqlite"
-            results = ResultCache(file, days=CACHE_DAYS, limit_bytes=CACHE_BYTES)
+            results = ResultCache(file)
         return EndpointStore(
             url,
             access=self.access_to(url),
@@ -123,12 +117,3 @@ class EndpointOptions:
             row_cap=self.row_cap,
             writable=writable,
         )
-
-
-def _is_loopback(url: str) -> bool:
-    """Return whether a server is on this machine, which is certain for `localhost` and for addresses in numbers."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -6,8 +6,8 @@ import pytest
 
 from kgqa.errors import PartialResult, SettingsError
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
 from kgqa.settings.values import resolve
@@ -42,8 +42,7 @@ def test_profile_gives_the_defaults(home):
 def test_settings_and_environment_password_are_used(home, monkeypatch):
     for name, value in {
         "ENDPOINT_PROFILE": "qlever", "ENDPOINT_CONCURRENCY": "3", "ENDPOINT_RATE": "2.5", "ENDPOINT_CONTACT": "a@e.org",
-        "ENDPOINT_USER": "u", "ENDPOINT_PASSWORD": "geheim",
-        "ENDPOINT_ROW_CAP": "10000", "ENDPOINT_CACHE": "off",
+        "ENDPOINT_USER": "u", "ENDPOINT_PASSWORD": "geheim", "ENDPOINT_ROW_CAP": "10000", "ENDPOINT_CACHE": "off",
     }.items():  # fmt: skip
         monkeypatch.setenv(f"KGQA_{name}", value)
     options = EndpointOptions.of(resolve())
@@ -106,10 +105,7 @@ def counts(request):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "requests"),
-    [({}, 1), ({"caches": False}, 2)],
-)
+@pytest.mark.parametrize(("options", "requests"), [({}, 1), ({"caches": False}, 2)])
 def test_result_cache_can_be_disabled(tmp_path, options, requests):
     with SparqlServer(counts) as server:
         assert requests_of_two_runs(server, tmp_path, **options) == requests
