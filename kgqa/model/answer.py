@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from kgqa.model.display import html_of
@@ -122,7 +122,7 @@ class Answer:
     question: Question
     status: Status
     answers: tuple[Named, ...] = ()
-    evidence: tuple[Evidence, ...] = field(default=(), metadata={"formerly": "paths"})
+    evidence: tuple[Evidence, ...] = ()
     sparql: str = ""
     query_class: QueryClass = "none"
     grounding: Grounding = "none"
