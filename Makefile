@@ -1,6 +1,6 @@
 # `make demo` and `make test` work in a fresh clone; `make help` lists all targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve corpus-demo check test soak lint format bench accuracy oracle clean
+.PHONY: help setup demo serve corpus-demo check test soak lint format bench golden accuracy oracle clean
 .PHONY: browser-for-tests axe-for-tests curl-for-tests eval table-5.2 table-5.3 table-5.4 table-5.5
 .PHONY: virtuoso-install virtuoso-for-tests virtuoso-start virtuoso-status virtuoso-stop freebase freebase-arguments
 
@@ -16,7 +16,7 @@ export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE := 1
 # Options of targets. They are read only from the command line of make, because other programs use environment variables
 # with the same names.
-OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS PORT RAY
+OPTIONS := DUMP DB RESUME DATASET METHOD LLM GRAPH OUT SAMPLE SEED MODELS PORT RAY FIRST ONLY
 $(foreach name,$(OPTIONS),$(if $(findstring command,$(origin $(name))),,$(eval $(name) :=)))
 # Recipes read these options from the environment, so the shell never interprets characters in their values.
 export $(OPTIONS)
@@ -171,6 +171,9 @@ bench: $(STAMP) ## measure loading, exploration, answering, ranking and corpora 
 	$(BIN)/python benchmarks/agents.py --work build/retrieval --check
 	$(BIN)/python benchmarks/corpus.py --quick --check
 	$(BIN)/python benchmarks/serving.py --seconds 20
+
+golden: $(STAMP) ## compare answers, prompts and corpora with those of the commit in benchmarks/golden.commit: [FIRST=1] [ONLY=answers,corpus]
+	$(BIN)/python benchmarks/golden.py check $(if $(FIRST),--first) $${ONLY:+--only="$$ONLY"}
 
 accuracy: $(STAMP) ## measure hit@1, F1 and causes of losses on the question sets in KGQA_DATA
 	$(BIN)/python benchmarks/accuracy.py --table --limit 200

@@ -1,17 +1,15 @@
 """Mutation testing: measures the share of small faults (mutants) that the tests of a room notice.
 
-A room is a subpackage of kgqa. A mutant is one change at one place in one module, such as a different comparison, `or`
-in place of `and`, a number that is one larger or smaller, or a removed statement. Strings, docstrings, annotations and
-log calls are not changed. The mutants are drawn at random with a seed. Each mutant is written into a copy of the
-checkout; then the tests of the room run there until one fails.
+A mutant is one change at one place in one module, such as a different comparison, `or` in place of `and`, a number that
+is one larger or smaller, or a removed statement. Strings, docstrings, annotations and log calls are not changed. The
+mutants of a room are drawn at random with a seed. Each is written into a copy of the checkout; then the quick tests of
+its module run there until one fails: those that import the module, first the ones of its own room.
 
-    python benchmarks/mutants.py --out before.jsonl                                      draw and run
-    python benchmarks/mutants.py --again before.jsonl --before OLD --out after.jsonl     run the same mutants here
+    python benchmarks/mutants.py base --count 150 --out after.jsonl
+    python benchmarks/mutants.py base --count 150 --checkout OLD --out before.jsonl
 
-After an interruption the same command continues: mutants with a result in --out are not run again. With --again, the
-mutants that were drawn from an older checkout OLD are run in this checkout. Each mutant is found by the most similar
-function, and by its position among the mutants of that function, so modules, functions and variables may have been
-renamed.
+After an interruption the same command continues: mutants with a result in --out are not run again. The shares of two
+checkouts can be compared; the mutants cannot, because rebuilt code has other places.
 """
 
 from __future__ import annotations
@@ -29,22 +27,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from common import print_table
 
 ROOT = Path(__file__).resolve().parent.parent
+BASE = ("model", "settings", "trace", "storage", "net", "text", "events")
+"""The rooms that together are called base, with the modules directly in kgqa/; `events` was one of them."""
 LIMIT = 60.0
 """Time limit in seconds for the tests of one mutant; it is higher if they take over a third of it on unchanged code."""
-
-SLOW = "test_derived test_graph_tables test_embedded test_store test_both_stores test_rescoring"
-"""Test files that take long and rarely notice a mutant that no other test notices."""
+MOST_FILES = 8
+"""How many test files run for one mutant."""
+QUICK = "not server and not slow and not cli and not soak"
 LOGGING = {"log", "logger", "logging", "warnings"}
 PAIRS: list[tuple[type, type]] = [
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn)),
@@ -55,49 +53,15 @@ OPPOSITES = {ast.Div: ast.Mult, **dict(PAIRS), **{second: first for first, secon
 
 
 @dataclass(frozen=True)
-class Group:
-    """Names of modules in one room and of test files that use them indirectly, both current and earlier names."""
-
-    room: str
-    modules: str
-    tests: str = ""
-
-
-GROUPS = {
-    "tournament": Group("rank", "tournament listwise pointwise pairwise voting", "test_memo test_caching"),
-    "export": Group("graph", "export"),
-    "verdict": Group("graph", "verdict reply_errors", "test_json_results"),
-    "run folder": Group("evaluation", "run_folder records", "test_runner"),
-    "reply reading": Group(
-        "llm",
-        "parse choice_reply number_reply json_reply answers scores choices indices json_values",
-        "test_chooser test_model_chooser",
-    ),
-    "masking": Group("explore", "masking", "test_linking"),
-    "generations": Group("graph", "folder atomic_files", "test_loading"),
-    "metrics": Group("evaluation", "metrics measures keys scores", "test_metrics test_scores"),
-}
-
-
-@dataclass(frozen=True)
 class Point:
     """A mutation: replaces the bytes from `start` to `end`, whose content is `before`, by `text`."""
 
-    function: str
     kind: str
-    ordinal: int
     line: int
     start: int
     end: int
     before: str
     text: str
-    shape: str
-
-
-def shape(node: ast.AST) -> str:
-    """Return a node's syntax tree as text, without names and strings."""
-    value = repr(node.value) if isinstance(node, ast.Constant) and not isinstance(node.value, str) else ""
-    return f"({type(node).__name__}{value}{''.join(map(shape, ast.iter_child_nodes(node)))})"
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -159,106 +123,58 @@ def points(source: bytes) -> list[Point]:
     for text in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(text))
     found: list[Point] = []
-    counts: Counter[tuple[str, str]] = Counter()
 
-    def visit(node: ast.AST, function: str) -> None:
+    def visit(node: ast.AST) -> None:
         for kind, text in changes(node):
             start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
-            ordinal = counts[function, kind]
-            counts[function, kind] += 1
-            found.append(
-                Point(
-                    function,
-                    kind,
-                    ordinal,
-                    node.lineno,
-                    start,
-                    end,
-                    source[start:end].decode(),
-                    text,
-                    f"{kind}{shape(node)}",
-                )
-            )
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            function = f"{function}.{node.name}".lstrip(".")
+            found.append(Point(kind, node.lineno, start, end, source[start:end].decode(), text))
         for child in children(node):
-            visit(child, function)
+            visit(child)
 
-    visit(ast.parse(source), "")
+    visit(ast.parse(source))
     return found
 
 
-@cache
-def functions(path: Path) -> dict[str, list[str]]:
-    """Return the words of every function and class in a module, and of the module itself (key ""), for comparison."""
-    found: dict[str, list[str]] = defaultdict(list)
-
-    def visit(node: ast.AST, function: str) -> None:
-        name = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None)
-        value = repr(node.value)[:40] if isinstance(node, ast.Constant) else ""
-        found[function].append(f"{type(node).__name__} {name or ''}{value}")
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            function = f"{function}.{node.name}".lstrip(".")
-        for child in children(node):
-            visit(child, function)
-
-    visit(ast.parse(path.read_bytes()), "")
-    return dict(found)
+def modules_of(package: Path, room: str) -> list[Path]:
+    """Return the modules of a room; the room `base` has the modules directly in the package and several folders."""
+    if room != "base":
+        return sorted((package / room).rglob("*.py"))
+    return sorted([*package.glob("*.py"), *(path for name in BASE for path in (package / name).rglob("*.py"))])
 
 
-def find_function(old: Path, name: str, new: Path) -> tuple[Path, str] | None:
-    """Find the function in the package `new` that is most similar to the function `name` in the old module `old`."""
-    words = functions(old)[name]
-    best: tuple[float, Path, str] = (0.6, old, "")
-    for path in sorted(new.rglob("*.py")):
-        for other, others in functions(path).items():
-            same = (other == name, other.split(".")[-1] == name.split(".")[-1], path.name == old.name)
-            bonus = 0.2 * sum(same)
-            matcher = SequenceMatcher(None, words, others, autojunk=False)
-            if matcher.real_quick_ratio() + bonus > best[0] and matcher.quick_ratio() + bonus > best[0]:
-                best = max(best, (matcher.ratio() + bonus, path, other))
-    return best[1:] if best[2] or best[0] > 0.6 else None
+def draw(package: Path, room: str, seed: int, count: int) -> list[tuple[Path, Point]]:
+    """Draw `count` mutants of a room, spread as evenly over their kinds as these are found."""
+    pool = [(path, point) for path in modules_of(package, room) for point in points(path.read_bytes())]
+    random.Random(f"{seed} {room}").shuffle(pool)
+    turns: Counter[str] = Counter()
+    order = []
+    for number, (path, point) in enumerate(pool):
+        turns[point.kind] += 1
+        order.append((turns[point.kind], number, path, point))
+    return [(path, point) for _, _, path, point in sorted(order, key=lambda item: item[:2])[:count]]
 
 
-def find_point(mutant: dict[str, Any], old: Path, new: Path) -> tuple[Path, Point] | None:
-    """Find a mutant from package `old` in package `new`: at the same position in the most similar function."""
-    source = old / mutant["module"]
-    place = find_function(source, mutant["function"], new)
-    if place is None:
-        return None
-    before = [point for point in points(source.read_bytes()) if point.function == mutant["function"]]
-    after = [point for point in points(place[0].read_bytes()) if point.function == place[1]]
-    matcher = SequenceMatcher(None, [p.shape for p in before], [p.shape for p in after], autojunk=False)
-    for operation, low, high, start, end in matcher.get_opcodes():
-        for one, other in zip(before[low:high], after[start:end], strict=False):
-            same = operation == "equal" or (high - low == end - start and one.kind == other.kind)
-            if same and (one.kind, one.ordinal) == (mutant["kind"], mutant["ordinal"]):
-                return place[0], other
-    return None
-
-
-def module_files(package: Path, group: Group) -> list[Path]:
-    """Return the module files of a group, in the order of the names in `group.modules`."""
-    return [path for name in group.modules.split() for path in sorted((package / group.room).rglob(f"{name}.py"))]
-
-
-def draw(package: Path, seed: int, count: int) -> list[dict[str, Any]]:
-    """Draw `count` mutants of a package, spread evenly over the groups and, as far as possible, over the kinds."""
-    drawn = []
-    for index, (name, group) in enumerate(GROUPS.items()):
-        pool = [(path, point) for path in module_files(package, group) for point in points(path.read_bytes())]
-        share = count // len(GROUPS) + (index < count % len(GROUPS))
-        random.Random(f"{seed} {name}").shuffle(pool)
-        turns: Counter[str] = Counter()
-        order = []
-        for path, point in pool:
-            turns[point.kind] += 1
-            order.append((turns[point.kind], len(order), path, point))
-        for _, _, path, point in sorted(order, key=lambda item: item[:2])[:share]:
-            module = str(path.relative_to(package))
-            place = {"function": point.function, "kind": point.kind, "ordinal": point.ordinal}
-            drawn.append({"group": name, "module": module, **place})
-    return drawn
+def tests_of(copy: Path, room: str, module: Path) -> tuple[str, ...]:
+    """Return the test files of a module: of its own name, of its room, and others that import it or its package."""
+    parts = module.relative_to(copy).with_suffix("").parts
+    parts = parts[:-1] if parts[-1] == "__init__" else parts
+    name = ".".join(parts)
+    imports = re.compile(
+        rf"{re.escape(name)}\b|from {re.escape('.'.join(parts[:-1]))} import [^#\n]*\b{parts[-1]}\b", re.ASCII
+    )
+    tests = copy / "tests"
+    rooms = [tests / each for each in (BASE if room == "base" else (room,))]
+    ranks = {}
+    for path in tests.rglob("test_*.py"):
+        inside = any(each in path.parents for each in rooms) or (room == "base" and path.parent == tests)
+        if path.stem == f"test_{parts[-1]}" and inside:
+            ranks[path] = 0
+        elif imports.search(path.read_text(encoding="utf-8")):
+            ranks[path] = 1 if inside else 2
+        elif inside and path.parent.name == parts[-2]:
+            ranks[path] = 3
+    order = sorted(ranks, key=lambda path: (ranks[path], path.stat().st_size, str(path)))
+    return tuple(str(path.relative_to(copy)) for path in order[:MOST_FILES])
 
 
 def copy_checkout(checkout: Path, into: Path) -> Path:
@@ -277,29 +193,30 @@ def copy_checkout(checkout: Path, into: Path) -> Path:
     return into / ".venv/bin/python"
 
 
-def test_files(copy: Path, group: Group, module: Path, others: set[str]) -> list[str]:
-    """Return the tests for a module: its own file, files of the modules `others` in its group, files that import it."""
-    package = ".".join(module.parent.relative_to(copy).parts)
-    imports = re.compile(rf"{package}\.{module.stem}\b|from {package} import [^#\n]*\b{module.stem}\b")
-    ranks = {}
-    for path in sorted((copy / "tests" / group.room).rglob("test_*.py")):
-        if path.stem == f"test_{module.stem}":
-            ranks[path] = 0
-        elif path.stem.removeprefix("test_") in others:
-            ranks[path] = 1
-        elif path.stem in group.tests.split() or (imports.search(path.read_text()) and path.stem not in SLOW.split()):
-            ranks[path] = 2
-    return [str(path.relative_to(copy)) for path in sorted(ranks, key=lambda path: ranks[path])]
-
-
 def run_tests(python: Path, copy: Path, tests: Sequence[str], limit: float) -> tuple[str, float, str]:
     """Run tests until one fails; return "killed", "survived" or "timed out", the seconds, and the failed test."""
     data = {"KGQA_DATA": os.environ.get("KGQA_DATA", str(ROOT.parent / "shared/data"))}
-    command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--basetemp={copy.parent}/tmp", *tests]
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={copy.parent}/tmp",
+        "-m",
+        QUICK,
+    ]
     started = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
-            command, cwd=copy, env={**os.environ, **data}, stdout=output, stderr=output, start_new_session=True
+            [*command, *tests],
+            cwd=copy,
+            env={**os.environ, **data},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
         try:
             code = process.wait(limit)
@@ -312,67 +229,6 @@ def run_tests(python: Path, copy: Path, tests: Sequence[str], limit: float) -> t
     return "killed" if code else "survived", time.monotonic() - started, failed[1] if failed else ""
 
 
-def main() -> None:
-    """Draw mutants, or find those of an earlier run; run the tests of each, and print the share of killed mutants."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--checkout", type=Path, default=ROOT, help="the code and tests to run (default: this one)")
-    parser.add_argument("--out", type=Path, required=True, help="results, one JSON line per mutant")
-    parser.add_argument("--again", type=Path, help="run the mutants of these results instead of new ones")
-    parser.add_argument("--before", type=Path, help="with --again: the checkout that its mutants were drawn from")
-    parser.add_argument("--count", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=15)
-    parser.add_argument("--group", action="append", choices=GROUPS, help="only this group (may be repeated)")
-    parser.add_argument("--list", action="store_true", help="print the mutants and their tests and run nothing")
-    options = parser.parse_args()
-    checkout = options.checkout.resolve()
-    if options.again and not options.before:
-        parser.error("--again needs --before")
-    old = (options.before or checkout).resolve() / "kgqa"
-    lines = options.again.read_text().splitlines() if options.again else []
-    mutants = [json.loads(line) for line in lines] or draw(old, options.seed, options.count)
-    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
-    names = ("group", "module", "function", "kind", "ordinal")
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Path(folder) / "copy"
-        python = copy_checkout(checkout, copy)
-        limits: dict[tuple[str, ...], float] = {}
-        places = [find_point(mutant, old, copy / "kgqa") for mutant in mutants]
-        modules = defaultdict(set)
-        for mutant, place in zip(mutants, places, strict=True):
-            if place:
-                modules[mutant["group"]].add(place[0].stem)
-        for number, (mutant, place) in enumerate(zip(mutants, places, strict=True), 1):
-            if options.group and mutant["group"] not in options.group:
-                continue
-            key = {name: mutant[name] for name in names}
-            if any(key.items() <= line.items() for line in done):
-                continue
-            result: dict[str, Any] = key if place else {**key, "outcome": "not found"}
-            if place:
-                tests = tuple(test_files(copy, GROUPS[mutant["group"]], place[0], modules[mutant["group"]]))
-                result |= {"path": str(place[0].relative_to(copy)), "line": place[1].line, "now": place[1].function}
-                result |= {"was": place[1].before, "is": place[1].text}
-                result |= {"tests": tests} if options.list else try_mutant(*place, copy, python, tests, limits)
-            print(f"{number}/{len(mutants)} {json.dumps(result)}", file=sys.stderr)
-            if not options.list:
-                with options.out.open("a") as out:
-                    print(json.dumps(result), file=out)
-                done.append(result)
-    if not options.list:
-        print_shares(done)
-
-
-def print_shares(results: Sequence[dict[str, Any]]) -> None:
-    """Print the share of killed mutants by group; a mutant counts as killed if its tests time out."""
-    outcomes = ["killed", "timed out", "survived", "not found"]
-    rows = []
-    for name in [*GROUPS, "all"]:
-        counts = Counter(result["outcome"] for result in results if name in (result["group"], "all"))
-        killed, run = counts["killed"] + counts["timed out"], counts.total() - counts["not found"]
-        rows.append([name, *map(counts.__getitem__, outcomes), 100 * killed / max(run, 1)])
-    print_table(["group", *outcomes, "killed, %"], rows)
-
-
 def try_mutant(
     path: Path, point: Point, copy: Path, python: Path, tests: tuple[str, ...], limits: dict[tuple[str, ...], float]
 ) -> dict[str, Any]:
@@ -381,7 +237,7 @@ def try_mutant(
         outcome, seconds, failed = run_tests(python, copy, tests, 10 * LIMIT)
         print(f"unchanged: {outcome} {failed} in {seconds:.0f} s: {' '.join(tests)}", file=sys.stderr)
         if outcome != "survived":
-            sys.exit(f"The unchanged code fails {failed or 'its tests'}. Mend it or the list of tests first.")
+            sys.exit(f"The unchanged code fails {failed or 'its tests'}. Mend it first.")
         limits[tests] = max(LIMIT, 3 * seconds)
     source = path.read_bytes()
     compiled = Path(importlib.util.cache_from_source(str(path)))
@@ -393,6 +249,52 @@ def try_mutant(
         path.write_bytes(source)
         compiled.unlink(missing_ok=True)
     return {"outcome": outcome, "seconds": round(seconds, 1), "test": failed}
+
+
+def print_shares(results: Sequence[dict[str, Any]]) -> None:
+    """Print the share of killed mutants by room and kind; a mutant counts as killed if its tests time out."""
+    rows = []
+    for key in ("room", "kind"):
+        for name in sorted({result[key] for result in results}):
+            counts = Counter(result["outcome"] for result in results if result[key] == name)
+            killed = counts["killed"] + counts["timed out"]
+            rows.append(
+                [name, counts["killed"], counts["timed out"], counts["survived"], 100 * killed / counts.total()]
+            )
+    print_table(["", "killed", "timed out", "survived", "killed, %"], rows)
+
+
+def main() -> None:
+    """Draw mutants, run the tests of each, and print the share of killed mutants."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("rooms", nargs="+", metavar="ROOM", help="folder of kgqa/, or base")
+    parser.add_argument("--checkout", type=Path, default=ROOT, help="the code and tests to run (default: this one)")
+    parser.add_argument("--out", type=Path, required=True, help="results, one JSON line per mutant")
+    parser.add_argument("--count", type=int, default=150, help="mutants of all rooms together (default: 150)")
+    parser.add_argument("--seed", type=int, default=15)
+    options = parser.parse_args()
+    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Path(folder) / "copy"
+        python = copy_checkout(options.checkout.resolve(), copy)
+        sizes = {
+            room: sum(len(points(path.read_bytes())) for path in modules_of(copy / "kgqa", room))
+            for room in options.rooms
+        }
+        limits: dict[tuple[str, ...], float] = {}
+        for room, size in sizes.items():
+            share = round(options.count * size / sum(sizes.values()))
+            for path, point in draw(copy / "kgqa", room, options.seed, share):
+                mutant = {"room": room, "module": str(path.relative_to(copy)), "line": point.line, "kind": point.kind}
+                mutant |= {"was": point.before, "is": point.text}
+                if any(mutant.items() <= line.items() for line in done):
+                    continue
+                result = mutant | try_mutant(path, point, copy, python, tests_of(copy, room, path), limits)
+                print(json.dumps(result), file=sys.stderr)
+                with options.out.open("a") as out:
+                    print(json.dumps(result), file=out)
+                done.append(result)
+    print_shares(done)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
 from kgqa.settings.table import WALK_RULES, WalkRule
-from kgqa.storage.toml_text import MAX_BYTES, parse_toml
+from kgqa.storage.loading import MAX_TOML_BYTES, parse_toml
 
 Wording = Literal["dotted", "label"]
 
@@ -374,8 +374,8 @@ def load_schema(name_or_file: str | Path) -> Schema:
     if path.suffix != ".toml":
         return bundled_schema(str(name_or_file))
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SchemaError(f"{path} is larger than {MAX_BYTES:,} bytes, too large for a schema file.")
+        if path.stat().st_size > MAX_TOML_BYTES:
+            raise SchemaError(f"{path} is larger than {MAX_TOML_BYTES:,} bytes, too large for a schema file.")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(f"The schema file {path} cannot be read: {error}") from error

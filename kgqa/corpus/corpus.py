@@ -23,22 +23,10 @@ from kgqa.errors import CorpusError
 from kgqa.graph.endpoint.upload import UpdatableStore
 from kgqa.storage.cache import Cache
 
-VECTORS = "vectors"
-"""The key of corpus.json that names the database of the vectors: `{"uri", "prefix"}`."""
-
 
 def vectors_of(folder: CorpusFolder) -> str:
-    """Return the URI of the database that holds the vectors; "" if they are in the folder.
-
-    Raises:
-        CorpusError: corpus.json has a wrong value.
-    """
-    record = folder.file.others.get(VECTORS)
-    if record is None:
-        return ""
-    if not isinstance(record, dict) or not all(isinstance(record.get(key), str) for key in ("uri", "prefix")):
-        raise CorpusError(f"corpus.json of {folder.path} has a wrong value of {VECTORS!r}.", "Correct the file.")
-    return str(record["uri"])
+    """Return the URI of the database that holds the vectors; "" if they are in the folder."""
+    return folder.file.vectors.uri if folder.file.vectors else ""
 
 
 class Corpus:
@@ -175,13 +163,13 @@ class Corpus:
 
     def _vector_store(self) -> VectorStore | None:
         """Open the database of the vectors; None if they are in the folder of the index, or there is no encoder."""
-        where = vectors_of(self.folder)
-        if not where or self._encoder is None:
+        database = self.folder.file.vectors
+        if database is None or self._encoder is None:
             return None
         from kgqa.corpus.index.lance_vectors import LanceVectors
 
-        prefix = self.folder.file.others[VECTORS]["prefix"]
-        return LanceVectors(where, self._encoder.encode_questions(["?"]).shape[1], prefix=prefix)
+        size = self._encoder.encode_questions(["?"]).shape[1]
+        return LanceVectors(database.uri, size, prefix=database.prefix)
 
     def retriever(self, *arguments: Any, **options: Any) -> Retriever:
         """Return a retriever on the index; see `open_retriever`."""

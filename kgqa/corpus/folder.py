@@ -13,20 +13,19 @@
 from __future__ import annotations
 
 import errno
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from kgqa.corpus.rdf.vocabulary import KC, graph_iris
 from kgqa.errors import CorpusError, StoreUnavailable
 from kgqa.storage.atomic_files import cannot_create, replace_file
-from kgqa.storage.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, corpus_file_of, read_corpus_file
+from kgqa.storage.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, read_corpus_file
 from kgqa.storage.lock_files import only_one
-from kgqa.storage.untrusted_json import is_text
 
 DATABASE = "corpus.sqlite"
 INDEX = "index"
@@ -34,8 +33,6 @@ LOCK = "write.lock"
 STAGING = ".loading.nq"
 _LEFT_BEHIND = re.compile(r"\.corpus\.json\.[0-9]+-[0-9]+")
 """Names of temporary files that a killed process may leave; see `replace_file`."""
-BASE = "base"
-"""The key of corpus.json that holds the prefix of the IRIs of the graphs."""
 
 
 class CorpusFolder:
@@ -72,10 +69,7 @@ class CorpusFolder:
     @property
     def base(self) -> str:
         """The prefix of the IRIs of the graphs."""
-        base = self.file.others.get(BASE, KC)
-        if not is_text(base):
-            raise CorpusError(f"{self.path / FILE_NAME} has a wrong value of {BASE!r}.", "Correct the file.")
-        return str(base)
+        return self.file.base or KC
 
     @property
     def graphs(self) -> dict[str, str]:
@@ -102,13 +96,12 @@ class CorpusFolder:
         """A temporary file of quads."""
         return self.path / STAGING
 
-    def create(self, *, graph: str = GRAPH_FOLDER, base: str = KC, settings: Mapping[str, Any] | None = None) -> None:
+    def create(self, **settings: Any) -> None:
         """Create the folder with its corpus.json.
 
         Args:
-            graph: the URL of the server that holds the graph, if the folder does not.
-            base: the prefix of the IRIs of the graphs.
-            settings: other keys of corpus.json and their values.
+            settings: fields of `CorpusFile`, such as `graph`, the URL of the server that holds the graph, and `base`.
+                The views follow from `base`.
 
         Raises:
             CorpusError: the folder contains other files, a value is wrong, or the folder is not writable.
@@ -118,32 +111,28 @@ class CorpusFolder:
         names = [each.name for each in self.path.iterdir()] if self.path.is_dir() else []
         if any(name not in (LOCK, STAGING) and not _LEFT_BEHIND.fullmatch(name) for name in names):
             raise CorpusError(f"{self.path} contains other files.", "Choose a new folder for the corpus.")
-        views = {view: (iri,) for view, iri in graph_iris(base).items()}
-        more = {**(settings or {}), **({BASE: base} if base != KC else {})}
+        file = CorpusFile(**settings)
+        views = {view: (iri,) for view, iri in graph_iris(file.base or KC).items()}
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        self.save(CorpusFile(self.path, graph, views, "corpus", more))
+        self.save(structs.replace(file, views=views))
 
     def save(self, file: CorpusFile) -> None:
-        """Replace corpus.json.
+        """Replace corpus.json, unless it says so already.
 
         Raises:
             CorpusError: a value is wrong, or the folder is not writable.
         """
-        file = replace(file, folder=self.path)
+        file = structs.replace(file, folder=self.path)
+        if file == self._file:
+            return
         try:
             text = file.text()
-            self._file = corpus_file_of(self.path, json.loads(text))
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise CorpusError(f"A setting of the corpus is wrong: {error}.", "Correct the setting.") from error
         with writing(self.path):
             replace_file(self.path / FILE_NAME, [text.encode()])
-
-    def set(self, **settings: Any) -> None:
-        """Change other keys of corpus.json than those of `CorpusFile`; nothing is written if they have these values."""
-        others = {**self.file.others, **settings}
-        if others != dict(self.file.others):
-            self.save(replace(self.file, others=others))
+        self._file = file
 
     def remove_leftovers(self) -> None:
         """Remove the temporary files of a process that was killed. The caller holds the lock."""

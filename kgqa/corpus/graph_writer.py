@@ -12,7 +12,7 @@ from pathlib import Path
 from kgqa.corpus.difference import Difference, difference, with_changed_texts
 from kgqa.corpus.editing.standing import Standing, computed_standing, keep_standing, standing_of
 from kgqa.corpus.folder import CorpusFolder, writing
-from kgqa.corpus.rdf.beside import BesideGraph
+from kgqa.corpus.rdf.beside import beside_quads
 from kgqa.corpus.rdf.edit_triples import edit_texts
 from kgqa.corpus.rdf.terms import triple_of
 from kgqa.corpus.rdf.triples import community_texts, quad_blocks, quad_lines
@@ -206,9 +206,9 @@ class GraphWriter:
             with writing(file), open(file, "xb") as output:
                 output.writelines(quad_blocks(snapshot, base=base))
                 output.writelines(quad_lines(more, base=base))
-                beside = BesideGraph.of(self._folder.file.others)
+                beside = self._folder.file.beside
                 if beside and not self._server:
-                    output.writelines(beside.quad_blocks(base=base))
+                    output.writelines(beside_quads(beside, base=base))
             step("file")
             self._load(file)
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -10,6 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from kgqa.errors import KeyRefused, SettingsError
 from kgqa.llm.backends.openai import OpenAIChat
@@ -21,7 +22,7 @@ from kgqa.plugins import did_you_mean, method_extension, stage_names
 from kgqa.settings.keys import find_key
 from kgqa.settings.table import BY_KEY, check
 from kgqa.settings.values import Settings
-from kgqa.storage.toml_text import parse_toml
+from kgqa.storage.loading import Amount, load, parse_toml
 from kgqa.text.hints import hint_text
 from kgqa.text.words import clean
 from kgqa.trace import NoReply, Reasoning
@@ -286,22 +287,15 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
     Raises:
         SettingsError: The file cannot be read or is not a table of prices.
     """
-    found: dict[str, tuple[float, float]] = {}
-    sources = [files("kgqa.llm").joinpath("prices.toml"), *([Path(file)] if file else [])]
-    for source in sources:
-        try:
-            data = parse_toml(source.read_text(encoding="utf-8"))
-            found |= {model: (_price(each["prompt"]), _price(each["completion"])) for model, each in data.items()}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SettingsError(
-                f"{source} is not a table of prices: {error}.",
-                'Write one line per model: "gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }',
-            ) from error
-    return found
+    hint = 'Write one line per model: "gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }'
+    prices: dict[str, _Price] = parse_toml(files("kgqa.llm").joinpath("prices.toml").read_bytes(), dict[str, _Price])
+    if file:
+        prices |= load(Path(file), dict[str, _Price], error=SettingsError, hint=hint)
+    return {model: (price.prompt, price.completion) for model, price in prices.items()}
 
 
-def _price(value: Any) -> float:
-    price = float(value)
-    if not (price >= 0 and math.isfinite(price)):
-        raise ValueError(f"{value!r} is not a price")
-    return price
+class _Price(msgspec.Struct, frozen=True):
+    """USD per million tokens."""
+
+    prompt: Amount
+    completion: Amount

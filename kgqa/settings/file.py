@@ -11,7 +11,7 @@ from typing import Any
 
 from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings.table import Setting
-from kgqa.storage.toml_text import parse_toml
+from kgqa.storage.loading import parse_toml
 
 WIDTH = 100
 LOCAL_KEYS = (

@@ -18,7 +18,7 @@ from typing import Any
 from kgqa.errors import SettingsError
 from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
 from kgqa.settings.table import BY_KEY, BY_KEYWORD, KINDS, Setting, check, variable_of
-from kgqa.storage.toml_text import read_toml
+from kgqa.storage.loading import parse_toml, read_bytes
 from kgqa.text.hints import place
 
 FILE_NAME = "kgqa.toml"
@@ -191,7 +191,7 @@ def read_file(file: Path) -> dict[str, Any]:
     try:
         if not file.is_file():
             return {}
-        data = read_toml(file)
+        data = parse_toml(read_bytes(file))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     found: dict[str, Any] = {}

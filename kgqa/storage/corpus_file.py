@@ -12,47 +12,79 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from kgqa.errors import SettingsError, StoreUnavailable
-from kgqa.storage.untrusted_json import check_keys, is_text, list_of, load_json
+from kgqa.storage.loading import convert, load
 from kgqa.text.words import clean
 
 FILE_NAME = "corpus.json"
-FORMAT = 1
 MAX_BYTES = 1 << 20
 GRAPH_FOLDER = "graph"
 """The name of the graph folder within a corpus folder."""
 DEFAULT_VIEW = "facts"
 """The view that questions use if none is chosen, and the corpus names no other."""
-DEFAULT_KEY = "default"
-"""The key of corpus.json that lists the names of other default views."""
-_VIEW_NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
-_GRAPH_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+")
-_SCHEMA = re.compile(r"[a-z]{1,40}|[A-Za-z0-9_-]{1,80}\.toml")
 _URL = re.compile(r"https?://\S+", re.IGNORECASE)
 
+_GraphPlace = Annotated[str, Meta(pattern=rf"\A(?:{GRAPH_FOLDER}|(?i:https?)://\S+)\Z")]
+_SchemaName = Annotated[str, Meta(pattern=r"\A(?:[a-z]{1,40}|[A-Za-z0-9_-]{1,80}\.toml)\Z")]
+_ViewName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_-]{0,40}\Z")]
+_GraphIri = Annotated[str, Meta(max_length=2000, pattern=r"\A[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")]
 
-@dataclass(frozen=True)
-class CorpusFile:
+
+class BesideGraph(msgspec.Struct, frozen=True):
+    """The knowledge graph beside a corpus.
+
+    Attributes:
+        location: its graph folder, or the URL of the server that also holds the corpus.
+        graphs: the IRIs of its named graphs; empty for the default graph of a folder.
+    """
+
+    location: str
+    graphs: tuple[str, ...] = ()
+
+
+class VectorDatabase(msgspec.Struct, frozen=True):
+    """The database that holds the vectors of a corpus. `prefix`: how the names of its tables begin."""
+
+    uri: str
+    prefix: str
+
+
+class CorpusFile(msgspec.Struct, frozen=True):
     """The content of corpus.json.
 
     Attributes:
-        folder: The corpus folder.
+        folder: the corpus folder; not in the file.
         graph: `graph`, the name of the graph folder in it, or the URL of a SPARQL endpoint.
-        views: The IRIs of the named graphs of each view.
-        schema: The name of a bundled schema, or of a TOML file in the corpus folder.
-        others: All other keys. Their values are not checked.
+        views: the IRIs of the named graphs of each view.
+        schema: the name of a bundled schema, or of a TOML file in the corpus folder.
+        default: the views that questions use if none is chosen.
+        base: the prefix of the IRIs of the graphs; "" for the usual one.
+        beside: the knowledge graph beside the corpus.
+        vectors: the database of the vectors; None if they are in the folder.
+        chunks: how documents are divided. tokens: the tokenizer that measures the chunks.
+        extract: how facts are extracted. extractor: the extractor's name and key; empty before the first build.
     """
 
-    folder: Path
-    graph: str = GRAPH_FOLDER
-    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    schema: str = "corpus"
-    others: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
+    format: Literal[1] = 1
+    graph: _GraphPlace = GRAPH_FOLDER
+    views: dict[_ViewName, Annotated[tuple[_GraphIri, ...], Meta(min_length=1, max_length=100)]] = {}
+    schema: _SchemaName = "corpus"
+    default: tuple[str, ...] = ()
+    base: str = ""
+    beside: BesideGraph | None = None
+    vectors: VectorDatabase | None = None
+    chunks: str = ""
+    tokens: str = ""
+    extract: str = ""
+    extractor: tuple[str, str] | None = None
 
     @property
     def url(self) -> str:
@@ -72,9 +104,7 @@ class CorpusFile:
     @property
     def default_views(self) -> tuple[str, ...]:
         """The views that questions use if none is chosen: those that the corpus names, or `facts`."""
-        named = self.others.get(DEFAULT_KEY)
-        known = named if isinstance(named, list) else []
-        return tuple(name for name in known if isinstance(name, str) and name in self.views) or (DEFAULT_VIEW,)
+        return tuple(name for name in self.default if name in self.views) or (DEFAULT_VIEW,)
 
     def graphs_of(self, names: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the IRIs of the named graphs of some views, or of the default views.
@@ -93,10 +123,11 @@ class CorpusFile:
         return tuple(found)
 
     def text(self) -> str:
-        """Return the text of corpus.json."""
-        views = {name: list(graphs) for name, graphs in self.views.items()}
-        data = {"format": FORMAT, "graph": self.graph, "views": views, "schema": self.schema, **self.others}
-        return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+        """Return the text of corpus.json. Raises ValueError if a value is wrong."""
+        data: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
+        given = {name: value for name, value in data.items() if name != "folder" and value not in ("", None, ())}
+        convert(given, CorpusFile)
+        return json.dumps(given, ensure_ascii=False, indent=2) + "\n"
 
 
 def read_corpus_file(location: str | Path | None) -> CorpusFile | None:
@@ -107,18 +138,13 @@ def read_corpus_file(location: str | Path | None) -> CorpusFile | None:
     """
     if location is None or _URL.match(str(location).strip()):
         return None
-    folder = Path(location)
-    file = folder / FILE_NAME
-    try:
-        if not file.is_file():
-            return None
-        if file.stat().st_size > MAX_BYTES:
-            raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
-        return corpus_file_of(folder, load_json(file.read_bytes()))
-    except (OSError, ValueError) as error:
-        raise StoreUnavailable(
-            f"{clean(str(file))} cannot be read: {clean(str(error))}", "Build the corpus again: kgqa corpus build"
-        ) from error
+    file = Path(location) / FILE_NAME
+    if not file.exists():
+        return None
+    found = load(
+        file, CorpusFile, error=StoreUnavailable, hint="Build the corpus again: kgqa corpus build", limit=MAX_BYTES
+    )
+    return msgspec.structs.replace(found, folder=Path(location))
 
 
 def check_no_corpus(location: str | Path) -> None:
@@ -135,34 +161,3 @@ def check_no_corpus(location: str | Path) -> None:
             f"Change these: kgqa corpus add {folder} FILES",
             python="Change these: kgqa.corpus.building.build.build_corpus",
         )
-
-
-def corpus_file_of(folder: Path, data: Any) -> CorpusFile:
-    """Check the content of a corpus.json.
-
-    Raises:
-        ValueError: a value is missing or wrong.
-    """
-    if not isinstance(data, dict):
-        raise ValueError("it is not a JSON object")
-    if data.get("format") != FORMAT:
-        raise ValueError(f"its format is {data.get('format')!r:.40}, not {FORMAT}")
-    check_keys(
-        data,
-        {
-            "graph": lambda value: is_text(value) and (value == GRAPH_FOLDER or _URL.fullmatch(value) is not None),
-            "schema": lambda value: is_text(value) and _SCHEMA.fullmatch(value) is not None,
-            "views": _are_views,
-        },
-    )
-    others = {key: value for key, value in data.items() if key not in ("format", "graph", "views", "schema")}
-    views = {name: tuple(graphs) for name, graphs in data.get("views", {}).items()}
-    return CorpusFile(folder, data.get("graph", GRAPH_FOLDER), views, data.get("schema", "corpus"), others)
-
-
-def _are_views(value: Any) -> bool:
-    are_iris = list_of(lambda item: is_text(item) and len(item) < 2000 and _GRAPH_IRI.fullmatch(item) is not None)
-    return isinstance(value, dict) and all(
-        _VIEW_NAME.fullmatch(name) and graphs and len(graphs) <= 100 and are_iris(graphs)
-        for name, graphs in value.items()
-    )

@@ -15,7 +15,7 @@ from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_graph_of, open_store
 from kgqa.model import Entity
 from kgqa.settings.values import resolve
-from kgqa.storage.corpus_file import CorpusFile, read_corpus_file
+from kgqa.storage.corpus_file import BesideGraph, CorpusFile, read_corpus_file
 from kgqa.testing.sparql_server import SparqlServer
 from tests.graph.in_process_loads import in_process_loads
 
@@ -39,7 +39,7 @@ def folder(tmp_path) -> Path:
 
 def write(folder: Path, **values) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / "corpus.json").write_text(CorpusFile(folder, **{"views": VIEWS, **values}).text())
+    (folder / "corpus.json").write_text(CorpusFile(**{"views": VIEWS, **values}).text())
     return folder
 
 
@@ -91,6 +91,7 @@ def test_only_the_documents_change_a_corpus(folder):
         {"schema": "../secret.toml"}, {"schema": "/etc/x.toml"}, {"schema": "own.txt"}, {"views": ["facts"]},
         {"views": {"facts": []}}, {"views": {"facts": ["not an iri"]}}, {"views": {"Facts!": [FACTS]}},
         {"views": {"facts": ["urn:x> <y"]}}, {"views": {"facts": FACTS}}, {"graph": ["graph"]},
+        {"folder": "/etc"}, {"beside": {}}, {"vectors": {"uri": "/etc"}}, {"extractor": "rules"}, {"default": "facts"},
     ],
 )  # fmt: skip
 def test_wrong_files_are_refused(folder, data):
@@ -108,7 +109,7 @@ def test_broken_files_are_refused(folder):
 
 
 def test_text_is_read_back(tmp_path):
-    made = CorpusFile(tmp_path, ABROAD, VIEWS, "own.toml", {"chunking": {"size": 400}})
+    made = CorpusFile(tmp_path, 1, ABROAD, VIEWS, "own.toml", beside=BesideGraph("/there", ("urn:g",)))
     (tmp_path / "corpus.json").write_text(made.text())
     assert read_corpus_file(tmp_path) == made and made.location == ABROAD
     assert read_corpus_file(tmp_path / "graph") is read_corpus_file(ABROAD) is read_corpus_file(None) is None
@@ -135,18 +136,18 @@ def test_a_folder_cannot_have_a_login_sent_elsewhere(tmp_path, monkeypatch):
     monkeypatch.delenv(PASSWORD_VARIABLE)
     for host in ("localhost", "127.0.0.1", "[::1]", "127.1.2.3"):
         own = EndpointOptions(access=Access(user="me"))
-        own.check_login(CorpusFile(folder, f"http://{host}:8890/sparql"))
+        own.check_login(CorpusFile(folder, graph=f"http://{host}:8890/sparql"))
     for url in ("http://localhost.evil.org/", "http://127.0.0.1.evil.org/", "http://10.0.0.1/", ABROAD + "x"):
         own = EndpointOptions(access=Access(user="me"), login_server=ABROAD)
         with pytest.raises(SettingsError, match="not sent"):
-            own.check_login(CorpusFile(folder, url))
+            own.check_login(CorpusFile(folder, graph=url))
 
 
 def test_documents_are_not_written_to_a_server_that_only_the_folder_names(tmp_path):
     folder = write(tmp_path / "corpus", graph=ABROAD)
     with pytest.raises(SettingsError, match="Nothing is written to https://sparql.example.org/sparql"):
-        EndpointOptions().check_login(CorpusFile(folder, ABROAD), writing=True)
-    EndpointOptions(login_server=ABROAD).check_login(CorpusFile(folder, ABROAD), writing=True)
+        EndpointOptions().check_login(CorpusFile(folder, graph=ABROAD), writing=True)
+    EndpointOptions(login_server=ABROAD).check_login(CorpusFile(folder, graph=ABROAD), writing=True)
     EndpointOptions().check_login(CorpusFile(folder, "http://127.0.0.1:8890/sparql"), writing=True)
 
 

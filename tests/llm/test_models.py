@@ -421,7 +421,7 @@ def test_price_file_extends_the_built_in_prices(tmp_path):
 def test_invalid_price_file_is_refused(tmp_path, content):
     file = tmp_path / "prices.toml"
     file.write_bytes(content)
-    with pytest.raises(SettingsError, match="prices.toml is not a table of prices.*prompt = 0.4"):
+    with pytest.raises(SettingsError, match="prices.toml cannot be read: .*prompt = 0.4"):
         read_prices(str(file))
     with pytest.raises(SettingsError, match="nowhere.toml"):
         read_prices(str(tmp_path / "nowhere.toml"))

@@ -19,6 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from kgqa.cluster import Cluster
 from kgqa.corpus.building.deriving import derive_all
 from kgqa.corpus.building.documents import DocumentSteps
@@ -118,7 +120,7 @@ def build_corpus(
         build.read(plan)
         derive_all(corpus, tools, report, progress)
         if ways.stored is not None:
-            opened.set(**ways.stored)
+            opened.save(structs.replace(opened.file, **ways.stored))
     return report
 
 

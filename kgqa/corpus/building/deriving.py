@@ -15,7 +15,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
 from kgqa.corpus.difference import entity_iris
 from kgqa.corpus.items import Item, LinkItem, SameItem
-from kgqa.corpus.rdf.beside import BesideGraph, open_beside
+from kgqa.corpus.rdf.beside import open_beside
 from kgqa.corpus.resolution.linking import link_entities
 from kgqa.corpus.resolution.resolving import resolve
 from kgqa.corpus.snapshot import Identities, snapshot_of
@@ -89,7 +89,7 @@ def link_to_graph(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     """Link new entities to those of the knowledge graph beside the corpus, and record the links as one edit."""
     database = corpus.database
     done, last = _number(database.build.state(_LINKED)), database.seq
-    if done == last or BesideGraph.of(corpus.folder.file.others) is None:
+    if done == last or corpus.folder.file.beside is None:
         return
     entities = list(corpus.reader.entities())
     only = None

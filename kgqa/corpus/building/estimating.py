@@ -9,7 +9,6 @@ from pathlib import Path
 from kgqa.corpus.building.extracting import request_digest
 from kgqa.corpus.building.feeds import Feed, find_feeds
 from kgqa.corpus.building.options import DEFAULT_CHUNKS, MODEL_MODES, BuildOptions, chunk_size, in_characters
-from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR
 from kgqa.corpus.building.reading import DocumentReader, ReadTask
 from kgqa.corpus.building.report import Progress, no_progress
 from kgqa.corpus.building.tools import Tools
@@ -18,6 +17,7 @@ from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.storage.database import Database
 from kgqa.llm.models import read_prices
 from kgqa.settings.values import Settings
+from kgqa.storage.corpus_file import CorpusFile
 
 
 @dataclass
@@ -63,11 +63,11 @@ def estimate_build(
     from kgqa.corpus.extraction.estimates import estimate
 
     settings = tools.settings
-    stored = dict(CorpusFolder(folder).file.others) if folder is not None else {}
+    stored = CorpusFolder(folder).file if folder is not None else CorpusFile()
     mode = settings["corpus.extract"]
     if mode == "auto":
-        mode = stored.get(EXTRACT) or ("triples" if settings["llm.model"] not in (None, "none") else "rules")
-    size = chunk_size(options.chunks or stored.get(CHUNKS) or DEFAULT_CHUNKS)
+        mode = stored.extract or ("triples" if settings["llm.model"] not in (None, "none") else "rules")
+    size = chunk_size(options.chunks or stored.chunks or DEFAULT_CHUNKS)
     if tools.encoder is None:
         size = in_characters(size)
     found = find_feeds(paths, ignore=options.ignore, hidden=options.hidden, keys=options.keys)
@@ -75,8 +75,8 @@ def estimate_build(
     result = BuildEstimate(skipped=sum(map(len, found.skipped.values())))
     feeds = [feed for of_root in found.feeds.values() for feed in of_root]
     asked = _requests(feeds, reader, result, progress)
-    if folder is not None and EXTRACTOR in stored:
-        asked = _unknown(asked, Path(CorpusFolder(folder).database), str(stored[EXTRACTOR][1]), result)
+    if folder is not None and stored.extractor:
+        asked = _unknown(asked, Path(CorpusFolder(folder).database), stored.extractor[1], result)
     if mode not in MODEL_MODES:
         for _ in asked:
             pass

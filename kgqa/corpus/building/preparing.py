@@ -24,7 +24,7 @@ from kgqa.corpus.building.options import (
 )
 from kgqa.corpus.building.report import Progress, no_progress
 from kgqa.corpus.building.tools import ManagedServer, Tools
-from kgqa.corpus.corpus import VECTORS, Corpus, vectors_of
+from kgqa.corpus.corpus import Corpus, vectors_of
 from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.extraction.requests import Extractor
@@ -35,12 +35,11 @@ from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.store import Store, is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.storage.corpus_file import DEFAULT_KEY, GRAPH_FOLDER
+from kgqa.storage.corpus_file import GRAPH_FOLDER, CorpusFile, VectorDatabase
 from kgqa.text.words import clean
 
 _INDEXED = "names indexed"
 """The key under which the database keeps up to which edit the names are in the index of the server."""
-CHUNKS, EXTRACT, EXTRACTOR, TOKENS = "chunks", "extract", "extractor", "tokens"
 """Keys of corpus.json: the size of chunks, the kind of extraction, what extracted, what counts tokens."""
 
 
@@ -54,7 +53,7 @@ class Preparation:
         key: Hash of what results depend on, beside the documents.
         missing: What is missing to read documents; "" if they can be read.
         hint: What to do about it.
-        stored: What is written to corpus.json.
+        stored: What is written to corpus.json: fields of `CorpusFile`.
         counter: Opens what counts tokens; None if chunks are measured in characters.
         notes: What a user should know.
     """
@@ -109,9 +108,9 @@ def open_folder(
         )
     # several corpora may share a server or a database, so each has names of its own there
     name = f"{slug(folder.path.resolve().name) or 'corpus'}-{secrets.token_hex(4)}"
-    base = f"{KC}{name}:" if graph_url else KC
-    stored = {VECTORS: {"uri": vectors, "prefix": name}} if vectors else {}
-    folder.create(graph=graph_url or GRAPH_FOLDER, base=base, settings=stored)
+    base = f"{KC}{name}:" if graph_url else ""
+    database = VectorDatabase(vectors, name) if vectors else None
+    folder.create(graph=graph_url or GRAPH_FOLDER, base=base, vectors=database)
     return folder
 
 
@@ -182,29 +181,27 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
         SettingsError: The options contradict each other.
     """
     settings, encoder, models = tools.settings, tools.encoder, tools.models
-    stored = dict(folder.file.others) if folder is not None else {}
+    known = folder.file if folder is not None else CorpusFile()
     notes: list[str] = []
-    size, token_key, missing, hint = _chunks(options.chunks, stored, encoder, notes)
+    size, token_key, missing, hint = _chunks(options.chunks, known, encoder, notes)
     mode = settings["corpus.extract"]
     if mode == "auto":
-        known = stored.get(EXTRACT)
-        mode = known if isinstance(known, str) else ("triples" if models is not None else "rules")
-    extractor, name, extractor_key = None, "", mode
+        mode = known.extract or ("triples" if models is not None else "rules")
+    extractor, stored_extractor, extractor_key = None, known.extractor, mode
     if mode in MODEL_MODES and models is None:
-        extractor_key = str(stored.get(EXTRACTOR, ["", ""])[1])
-        who = clean(str(stored.get(EXTRACTOR, [mode, ""])[0]))
-        if stored.get(EXTRACT) != mode:
+        who, extractor_key = known.extractor or (mode, "")
+        if known.extract != mode:
             raise SettingsError(f"Extraction of {mode} needs a language model.", "Add --llm MODEL, or --extract rules")
-        missing = missing or f"The facts of this corpus are extracted by a language model ({who})."
+        missing = missing or f"The facts of this corpus are extracted by a language model ({clean(who)})."
         hint = hint or "To read new text, add --llm MODEL; to extract all facts anew by rules, add --extract rules"
     else:
         extractor = _opened(mode, options, tools)
         if extractor is not None:
-            name, extractor_key = extractor.name, extractor.key
-        stored[EXTRACTOR] = [name, extractor_key]
-    stored |= {CHUNKS: chunk_text(size), EXTRACT: mode, TOKENS: token_key}
-    if mode == "hyperedges" or DEFAULT_KEY in stored:
-        stored[DEFAULT_KEY] = ["facts", "hyper"] if mode == "hyperedges" else ["facts"]
+            extractor_key = extractor.key
+        stored_extractor = extractor.name if extractor else "", extractor_key
+    stored = {"chunks": chunk_text(size), "extract": mode, "tokens": token_key, "extractor": stored_extractor}
+    if mode == "hyperedges" or known.default:
+        stored["default"] = ("facts", "hyper") if mode == "hyperedges" else ("facts",)
     key = digest(chunk_text(size), token_key, extractor_key)
     return Preparation(size, extractor, key, missing, hint, stored, tools.counter(size), tuple(notes))
 
@@ -221,17 +218,16 @@ def _opened(mode: str, options: BuildOptions, tools: Tools) -> Extractor | None:
 
 
 def _chunks(
-    given: str | None, stored: dict[str, Any], encoder: CachedEncoder | None, notes: list[str]
+    given: str | None, known: CorpusFile, encoder: CachedEncoder | None, notes: list[str]
 ) -> tuple[ChunkSize, str, str, str]:
     """Return the size of chunks, what counts their tokens, and what is missing for it."""
-    known = stored.get(CHUNKS)
-    size = chunk_size(given or (known if isinstance(known, str) else DEFAULT_CHUNKS))
+    size = chunk_size(given or known.chunks or DEFAULT_CHUNKS)
     if size.unit == "characters":
         return size, "", "", ""
     if encoder is not None:
         return size, encoder.name, "", ""
-    if given or known:
+    if given or known.chunks:
         missing = "Chunks are measured in tokens of an embedding model, and none is in use."
-        return size, str(stored.get(TOKENS, "")), missing, "Measure them in characters: --chunk 4000/80chars"
+        return size, known.tokens, missing, "Measure them in characters: --chunk 4000/80chars"
     notes.append("Without an embedding model, chunks are measured in characters.")
     return in_characters(size), "", "", ""

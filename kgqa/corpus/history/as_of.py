@@ -11,11 +11,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kgqa.corpus.corpus import VECTORS
 from kgqa.corpus.editor import Editor
-from kgqa.corpus.folder import BASE, CorpusFolder, writing
+from kgqa.corpus.folder import CorpusFolder, writing
 from kgqa.corpus.items import DocumentItem
-from kgqa.corpus.rdf.beside import KEY as BESIDE
 from kgqa.corpus.storage.database import Database
 from kgqa.corpus.storage.ledger import Ledger
 from kgqa.errors import CorpusError
@@ -90,12 +88,14 @@ def write_as_of(folder: CorpusFolder, database: Database, seq: int, into: Path) 
             partial.unlink()
         shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
     notes = []
-    others = {key: value for key, value in folder.file.others.items() if key not in (VECTORS, BASE, BESIDE)}
-    if BESIDE in folder.file.others:
+    file = folder.file
+    if file.beside:
         notes.append("The knowledge graph beside the corpus is left out.")
     try:
         new = CorpusFolder(partial)
-        new.create(settings=others)
+        new.create(
+            default=file.default, chunks=file.chunks, tokens=file.tokens, extract=file.extract, extractor=file.extractor
+        )
         with Editor(new) as editor:
             Ledger(editor.database, writable=True)  # an empty one, which the status of the corpus reads
             with editor.database.transaction():

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.corpus.building.feeds import TRIPLES
-from kgqa.corpus.building.preparing import CHUNKS, EXTRACT, EXTRACTOR
 from kgqa.corpus.corpus import Corpus, vectors_of
 from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.corpus.storage.ledger import Ledger, Problem
@@ -65,19 +64,18 @@ def corpus_status(path: Path | str) -> CorpusStatus:
     with Corpus.open(path) as corpus:
         folder, database = corpus.folder, corpus.database
         ledger = Ledger(database)
-        others = folder.file.others
-        extractor = others.get(EXTRACTOR)
+        file = folder.file
         undone = sum(not database.is_active(edit) for edit in database.edits())
         return CorpusStatus(
             folder=str(folder.path),
-            graph=str(folder.file.location),
-            views=tuple(folder.file.views),
+            graph=str(file.location),
+            views=tuple(file.views),
             counts=counts_of(corpus.reader, database.build.state(COUNTS)),
             edits=database.seq,
             undone=undone,
-            extract=_extraction(ledger, clean(str(others.get(EXTRACT, "")))),
-            extractor=clean(str(extractor[0])) if isinstance(extractor, list) and extractor else "",
-            chunk_size=clean(str(others.get(CHUNKS, ""))),
+            extract=_extraction(ledger, clean(file.extract)),
+            extractor=clean(file.extractor[0]) if file.extractor else "",
+            chunk_size=clean(file.chunks),
             vectors=clean(vectors_of(folder)),
             index=_index_state(folder.index, database.seq),
             removed_files=tuple(name for name, entry in ledger.files().items() if entry.removed),

@@ -7,10 +7,11 @@ graph are copied into it, as a named graph; on a server, the view names the know
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from msgspec import structs
 
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.rdf import vocabulary as v
@@ -25,55 +26,22 @@ from kgqa.graph.store import is_address
 from kgqa.schema import Schema, bundled_schema, parse_schema, schema_text
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.cache import Cache
-from kgqa.storage.corpus_file import GRAPH_FOLDER
-from kgqa.storage.untrusted_json import check_keys, is_text, list_of
+from kgqa.storage.corpus_file import GRAPH_FOLDER, BesideGraph
 from kgqa.text.words import clean
 
 SCHEMA_FILE = "schema.toml"
 """The file in a corpus folder with the schema of both graphs."""
-KEY = "beside"
-"""The key of corpus.json that names the knowledge graph."""
 
 
-@dataclass(frozen=True, slots=True)
-class BesideGraph:
-    """The knowledge graph beside a corpus.
+def beside_quads(beside: BesideGraph, *, base: str = v.KC) -> Iterator[bytes]:
+    """Yield the triples of a graph folder as lines of N-Quads in the corpus's graph `beside`.
 
-    Attributes:
-        location: Its graph folder, or the URL of the server that also holds the corpus.
-        graphs: The IRIs of its named graphs; empty for the default graph of a folder.
+    Raises:
+        StoreError: see `dump_blocks`.
     """
-
-    location: str
-    graphs: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, corpus_settings: Mapping[str, Any]) -> BesideGraph | None:
-        """Read the graph from the keys of corpus.json; None if there is none. Raises CorpusError for a wrong value."""
-        record = corpus_settings.get(KEY)
-        if record is None:
-            return None
-        try:
-            if not isinstance(record, dict):
-                raise ValueError("it is not an object")
-            check_keys(record, {"location": is_text, "graphs": list_of(is_text)})
-            return cls(record["location"], tuple(record.get("graphs", ())))
-        except (ValueError, KeyError) as error:
-            raise CorpusError(f"corpus.json has a wrong value of {KEY!r}: {error}", "Correct the file.") from error
-
-    def record(self) -> dict[str, Any]:
-        """Return the value for corpus.json."""
-        return {"location": self.location, "graphs": list(self.graphs)}
-
-    def quad_blocks(self, *, base: str = v.KC) -> Iterator[bytes]:
-        """Yield the triples of a graph folder as lines of N-Quads in the corpus's graph `beside`.
-
-        Raises:
-            StoreError: see `dump_blocks`.
-        """
-        end = f" {iri_term(v.beside_graph(base))} .\n".encode()
-        for block in dump_blocks(Path(self.location), self.graphs):
-            yield block.replace(b" .\n", end)
+    end = f" {iri_term(v.beside_graph(base))} .\n".encode()
+    for block in dump_blocks(Path(beside.location), beside.graphs):
+        yield block.replace(b" .\n", end)
 
 
 def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
@@ -92,7 +60,7 @@ def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
     file, base = folder.file, folder.base
     where = graph.store.location
     view = tuple(entity.iri for entity in graph.view)
-    known = BesideGraph.of(file.others)
+    known = file.beside
     if file.url:
         if not is_address(where) or where.rstrip("/") != file.url.rstrip("/"):
             raise CorpusError(
@@ -123,11 +91,11 @@ def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
     both = merged_schema(graph.schema, bundled_schema("corpus"))
     replace_file(folder.path / SCHEMA_FILE, [both.source.encode()])
     folder.save(
-        replace(
+        structs.replace(
             file,
             views={**file.views, **with_facts},
             schema=SCHEMA_FILE,
-            others={**file.others, KEY: beside.record()},
+            beside=beside,
         )
     )
     return beside
@@ -139,10 +107,9 @@ def open_beside(
     """Open the knowledge graph beside a corpus, without the corpus: its copy, or, before there is one, the original.
 
     Raises:
-        CorpusError: see `BesideGraph.of`.
         StoreError: see `open_graph`.
     """
-    beside = BesideGraph.of(folder.file.others)
+    beside = folder.file.beside
     if beside is None:
         return None
     if folder.file.url or GraphFolder(folder.graph).exists():

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 from typing import Literal as OneOf
 
+import msgspec
+
 from kgqa.errors import SettingsError
+from kgqa.storage.loading import load
 from kgqa.storage.model_json import from_json
-from kgqa.storage.toml_text import read_toml
 
 FILES = (
     "thesis_tables.toml",
@@ -110,11 +112,10 @@ class PrintedTable:
         return row.printed[place] if row.printed and not math.isnan(row.printed[place]) else None
 
 
-@dataclass(frozen=True)
-class ModelPlace:
+class ModelPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A language model of the tables; `llm`: name or address as for --llm, empty if not available."""
 
-    title: str
+    title: str = ""
     llm: str = ""
 
 
@@ -132,27 +133,14 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
     Raises:
         SettingsError: the file cannot be read, or contains a model that is in no table.
     """
-    try:
-        data = read_toml(file)
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"{file} cannot be read: {error}.", "For an example see models.toml in the repository of kgqa."
-        ) from error
+    hint = "Write a table [MODEL] with title and llm; for an example see models.toml in the repository of kgqa."
+    places = load(file, dict[str, ModelPlace], error=SettingsError, hint=hint)
     known = {name for table in tables().values() for name in table.models}
-    found = {}
-    for name, entry in data.items():
-        if name not in known:
-            raise SettingsError(
-                f"{file}: {name!r} is not a model of the tables.", f"Choose from: {', '.join(sorted(known))}"
-            )
-        if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
-            raise SettingsError(f"{file}: title and llm of [{name}] must be strings.")
-        if wrong := set(entry) - {"title", "llm"}:
-            raise SettingsError(
-                f"{file}: [{name}] has unknown keys: {', '.join(sorted(wrong))}.", "Use only title and llm."
-            )
-        found[name] = ModelPlace(entry.get("title", name), entry.get("llm", ""))
-    return found
+    if unknown := places.keys() - known:
+        raise SettingsError(
+            f"{file}: {min(unknown)!r} is not a model of the tables.", f"Choose from: {', '.join(sorted(known))}"
+        )
+    return {name: ModelPlace(place.title or name, place.llm) for name, place in places.items()}
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, HyperedgeItem, LinkItem, Party, StatementItem
 from kgqa.corpus.rdf import vocabulary as v
-from kgqa.corpus.rdf.beside import KEY, BesideGraph, merged_schema, open_beside, set_beside
+from kgqa.corpus.rdf.beside import merged_schema, open_beside, set_beside
 from kgqa.corpus.snapshot import relation_iri, role_iri
 from kgqa.errors import CorpusError
 from kgqa.graph.embedded.loading import load_graph
@@ -167,7 +167,7 @@ def test_graphs_that_cannot_stand_beside(embedded, on_server, tmp_path):
 
 
 def test_the_graph_alone(embedded, tmp_path):
-    beside = BesideGraph.of(CorpusFolder(embedded).file.others)
+    beside = CorpusFolder(embedded).file.beside
     with open_graph(beside.location) as graph:
         corpus = CorpusFolder(embedded)
         before = (embedded / "corpus.json").read_bytes()
@@ -184,11 +184,8 @@ def test_the_graph_alone(embedded, tmp_path):
 def test_the_folder_names_the_graph(embedded):
     file = read_corpus_file(embedded)
     assert file.views["facts"] == (f"{v.KC}facts", f"{v.KC}beside")
-    beside = BesideGraph.of(file.others)
-    assert beside and Path(beside.location).is_absolute() and BesideGraph.of({}) is None
-    for wrong in ([], {"location": 1}, {"location": "x", "graphs": "y"}, {}):
-        with pytest.raises(CorpusError, match="wrong value of 'beside'"):
-            BesideGraph.of({KEY: wrong})
+    beside = file.beside
+    assert beside and Path(beside.location).is_absolute()
 
 
 def test_merged_schemas():

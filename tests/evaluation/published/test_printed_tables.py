@@ -218,9 +218,9 @@ def test_read_models(tmp_path):
     ("text", "message"),
     [
         ("[gpt-9]\n", "'gpt-9' is not a model"),
-        ("[qwen3-32b]\nkey = 'x'\n", "Use only title and llm"),
-        ("[qwen3-32b]\nllm = 1\n", "must be strings"),
-        ("qwen3-32b = 1\n", "must be strings"),
+        ("[qwen3-32b]\nkey = 'x'\n", "unknown field `key`. Write a table"),
+        ("[qwen3-32b]\nllm = 1\n", "Expected `str`"),
+        ("qwen3-32b = 1\n", "Expected `object`"),
         ("[", "cannot be read"),
         ("x" * 2_000_000, "larger than"),
     ],
