@@ -162,7 +162,7 @@ def main() -> None:
     found: dict[str, Any] = {"rows": rows, "seconds": round(seconds, 2), "machine": machine()}
     if models is not None and options.extract != "rules":
         mode = "triples" if options.extract == "auto" else options.extract
-        guess = estimate(requests, mode=mode, prompts=Prompts(), limit=settings["corpus.limit"])
+        guess = estimate(requests, mode=mode, prompts=Prompts(), limit=settings.corpus.limit)
         spent = extractor.spent  # type: ignore[attr-defined]
         found["estimate"] = [guess.calls, guess.prompt_tokens, guess.completion_tokens]
         found["spent"] = [spent.calls, spent.prompt_tokens, spent.completion_tokens, spent.reasked, spent.repaired]

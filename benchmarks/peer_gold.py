@@ -37,7 +37,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
         right = {end for end, each in ends.items() if answer_keys([each], wanted) <= wanted}
         nodes = {node for walk in walks if walk[-1] in right for node in walk[1:]}
         names = {each.value: shown.name(each.value, each.name) for each in graph.named(nodes)}
-        joined = resources.settings["explore.combine"] == "intersect"
+        joined = resources.settings.explore.combine == "intersect"
         found = _meeting(graph, explored) if joined else [(path,) for path in explored]
     except KgqaError:
         return Gold(answers=question_names(question))

@@ -9,19 +9,23 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from kgqa.errors import KgqaError, PluginError, SettingsError
-from kgqa.settings.serve import SERVE_SETTINGS
-from kgqa.settings.table import BY_KEY, PluginKind, Setting, check
+from kgqa.settings.setting import PluginKind, Section, Setting, check, settings_of
+from kgqa.settings.table import own_settings
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-SELECTORS: Mapping[str, PluginKind] = {key: each.plugin for key, each in BY_KEY.items() if each.plugin}
+SELECTORS: Mapping[str, PluginKind] = {
+    "ask.method": "method",
+    "rank.tournament": "tournament",
+    "rank.chooser": "chooser",
+}
 """The settings that select a plugin by its name."""
 SHOW_TRACEBACK = "Show the traceback: kgqa -v COMMAND"
 _KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
@@ -48,10 +52,15 @@ class Extension:
     """What a plugin declares.
 
     Attributes:
-        settings: Settings of the plugin. In another package, the part of a key before the dot is not a section of kgqa.
+        settings: The section of the plugin's settings. In another package, its name is not that of a section of kgqa.
     """
 
-    settings: tuple[Setting, ...] = ()
+    settings: type[Section] | None = None
+
+    @property
+    def table(self) -> Mapping[str, Setting]:
+        """The settings of the plugin by key."""
+        return settings_of(self.settings) if self.settings else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +72,14 @@ class MethodExtension(Extension):
             user takes precedence over it. Both override only default values.
         stages: Map from a stage to default sampling parameters (temperature, top_p, seed, max_tokens, extra_body). A
             string is the key of the setting that holds the value.
+        summary: One line for people who choose a method.
+        usual: Whether this method answers if the user names none.
     """
 
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     stages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    summary: str = ""
+    usual: bool = False
 
 
 def plugin_names(kind: PluginKind) -> list[str]:
@@ -230,7 +243,7 @@ def known_settings(values: Mapping[str, Any], *, installed: bool = False) -> tup
     Returns:
         The settings by key, and an error message for each plugin that cannot be loaded.
     """
-    found, errors = dict(_own_settings()), dict[str, None]()
+    found, errors = dict(_settings_of_kgqa()), dict[str, None]()
     _add(found, [(kind, str(values[key])) for key, kind in SELECTORS.items() if key in values], errors)
     if installed or values.keys() - found.keys():
         _add(found, [(kind, name) for kind in SELECTORS.values() for name in plugin_names(kind)], errors)
@@ -247,7 +260,7 @@ def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], e
         except SettingsError as error:
             errors[str(error)] = None
             continue
-        for setting in extension.settings if isinstance(extension, Extension) else ():
+        for setting in extension.table.values() if isinstance(extension, Extension) else ():
             if found.setdefault(setting.key, setting) != setting:
                 errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
 
@@ -279,10 +292,16 @@ def _is_ours(point: EntryPoint) -> bool:
 
 
 @lru_cache(1)
-def _own_settings() -> Mapping[str, Setting]:
-    extensions = [method_extension(name) for name in plugin_names("method") if is_ours("method", name)]
-    methods = (setting for each in extensions for setting in each.settings)
-    return {**BY_KEY, **{setting.key: setting for setting in (*SERVE_SETTINGS, *methods)}}
+def _settings_of_kgqa() -> Mapping[str, Setting]:
+    """Return the settings of kgqa with those of its methods, by key."""
+    methods = {name: method_extension(name) for name in plugin_names("method") if is_ours("method", name)}
+    found = {**own_settings(), **{key: each for method in methods.values() for key, each in method.table.items()}}
+    names = sorted(methods, key=lambda name: not methods[name].usual)
+    if names:
+        summaries = "; ".join(f"{name}: {methods[name].summary}" for name in names)
+        key = "ask.method"
+        found[key] = replace(found[key], default=names[0], help=f"{found[key].help}: {summaries}")
+    return found
 
 
 def _check(extension: Extension) -> None:
@@ -291,20 +310,15 @@ def _check(extension: Extension) -> None:
     Raises:
         SettingsError: A setting or preset is not allowed.
     """
-    if not isinstance(extension.settings, tuple) or not all(isinstance(each, Setting) for each in extension.settings):
-        raise SettingsError("settings must be a tuple of Setting objects.", "One setting: settings=(Setting(...),)")
-    keys = [setting.key for setting in extension.settings]
-    if repeated := [key for key in keys if keys.count(key) > 1]:
-        raise SettingsError(f"It declares the setting {repeated[0]} twice.")
     presets, stages = (getattr(extension, name, {}) for name in ("presets", "stages"))
     for name, tables in (("presets", presets), ("stages", stages)):
         if not isinstance(tables, Mapping) or not all(
             isinstance(key, str) and isinstance(table, Mapping) for key, table in tables.items()
         ):
             raise SettingsError(f"{name} must map each name to a dictionary, not {tables!r:.100}.")
-    own = _own_settings()
-    known = {**own, **{setting.key: setting for setting in extension.settings}}
-    for setting in extension.settings:
+    own = _settings_of_kgqa()
+    known = {**own, **extension.table}
+    for setting in extension.table.values():
         match = _KEY.fullmatch(setting.key)
         if match is None:
             raise SettingsError(f"{setting.key} must be a key such as mine.rounds.")

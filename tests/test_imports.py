@@ -108,7 +108,7 @@ def test_no_method_is_named_below_methods():
     points = entry_points(group="kgqa.methods")
     names = {point.name for point in points if point.dist is not None and point.dist.name == "kgqa"}
     assert len(names) >= 6
-    sections = {setting.key.partition(".")[0] for name in names for setting in method(name).settings} - {"ask"}
+    sections = {declared.section_name for name in names if (declared := method(name).settings)}
     named = [
         f"{module}, line {node.lineno}: {node.value}"
         for module in MODULES.keys() - {"kgqa"}

@@ -6,7 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -21,9 +21,9 @@ from kgqa.cli.options import (
     settings_from,
     verbosity_options,
 )
-from kgqa.doctor.checks import Health
+from kgqa.doctor.subject import LEFT_OUT, Health, Verdict
 from kgqa.storage.model_json import to_json
-from kgqa.text.words import clean
+from kgqa.text.words import clean, counted
 
 NARROWEST, WIDEST = 60, 120
 _NAME, _VERDICT = 19, 9
@@ -56,7 +56,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
     Exit codes: 0 an evaluation on this graph can be trusted, 1 it cannot be trusted, 2 wrong usage, 130 stopped by
     Ctrl-C.
     """
-    from kgqa.doctor.examination import Examination
+    from kgqa.doctor.examination import examine
 
     check_usage(
         (
@@ -71,7 +71,7 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
             line.clear()
             say(text)
 
-        health = Examination(settings, model=not no_model, watch=line.set_description_str, say=say_above).run()
+        health = examine(settings, asks_model=not no_model, watch=line.set_description_str, say=say_above)
     data = {
         "trusted": health.trusted,
         "complete": health.complete,
@@ -107,18 +107,15 @@ def _row(name: str, verdict: str, found: str, remedy: str = "") -> str:
 
 
 def _summary(health: Health) -> str:
-    warnings = health.count("warning")
-    counted = (
-        (health.count("ok"), "ok"),
-        (warnings, "warning" if warnings == 1 else "warnings"),
-        (health.count("failed"), "failed"),
-        (health.count("skipped"), "skipped"),
-    )
-    counts = ", ".join(f"{count} {word}" for count, word in counted if count)
-    unchecked = ", but the language model was not checked" if "model" in health.left_out else ""
+    verdicts = [check.verdict for check in health.checks]
+    counts = {verdict: verdicts.count(verdict) for verdict in get_args(Verdict)}
+    words = [counted(n, word) if word == "warning" else f"{n} {word}" for word, n in counts.items() if n]
+    unchecked = any(check.found == LEFT_OUT for check in health.checks)
     unseen = f", because these checks could not be run: {', '.join(health.unseen)}" if health.unseen else ""
-    verdict = "An evaluation on this graph "
-    verdict += f"can be trusted{unchecked}" if health.trusted else f"cannot be trusted{unseen}"
-    if not health.complete:
+    verdict = f"An evaluation on this graph cannot be trusted{unseen}"
+    if health.trusted:
+        verdict = "An evaluation on this graph can be trusted"
+        verdict += ", but the language model was not checked" if unchecked else ""
+    elif not health.complete:
         verdict = "Stopped before the end of the checks, so there is no overall result"
-    return f"{verdict}: {counts} ({health.seconds:.1f} s)."
+    return f"{verdict}: {', '.join(words)} ({health.seconds:.1f} s)."

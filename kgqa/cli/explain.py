@@ -44,7 +44,7 @@ def command(query: str | None, graph_path: str | None, **options: Any) -> None:
         with open_graph_of(settings, cache=cache_of(settings)) as graph:
             words = explain(graph, sparql)
             if not is_of_graph(graph, sparql):
-                place = "this graph" if settings["graph.path"] else "the demo graph"
+                place = "this graph" if settings.graph.path else "the demo graph"
                 say(f"kgqa: Nothing in this query is in {place}; its names come from the query. Add --graph GRAPH.")
             print(("\n" if about else "") + safe_text(words))
 

@@ -11,8 +11,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.settings.table import SETTINGS, PluginKind
-from kgqa.settings.values import Settings, resolve, value_of_text
+from kgqa.settings.setting import PluginKind, value_of_text
+from kgqa.settings.table import own_settings
+from kgqa.settings.values import Settings, resolve
 from kgqa.text.hints import repeat_options
 from kgqa.text.words import clean, safe_text
 
@@ -157,7 +158,7 @@ def asking_options(function: Command) -> Command:
     published = "same as --preset as-published: the published method without changes"
     replay = "take every reply from the --replay file, and never call the language model"
     return combined(
-        *(setting_option(each.key) for each in SETTINGS if each.option and each.key not in _ELSEWHERE),
+        *(setting_option(key) for key, each in own_settings().items() if each.option and key not in _ELSEWHERE),
         click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help=text),
         click.option("--as-published", is_flag=True, help=published),
         click.option("--replay-only", is_flag=True, help=replay),
@@ -197,7 +198,7 @@ def settings_from(options: dict[str, Any], graph_path: str | None = None, *, ins
 
 def _chosen(given: dict[str, Any], *keys: str) -> list[tuple[str, str]]:
     """Return the options that were given for some settings, by their names."""
-    names = {each.key: (each.option or "--graph").split()[0] for each in SETTINGS}
+    names = {key: (each.option or "--graph").split()[0] for key, each in own_settings().items()}
     return [(names[key], str(given[key])) for key in keys if given.get(key) is not None]
 
 

@@ -77,5 +77,5 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
 def _prompts(folder: Path | None) -> Prompts:
     from kgqa.llm.prompts import Prompts  # imports jinja2, which would slow down `kgqa prompts --help`
 
-    chosen = folder or resolve()["llm.prompts"]
+    chosen = folder or resolve().llm.prompts
     return Prompts(Path(chosen) if chosen else None)

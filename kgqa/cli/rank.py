@@ -112,10 +112,10 @@ def train(
     cache = cache_of(chosen)
     encoder = open_encoder(
         cache,
-        model=chosen["rank.model"],
-        url=chosen["rank.model_url"],
-        query_prompt=chosen["rank.query_prompt"],
-        precision=chosen["rank.precision"],
+        model=chosen.rank.model,
+        url=chosen.rank.model_url,
+        query_prompt=chosen.rank.query_prompt,
+        precision=chosen.rank.precision,
         say=say,
     )
     if encoder is None:

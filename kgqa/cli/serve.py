@@ -82,7 +82,7 @@ def command(
     settings = resolve(given)
     for note in settings.notes:
         say(f"kgqa: {note}")
-    tokens = [token.strip() for token in (settings["serve.token"] or "").split(",") if token.strip()]
+    tokens = [token.strip() for token in (settings.serve.token or "").split(",") if token.strip()]
     if not tokens and not _is_loopback(host):
         raise SettingsError(
             f"--host {host} lets other machines ask, so the service needs a token.",
@@ -95,7 +95,7 @@ def command(
         service = Service(given, writable=writable, say=note_printer())  # called from other threads, too
         try:
             names = {"localhost", socket.gethostname(), socket.getfqdn(), host}
-            names |= {name.strip() for name in (settings["serve.hosts"] or "").split(",") if name.strip()}
+            names |= {name.strip() for name in (settings.serve.hosts or "").split(",") if name.strip()}
             app = create_app(service, hosts=names, tokens=tokens, log_questions=log_questions, mcp=mcp == "http")
             if verbosity() >= 0:
                 _write_log()

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
-from kgqa.doctor.checks import Check, failed, first_case, ok, seconds_words, skipped, warning
-from kgqa.doctor.sample import draw_sample, names_of, select
-from kgqa.doctor.subject import Subject
-from kgqa.errors import PartialResult, StoreTimeout
+from kgqa.doctor.subject import (
+    AGAIN,
+    MEASURED_SECONDS,
+    Finding,
+    Subject,
+    failed,
+    first_case,
+    ok,
+    percentile,
+    seconds_words,
+    skipped,
+    warning,
+)
+from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, schema_fits
 from kgqa.graph.endpoint.store import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render
-from kgqa.graph.store import single_count
+from kgqa.graph.query.templates import Variable, render
+from kgqa.graph.store import Rows, single_count
 from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
-from kgqa.model import Entity
+from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
 from kgqa.storage.corpus_file import read_corpus_file
 from kgqa.text.words import counted, normalise
@@ -26,72 +39,66 @@ FAST_COUNT = 1.0
 """If counting the triples takes more seconds, no fingerprint is computed, because it needs about ten counts."""
 CLOSE = 0.5
 """A schema whose share of predicates is at least this fraction of the chosen schema's share is also plausible."""
-FEW_LABELS, NO_LABELS = 0.8, 0.1
-FEW_PROBES = 0.5
-BOTH_WAYS = 20
+FEW_LABELS, NO_LABELS, FEW_PROBES = 0.8, 0.1, 0.5
+RELATIONS, EDGES, LOOKED_AT = 12, 20, 10_000
+"""The sample: the number of relations, edges of each, and the triples in which to look for relations if they are not
+counted."""
+TOPICS, EXPLORING_SECONDS = 20, 4.0
+"""Number of topics to explore from to measure the latency, and the seconds after which no further one is taken."""
+SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
+"""Seconds (p50 and p95) above which operations are reported as slow."""
+REBUILD = "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index"
 DOCS = "Write a schema file (docs/schemas.md) and add --schema FILE."
-OWN_MEDIATORS = "name them in a schema file (docs/schemas.md, Mediators)."
-NO_EDGES = "There are no edges between entities, so there is nothing to explore."
+LOAD = "Load the triples with labels, or name their predicate in a schema file: names.label, docs/schemas.md."
 
 
-def check_triples(subject: Subject) -> Check:
+def check_triples(subject: Subject) -> Iterator[Finding]:
     """Count the triples, and compute the fingerprint if that does not take long."""
-    assert subject.id is not None
-    store, iris, started = subject.store, subject.id.iris, time.monotonic()
-    query, triples = render("count_triples", view=subject.view), None
-    with suppress(StoreTimeout, PartialResult):
-        is_server = hasattr(subject, "server")
-        triples = single_count(store.select(query, fresh=True)) if is_server else store.triples_of(iris)
-    took = time.monotonic() - started
-    if triples is None:
-        return warning(
-            f"Counting took more than {seconds_words(took)}, so there is no fingerprint.",
-            "Nothing needs to be done: questions allow more time for counting, and use the result for a day.",
-        )
-    fingerprint = store.fingerprint_of(iris) if took <= FAST_COUNT or not store.capabilities.remote else ""
+    store, started = subject.store, time.monotonic()
+    triples = single_count(store.select(render("count_triples", view=subject.view), fresh=True))
+    is_slow = subject.access and time.monotonic() - started > FAST_COUNT
+    fingerprint = "" if is_slow else store.fingerprint_of(subject.id.iris)
     subject.id = replace(subject.id, fingerprint=fingerprint, triples=triples)
-    later = f"counted in {seconds_words(took)}. The first question computes the fingerprint, which takes longer."
-    return ok(f"{counted(triples, 'triple')}, " + (f"fingerprint {fingerprint}." if fingerprint else later))
+    yield ok(
+        "triples", f"{counted(triples, 'triple')}, fingerprint {fingerprint or 'not computed, which takes longer'}."
+    )
 
 
-def check_schema(subject: Subject) -> Check:
-    """Choose the schema, check whether it fits the graph, and open the graph with it.
+def check_schema(subject: Subject) -> Iterator[Finding]:
+    """Choose the schema, check whether it fits the graph, and open the graph with it unless it does not.
 
     Raises:
         SchemaError: the schema in the settings cannot be read.
     """
-    assert subject.id is not None
-    settings, store = subject.settings, subject.store
-    corpus = read_corpus_file(settings["graph.path"])
-    name = settings["graph.schema"] or (corpus.schema_source if corpus else store.settings.get("schema"))
-    origin = "from the settings" if settings["graph.schema"] else "stored with the graph" if name else "detected"
+    settings, store, iris = subject.settings, subject.store, subject.id.iris
+    corpus = read_corpus_file(settings.graph.path)
+    name = settings.graph.schema or (corpus.schema_source if corpus else store.settings.get("schema"))
+    origin = "from the settings" if settings.graph.schema else "stored with the graph" if name else "detected"
     given = load_schema(name) if name else None
-    own = [given] if given and given.name not in BUNDLED else []
-    fits = schema_fits(store, subject.id.iris, [*map(bundled_schema, BUNDLED), *own])
+    fits = schema_fits(store, iris, [*map(bundled_schema, BUNDLED), *([given] if given else [])])
     schema = given or best_schema(fits)
-    check = judge_schema(schema, fits, origin=origin)
-    if check.verdict == "failed":  # results under a wrong schema would be meaningless
-        subject.reasons["graph"] = "The schema does not fit the graph."
-        return check
+    finding = judge_schema(schema, fits, origin=origin)
+    yield finding
+    if finding.verdict == "failed":  # findings under a wrong schema would be meaningless
+        return
+    countable = (subject.id.triples or MAX_SCANNED_TRIPLES + 1) <= MAX_SCANNED_TRIPLES
     subject.id = replace(subject.id, schema=schema.name)
-    countable = subject.triples is not None and subject.triples <= MAX_SCANNED_TRIPLES
-    store.scans = not store.capabilities.remote or (countable and hasattr(subject, "bears_load"))
     subject.graph = KnowledgeGraph(
         store,
         schema,
-        view=subject.id.iris,
-        walks=settings["graph.walks"],
-        frontier_cap=settings["graph.frontier_cap"],
-        timeout=settings["graph.timeout"],
+        view=iris,
+        walks=settings.graph.walks,
+        frontier_cap=settings.graph.frontier_cap,
+        timeout=settings.graph.timeout,
         # derived data is cached by fingerprint; without a cache, no time is spent on computing the fingerprint
         cache=subject.cache if subject.id.fingerprint else None,
-        languages=language_list(settings["graph.languages"]),
+        languages=language_list(settings.graph.languages),
+        scan=not subject.access or (countable and hasattr(subject, "bears_load")),
     )
     subject.opened.callback(subject.graph.close)
-    return check
 
 
-def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: str) -> Check:
+def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: str) -> Finding:
     """Judge whether the chosen schema fits the graph.
 
     Args:
@@ -100,190 +107,208 @@ def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: str) -> C
     """
     own = next(fit for fit in fits if fit.schema.name == chosen.name)
     others = [fit for fit in fits if fit.schema.name != chosen.name and not fit.schema.fallback]
-    best = max(others, key=lambda fit: fit.share)
-    title, other, fit = f"{chosen.title} ({origin})", best.schema, f"{best.hits} of {best.of}."
+    best, title = max(others, key=lambda fit: fit.share), f"{chosen.title} ({origin})"
     found = f"{title}: the graph has {own.hits} of {own.of} characteristic predicates."
-    either = f"Choose a schema: --schema {chosen.name} or --schema {other.name}."
-    if_it_is = f"If the graph is {other.title}, add --schema {other.name}."
-    partially = f"{found} {other.title} fits partially: {fit}"
-    use_it = f"Use the schema that fits: --schema {other.name}."
+    rival = f"{found} {best.schema.title} fits too: {best.hits} of {best.of}."
+    use = f"If the graph is {best.schema.title}, add --schema {best.schema.name}."
+    close = best.hits and best.share >= CLOSE * (1 if chosen.fallback else own.share)
     return first_case(
-        (own.of == 0, ok(f"{title}; it lists no characteristic predicates.")),
-        (
-            own.hits == 0 and chosen.fallback,
-            warning("No schema fits and there are no labels, so IRIs are used as names.", DOCS),
-        ),
-        (own.hits == 0 and best.hits, failed(f"{found} {other.title} would fit: {fit}", use_it)),
-        (own.hits == 0, failed(found, DOCS)),
-        (best.hits == 0, ok(found)),
-        (chosen.fallback and best.share >= CLOSE, warning(partially, if_it_is)),
-        (chosen.fallback, ok(partially, if_it_is)),
-        (best.share > own.share, warning(f"{found} {other.title} fits better: {fit}", if_it_is)),
-        (best.share >= CLOSE * own.share, warning(f"{found} {other.title} comes close: {fit}", either)),
-        otherwise=ok(found),
+        (own.of == 0, ok("schema", f"{title}; it lists no characteristic predicates.")),
+        (own.hits == 0 and best.hits, failed("schema", rival, use)),
+        (own.hits == 0 and not chosen.fallback, failed("schema", found, DOCS)),
+        (own.hits == 0, warning("schema", f"{found} IRIs are used as names.", DOCS)),
+        (close, warning("schema", rival, use)),
+        otherwise=ok("schema", found),
     )
 
 
-def check_labels(subject: Subject) -> Check:
+def check_labels(subject: Subject) -> Iterator[Finding]:
     """Draw the sample, and check how many of the sampled entities have labels, and in which languages.
 
+    Names that are taken from IRIs count as none.
+
     Raises:
-        StoreTimeout, PartialResult: no edges could be sampled.
+        StoreTimeout, PartialResult: no edges could be sampled. KgqaError: there are none.
     """
-    graph, sample = subject.graph, draw_sample(subject.graph)
-    if not sample.edges:
-        if sample.missed:
-            raise sample.missed
-        return failed(NO_EDGES, "Load triples whose subject and object are entities.")
-    subject.sample = sample
-    entities, languages = sample.entities[: 4 * LABEL_BATCH], graph.schema.languages
+    graph, languages = subject.graph, subject.graph.schema.languages
+    entities, missed = draw_sample(graph)
+    if not entities:
+        raise missed or KgqaError("There are no edges between entities, so there is nothing to explore.", LOAD)
+    subject.sample = entities
     labels = [(node, label.language) for node, label in names_of(graph, entities, graph.schema.label)]
+    named = {node for node, _ in labels}
     wanted = {node for node, language in labels if language_rank(language, languages)[0] < len(languages)}
     tags = ", ".join(filter(None, languages)) + (" or without a language" if "" in languages else "")
-    check = judge_labels(len(wanted), len(dict(labels)), len(entities), languages=tags, fallback=graph.schema.fallback)
-    if sample.missed is None:
-        return check
-    found = f"{check.found} The sample is incomplete: {sample.missed.message}"
-    return warning(found) if check.verdict == "ok" else replace(check, found=found)
-
-
-def judge_labels(wanted: int, named: int, of: int, *, languages: str, fallback: bool) -> Check:
-    """Judge how many of the sampled entities have labels.
-
-    Args:
-        wanted: number of entities with a label in the wanted languages.
-        named: number of entities with a label in any language.
-        of: number of sampled entities.
-    """
-    more = f"; {named - wanted} more in other languages." if named > wanted else "."
-    found = f"{wanted} of {of} sampled entities have a label in {languages}{more}"
-    load = "Load the triples with labels, or add their predicate to names.label in the schema file."
-    other = "Choose other languages: setting graph.languages, or names.languages in the schema file."
-    return first_case(
-        (wanted >= FEW_LABELS * of, ok(found)),
-        (named >= FEW_LABELS * of, warning(found, other)),
-        (named < NO_LABELS * of and not fallback, failed(f"{found} Questions find entities by their labels.", load)),
-        otherwise=warning(found, load),
+    found = f"{len(wanted)} of {len(entities)} sampled entities have a label in {tags}"
+    found += f"; {len(named - wanted)} more in other languages." if named - wanted else "."
+    found += f" The sample is incomplete: {missed}" if missed else ""
+    others = other_texts(graph, [node for node in entities if node not in named][:LABEL_BATCH])
+    yield first_case(
+        (
+            len(named) < NO_LABELS * len(entities),
+            failed("labels", f"{found} Questions find no entities.{others}", LOAD),
+        ),
+        (len(named) < FEW_LABELS * len(entities), warning("labels", found + others, LOAD)),
+        (
+            len(wanted) < FEW_LABELS * len(entities),
+            warning("labels", found, "Choose other languages: setting graph.languages."),
+        ),
+        (missed, warning("labels", found)),
+        otherwise=ok("labels", found),
     )
 
 
-def check_inverses(subject: Subject) -> Check:
-    """Check whether the graph declares inverse relations, and whether it stores both directions."""
-    graph = subject.graph
-    predicates = ", ".join(map(graph.schema.short_id, graph.schema.inverse))
-    if not predicates:
-        return skipped("The schema lists no predicate for inverse relations.")
-    if not graph.inverses:
-        return ok(
-            f"No inverse relations declared ({predicates}), so relations and their inverses are separate candidates."
-        )
-    sampled = [(graph.inverse(relation), pairs[:BOTH_WAYS]) for relation, pairs in subject.sample.edges.items()]
-    edges = sum(len(pairs) for inverse, pairs in sampled if inverse)
-    there = sum(
-        min(len(pairs), single_count(select(graph, "doctor_both_ways", inverse=Entity(inverse), pairs=pairs)))
-        for inverse, pairs in sampled
-        if inverse
-    )
+def other_texts(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
+    """Return a sentence that names the predicates by which at least half of these entities have a text, if any."""
+    rows = select(graph, "doctor_texts", nodes=entities) if entities else ()
+    counts = Counter(predicate for _, predicate in rows if isinstance(predicate, Entity))
+    frequent = [f"<{predicate.iri}>" for predicate, count in counts.most_common(3) if 2 * count >= len(entities)]
+    return f" Entities without a label have texts by {', '.join(frequent)}." if frequent else ""
+
+
+def check_tables(subject: Subject) -> Iterator[Finding]:
+    """Derive the tables of the whole graph that questions need, and report what they hold."""
+    graph, schema, started = subject.graph, subject.graph.schema, time.monotonic()
+    graph.prepare()
     pairs = len(set(map(frozenset, graph.inverses.items())))
-    found = f"{counted(pairs, 'pair')} of inverse relations declared ({predicates})."
-    found += f" For {there} of {edges} sampled edges, the graph also stores the inverse edge." if edges else ""
-    return ok(found)
-
-
-def check_types(subject: Subject) -> Check:
-    """Check whether the graph declares range and domain of its relations."""
-    graph = subject.graph
-    predicates = ", ".join(map(graph.schema.short_id, (*graph.schema.range, *graph.schema.domain)))
-    if not predicates:
-        return skipped("The schema lists no predicates for range and domain.")
-    types = graph.tables.types
-    ranges, domains, relations = len(types["out"]), len(types["in"]), len(graph.relations)
-    which = "and domain known" if ranges == domains else f"known for {ranges:,} and domain"
-    found = f"Range {which} for {domains:,} of {counted(relations, 'relation')}."
-    unused = f"{found} Without these declarations ({predicates}), the expected type of an answer is not used."
-    verdict = ok if graph.schema.fallback else warning
-    return ok(found) if ranges else verdict(unused, "If there are triples with such declarations, load them too.")
-
-
-def check_mediators(subject: Subject) -> Check:
-    """Check whether the relations that lead to mediators are known."""
-    assert subject.id is not None
-    graph, schema = subject.graph, subject.graph.schema
-    rules = (schema.mediator_types, schema.mediator_marked_by, schema.mediator_iri_prefixes, schema.mediator_object_of)
-    if not any((*rules, schema.mediator_subject_of)):
-        return skipped(f"The schema names no mediators. If some nodes only connect others: {OWN_MEDIATORS}")
+    found = " ".join(graph.notes) or f"Derived in {seconds_words(time.monotonic() - started)}."
+    yield warning("tables", found, "See docs/schemas.md, Very large graphs.") if graph.notes else ok("tables", found)
+    ranges, domains = len(graph.tables.types["out"]), len(graph.tables.types["in"])
+    found = f"Range known for {ranges:,} and domain for {domains:,} of {counted(len(graph.relations), 'relation')}."
+    load = f"The type of an answer is not used. Load triples with {' and '.join(map(schema.short_id, schema.range))}."
+    unused = schema.range and not ranges and not schema.fallback
+    yield warning("relation types", found, load) if unused else ok("relation types", found)
     count = sum(extent != "none" for side in graph.mediators.leads.values() for extent in side.values())
     found = f"{counted(count, 'relation')} {'leads' if count == 1 else 'lead'} to mediators."
-    if graph.mediators.marks or not schema.mediator_marked_by:
-        return ok(found)
-    if missing := missing_mediators(graph.store, subject.id.iris, schema):
-        return warning(f"{found} {missing}", MEDIATOR_REMEDY)
-    marker = schema.short_id(schema.mediator_marked_by[0])
-    return ok(f"{found} The graph marks no type by {marker}, so kgqa uses its list of mediators in {schema.title}.")
+    unmarked = schema.mediator_marked_by and not graph.mediators.marks
+    missing = missing_mediators(graph.store, subject.id.iris, schema) if unmarked else ""
+    listed = f" The graph marks no type as mediator, so kgqa uses its list of mediators in {schema.title}."
+    known = ok("mediators", found + (listed if unmarked else ""))
+    yield warning("mediators", f"{found} {missing}", MEDIATOR_REMEDY) if missing else known
+    yield ok("inverse relations", f"{counted(pairs, 'pair')} of inverse relations declared.")
 
 
-def check_tables(subject: Subject) -> Check:
-    """Derive the tables of the whole graph that questions need, and report what could not be derived."""
-    graph, started = subject.graph, time.monotonic()
-    graph.prepare()
-    graph.inverses  # noqa: B018
-    remedy = "This is expected for a graph of this size. See docs/schemas.md, section Very large graphs."
-    took = seconds_words(time.monotonic() - started)
-    derived = ok(f"The tables of the whole graph were derived in {took}.")
-    return warning(" ".join(graph.notes), remedy) if graph.notes else derived
-
-
-def check_known_entities(subject: Subject) -> Check:
-    """Check whether well-known entities have the expected ids and names."""
-    graph = subject.graph
-    if not subject.settings["graph.path"]:
-        return skipped("The demo graph does not contain the well-known entities.")
-    entities = [Entity(iri) for iri, _ in graph.schema.probes]
-    names: dict[str, list[str]] = {}
-    for entity, name in names_of(graph, entities, (*graph.schema.label, *graph.schema.alias)):
-        names.setdefault(entity.iri, []).append(name.value)
-    for entity in entities:
-        if entity.iri not in names and graph.store.ask(render("exists", view=graph.view, entity=entity), fresh=True):
-            names[entity.iri] = []
-    return judge_known_entities(names, graph.schema)
-
-
-def judge_known_entities(names: Mapping[str, Sequence[str]], schema: Schema) -> Check:
-    """Judge whether the well-known entities of a schema were found.
-
-    Args:
-        names: names in the graph by IRI, of those entities that the graph contains.
-    """
-    probes = schema.probes
-    short, of = schema.short_id, len(probes)
-    missing = [f"{short(iri)} {label}" for iri, label in probes if iri not in names]
+def check_known_entities(subject: Subject) -> Iterator[Finding]:
+    """Check whether the schema's well-known entities have the expected names."""
+    graph, schema, of = subject.graph, subject.graph.schema, len(subject.graph.schema.probes)
+    names = names_of(graph, [Entity(iri) for iri, _ in schema.probes], (*schema.label, *schema.alias))
+    there, expected = {node.iri: name.value for node, name in reversed(names)}, dict(schema.probes)
+    right = {node.iri for node, name in names if normalise(name.value) == normalise(expected[node.iri])}
     wrong = [
-        f"{short(iri)} should be {label} but is {names[iri][0][:60]}"
-        for iri, label in probes
-        if names.get(iri) and normalise(label) not in map(normalise, names[iri])
+        f"{schema.short_id(iri)} should be {expected[iri]} but is {there[iri][:60]}" for iri in there.keys() - right
     ]
-    there, unnamed = of - len(missing), sum(not found for found in names.values())
-    text = f"Found {there} of {of}" + (f", {unnamed} of them without a name" if unnamed else "")
-    text += f"; missing: {', '.join(missing[:5])}." if missing else "."
-    return first_case(
-        (not of, skipped(f"The schema {schema.name} lists no well-known entities ([probes] entities).")),
+    found = f"Found {len(there)} of {of} well-known entities of {schema.title}."
+    others = f"{len(wrong)} of {of} well-known entities have other names: {'; '.join(wrong[:3])}."
+    all_of = f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes]."
+    yield first_case(
         (
-            wrong,
-            failed(
-                f"{len(wrong)} of {of} well-known entities have other names: {'; '.join(wrong[:3])}.",
-                "The graph may be a different one: check what was loaded, or choose its schema with --schema.",
-            ),
+            not of or not subject.settings.graph.path,
+            skipped("known entities", "There are none in the demo graph, and in this schema's [probes]."),
         ),
-        (
-            not there and not schema.fallback,
-            failed(
-                text,
-                f"Check that all of {schema.title} was loaded. For a graph of your own, use a schema without [probes].",
-            ),
-        ),
-        (
-            there and there - unnamed < FEW_PROBES * of,
-            warning(text, "If the graph should contain them, check whether all files were loaded."),
-        ),
-        otherwise=ok(text),
+        (wrong, failed("known entities", others, "Check what was loaded, or choose another schema with --schema.")),
+        (not there and not schema.fallback, failed("known entities", found, all_of)),
+        (there and len(there) < FEW_PROBES * of, warning("known entities", found, all_of)),
+        otherwise=ok("known entities", found),
     )
+
+
+def check_search(subject: Subject) -> Iterator[Finding]:
+    """Check whether an entity is found by its label and how fast."""
+    name, graph, started = "full-text search", subject.graph, time.monotonic()
+    labels = graph.labels(subject.sample[:LABEL_BATCH])
+    entity, label = min(labels.items(), key=lambda item: (len(item[1]), item[0].iri), default=(None, ""))
+    there = label and any(match.entity == entity or match.exact for match in graph.search(label))
+    took = seconds_words(time.monotonic() - started)
+    yield first_case(
+        (not label, warning(name, "The sample has no label to search for.", "See the result of the check “labels”.")),
+        (not there, failed(name, f"A search for the label “{label}” does not find its entity.", REBUILD)),
+        otherwise=ok(name, f"“{label}” was found in {took}."),
+    )
+
+
+def check_latency(subject: Subject) -> Iterator[Finding]:
+    """Measure the operations of exploration, topic by topic, for EXPLORING_SECONDS."""
+    graph, nodes, subject.store.seconds = subject.graph, subject.sample, MEASURED_SECONDS
+    until, durations = time.monotonic() + EXPLORING_SECONDS, defaultdict[str, list[float]](list)
+
+    def measured(operation: str, run: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        started, took, result = time.perf_counter(), MEASURED_SECONDS, None  # after a timeout
+        with suppress(StoreTimeout):
+            result = run(*arguments, **options)
+            took = time.perf_counter() - started
+        durations[operation].append(took)
+        return result
+
+    for index, topic in enumerate(random.Random(0).sample(nodes, min(TOPICS, len(nodes)))):
+        expansion = measured("next steps", graph.next_steps, RelationPath(topic))
+        if expansion and expansion.steps:
+            path = RelationPath(topic, (expansion.steps[index % len(expansion.steps)],))
+            measured("ends", graph.ends, path, limit=100)
+            measured("second hop", graph.next_steps, path)
+        graph.tables.labels.clear()
+        measured("labels", graph.labels, nodes[:LABEL_BATCH])
+        if time.monotonic() > until:
+            break
+    every = [seconds for measurements in durations.values() for seconds in measurements]
+    middle, subject.query_seconds = percentile(every, 0.5), percentile(every, 0.95)
+    times = [
+        f"{name} {1000 * percentile(each, 0.5):,.1f}/{1000 * percentile(each, 0.95):,.1f}"
+        for name, each in durations.items()
+    ]
+    found = f"p50/p95 over {len(durations['next steps'])} topics: {', '.join(times)} ms."
+    faster = (
+        "A question sends dozens of such queries. Raise budget.seconds, or give the server more memory. Virtuoso: kgqa "
+        "virtuoso start --memory-share S; on a server not started by kgqa: NumberOfBuffers in virtuoso.ini."
+    )
+    yield first_case(
+        (min(every) >= MEASURED_SECONDS, failed("latency", "All queries timed out.", AGAIN)),
+        (middle > SLOW_MEDIAN or subject.query_seconds > SLOW_TAIL, warning("latency", found, faster)),
+        otherwise=ok("latency", found),
+    )
+
+
+def draw_sample(graph: KnowledgeGraph) -> tuple[list[Entity], Exception | None]:
+    """Return ends of some edges of a graph, without mediators, and the error if some edges could not be fetched.
+
+    The same graph on the same server always gives the same sample.
+
+    Raises:
+        StoreUnavailable, QueryRejected: see `Store`.
+        StoreTimeout, PartialResult: the relations could not be fetched.
+    """
+    entities, missed = dict[Entity, None](), None
+    for relation in sampled_relations(graph):
+        try:
+            edges = select(graph, "doctor_pairs", relation=Entity(relation), limit=EDGES)
+            entities.update((node, None) for edge in edges for node in edge if isinstance(node, Entity))
+        except (StoreTimeout, PartialResult) as error:
+            missed = error
+    return list(entities)[: 4 * LABEL_BATCH], missed
+
+
+def sampled_relations(graph: KnowledgeGraph) -> list[str]:
+    """Choose relations for exploration that do not touch mediators: the most frequent relation, and some rarer ones."""
+    rows = () if graph.tables.counted else select(graph, "doctor_relations", triples=LOOKED_AT)
+    known = sorted(relation.iri for (relation,) in rows if isinstance(relation, Entity)) or list(graph.relations)
+    leads = [(relation, {graph.mediators.extent(Step(relation, way)) for way in ("out", "in")}) for relation in known]
+    usable = [relation for relation, extents in leads if extents == {"none"} and not graph.is_noise(relation)]
+    # most relations in the rarer half have only one or two edges
+    usable = usable[: max(RELATIONS, len(usable) // 2)]
+    return usable[:: max(1, len(usable) // RELATIONS)][:RELATIONS]
+
+
+def select(graph: KnowledgeGraph, template: str, **values: object) -> Rows:
+    """Run the query queries/TEMPLATE.rq on a graph, without a cache."""
+    return graph.store.select(render(template, view=graph.view, **values), fresh=True)
+
+
+def names_of(graph: KnowledgeGraph, nodes: Sequence[Entity], predicates: Sequence[str]) -> list[tuple[Entity, Literal]]:
+    """Return the names of nodes by these predicates in all languages."""
+    values = {
+        "predicates": [Entity(predicate) for predicate in predicates],
+        "predicate": Variable("predicate") if graph.store.capabilities.remote else None,
+        "languages": [],
+    }
+    batches = [nodes[start : start + LABEL_BATCH] for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH)]
+    rows = [row for batch in batches for row in select(graph, "labels_by_predicate", nodes=batch, **values)]
+    return [(node, name) for node, _, name in rows if isinstance(node, Entity) and isinstance(name, Literal)]

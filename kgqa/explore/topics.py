@@ -246,7 +246,7 @@ def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
 
 
 def _search_command(settings: Settings, name: str) -> str:
-    path = settings["graph.path"]
+    path = settings.graph.path
     return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(path)}" if path else "")
 
 

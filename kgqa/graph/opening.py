@@ -161,8 +161,8 @@ def view_of(settings: Settings, location: str | Path | None) -> tuple[str, ...]:
         SettingsError: both settings have a value, or the location is not a corpus folder with these views.
         StoreUnavailable: see `read_corpus_file`.
     """
-    graphs = (settings["graph.iri"] or "").split()
-    names = (settings["graph.view"] or "").replace(",", " ").split()
+    graphs = (settings.graph.iri or "").split()
+    names = (settings.graph.view or "").replace(",", " ").split()
     if graphs and names:
         raise SettingsError("graph.iri and graph.view both choose graphs.", "Give --graph-iri or --view.")
     if names and not read_corpus_file(location):
@@ -181,15 +181,15 @@ def open_graph_of(
     Raises the same errors as `open_graph`.
     """
     if location is None:
-        location = settings["graph.path"]
+        location = settings.graph.path
     return open_graph(
         location,
-        schema=settings["graph.schema"],
+        schema=settings.graph.schema,
         view=view_of(settings, location),
-        walks=settings["graph.walks"],
-        frontier_cap=settings["graph.frontier_cap"],
-        timeout=settings["graph.timeout"],
+        walks=settings.graph.walks,
+        frontier_cap=settings.graph.frontier_cap,
+        timeout=settings.graph.timeout,
         cache=cache,
         endpoint=EndpointOptions.of(settings),
-        languages=language_list(settings["graph.languages"]),
+        languages=language_list(settings.graph.languages),
     )

@@ -20,7 +20,8 @@ from kgqa.llm.replay import Replay
 from kgqa.net.servers import KEY_VARIABLE, NO_OPENAI_KEY, OPENAI_KEY_VARIABLE
 from kgqa.plugins import did_you_mean, method_extension, stage_names
 from kgqa.settings.keys import find_key
-from kgqa.settings.table import BY_KEY, check
+from kgqa.settings.setting import check
+from kgqa.settings.table import own_settings
 from kgqa.settings.values import Settings
 from kgqa.storage.loading import Amount, load, parse_toml
 from kgqa.text.hints import hint_text
@@ -167,26 +168,26 @@ def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models |
         SettingsError: A name or a value is invalid.
         ModelUnavailable: A library, an API key or a file is missing.
     """
-    default = (settings["llm.model"] or "none").strip()
+    default = (settings.llm.model or "none").strip()
     declared = _declared_stages(settings)
-    tables = settings["llm.stages"] or {}
+    tables = settings.llm.stages or {}
     used = tuple(dict.fromkeys((*STAGES, *stages, *declared)))
     if unknown := tables.keys() - {*used, *CORPUS_STAGES} and tables.keys() - {*used, *CORPUS_STAGES, *stage_names()}:
         every = list(dict.fromkeys((*used, *CORPUS_STAGES)))
         near = did_you_mean(min(unknown), every)
         raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages.", f"{near}Stages: {', '.join(every)}.")
     tables = _checked(tables, "llm.stages", ("model", *_SAMPLING))
-    if default == "none" and settings["llm.replay"] and settings["llm.replay_only"] == "on":
-        default = f"replay:{settings['llm.replay']}"
+    if default == "none" and settings.llm.replay and settings.llm.replay_only == "on":
+        default = f"replay:{settings.llm.replay}"
     if default == "none":
-        if settings["llm.replay"] or settings["llm.replay_only"] == "on":
+        if settings.llm.replay or settings.llm.replay_only == "on":
             raise SettingsError("The language model whose replies are recorded is not set.", "Add --llm MODEL.")
         if any("model" in table for table in tables.values()):
             raise SettingsError(
                 "llm.stages names a language model for some stages only.", "Set llm.model for the other stages."
             )
         return None
-    base = {name: settings[f"llm.{name}"] for name in _SAMPLING}
+    base = {name: getattr(settings.llm, name) for name in _SAMPLING}
     base["extra_body"] = base["extra_body"] or {}
     opened: dict[str, LLM] = {}
     by_stage: dict[str, LLM] = {}
@@ -201,8 +202,8 @@ def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models |
             by_stage[stage] = opened[name]
             given = {key: table[key] for key in _SAMPLING if key in table}
             sampling[stage] = Sampling(**{**base, **declared.get(stage, {}), **given})
-        models = Models(by_stage, sampling, read_prices(settings["llm.prices"]))
-        if settings["budget.cost"] is not None:
+        models = Models(by_stage, sampling, read_prices(settings.llm.prices))
+        if settings.budget.cost is not None:
             models.require_prices("--max-cost")
         closing.pop_all()
     return models
@@ -224,17 +225,17 @@ def open_model(name: str, settings: Settings) -> LLM:
             "Use openai:NAME, the URL of an OpenAI-compatible server "
             "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none.",
         )
-    if settings["llm.replay_only"] == "on":
-        if settings["llm.replay"] is None:
+    if settings.llm.replay_only == "on":
+        if settings.llm.replay is None:
             raise SettingsError("The file with recorded replies is missing.", "Add --replay FILE.")
         # nothing is sent to the server, not even a request for the model's name, and no API key is needed
         called = name.partition("#")[2] or None if kind in ("http", "https") else rest
-        return Replay(Path(settings["llm.replay"]), model=None, name=called)
+        return Replay(Path(settings.llm.replay), model=None, name=called)
     model = _live(name, kind, rest, settings)
-    if settings["llm.replay"] is None:
+    if settings.llm.replay is None:
         return model
     try:
-        return Replay(Path(settings["llm.replay"]), model=model)
+        return Replay(Path(settings.llm.replay), model=model)
     except BaseException:
         model.close()
         raise
@@ -243,7 +244,7 @@ def open_model(name: str, settings: Settings) -> LLM:
 def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
     if kind == "vllm":
         return VLLMChat(rest)
-    limits = {key: settings[f"llm.{key}"] for key in ("concurrency", "timeout", "retries")}
+    limits = {key: getattr(settings.llm, key) for key in ("concurrency", "timeout", "retries")}
     if kind == "openai":
         key = find_key(OPENAI_KEY_VARIABLE, "openai")
         if not key:
@@ -255,13 +256,13 @@ def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
 
 def _declared_stages(settings: Settings) -> dict[Stage, Mapping[str, Any]]:
     """Return the stages of the method with their default sampling, without parameters that the user has set."""
-    method = settings["ask.method"]
+    method = settings.ask.method
     found = {
         stage: {
             key: value
             for key, each in sampling.items()
             if settings.origins.get(f"llm.{key}", "default") == "default"
-            and (value := settings[each] if isinstance(each, str) else each) is not None
+            and (value := settings.values[each] if isinstance(each, str) else each) is not None
         }
         for stage, sampling in method_extension(method).stages.items()
     }
@@ -274,7 +275,9 @@ def _checked(tables: Mapping[str, Any], origin: str, keys: Sequence[str]) -> dic
     for stage, table in tables.items():
         if not isinstance(table, dict) or any(key not in keys or value is None for key, value in table.items()):
             raise SettingsError(f"{origin}: invalid {stage} = {table!r}. The keys of a stage are {', '.join(keys)}.")
-        found[stage] = {key: check(BY_KEY[f"llm.{key}"], value, f"{origin}, {stage}") for key, value in table.items()}
+        found[stage] = {
+            key: check(own_settings()[f"llm.{key}"], value, f"{origin}, {stage}") for key, value in table.items()
+        }
     return found
 
 

@@ -56,14 +56,14 @@ def _to_support(usage: Usage, settings: Settings, models: bool) -> Iterator[str]
 
 
 def _choose_model(settings: Settings) -> str:
-    return "--llm MODEL" if settings["rank.chooser"] in ("auto", "llm") else "--chooser llm --llm MODEL"
+    return "--llm MODEL" if settings.rank.chooser in ("auto", "llm") else "--chooser llm --llm MODEL"
 
 
 def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
     # a reply that would be late is not awaited to the end of the time
     spent = {"seconds": usage.seconds / 0.95, "queries": usage.queries, "calls": usage.calls, "cost": usage.cost or 0.0}
     spent["tokens"] = usage.prompt_tokens + usage.completion_tokens
-    limits = {name: settings[f"budget.{name}"] for name in _LIMITS}
+    limits = {name: getattr(settings.budget, name) for name in _LIMITS}
     reached = [name for name, limit in limits.items() if limit is not None and spent[name] >= limit]
     # a batch of calls that would exceed the limit is not sent
     for name in reached or [name for name in ("calls",) if limits[name] is not None]:
@@ -73,7 +73,7 @@ def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
 def _to_read(events: Sequence[Event], settings: Settings) -> Iterator[str]:
     if any(isinstance(event, Unparsed) for event in events):
         yield "Use another language model: --llm MODEL"
-        yield f"Repeat unusable prompts more often: --reask {settings['llm.reask'] + 2}"
+        yield f"Repeat unusable prompts more often: --reask {settings.llm.reask + 2}"
 
 
 def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Iterator[str]:
@@ -88,14 +88,14 @@ def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Ite
         yield "Take the best path although it was not accepted: --on-exhausted best"
         if not models:
             yield f"Let a language model compare the paths: {_choose_model(settings)}"
-        elif settings["ask.compose"] == "ends":
+        elif settings.ask.compose == "ends":
             yield "Let the language model use its own knowledge too: --compose composed"
     rated = next((event for event in reversed(events) if isinstance(event, Rated)), None)
     if rated is not None and rated.confidence is not None:
         yield f"Accept answers with lower scores: --min-score {rated.confidence:g}"
     hops = [event.hop for event in events if isinstance(event, Pool | Kept)]
-    if max(hops, default=0) >= settings["explore.depth"]:
-        yield f"Follow longer paths: --depth {settings['explore.depth'] + 1}"
+    if max(hops, default=0) >= settings.explore.depth:
+        yield f"Follow longer paths: --depth {settings.explore.depth + 1}"
     elif not any(hops) and any(isinstance(event, Expanded | Kept) for event in events):
         yield "Choose another topic, one with relations: --topic ID"
         yield "Describe the relations of the graph in a schema: --schema FILE"

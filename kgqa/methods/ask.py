@@ -39,7 +39,7 @@ from kgqa.plugins import is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
-from kgqa.settings.table import BY_KEYWORD
+from kgqa.settings.table import own_keywords
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import read_corpus_file
@@ -80,41 +80,41 @@ def open_resources(
     if settings is not None and given:
         raise SettingsError(f"{', '.join(given)} cannot be given together with settings=.", "Put them into settings=.")
     settings = settings or _resolved(given, opened=isinstance(graph, KnowledgeGraph))
-    chosen = method(settings["ask.method"])
+    chosen = method(settings.ask.method)
     models = open_models(settings)
-    if models is None and (chosen.model or settings["rank.chooser"] == "llm"):
+    if models is None and (chosen.model or settings.rank.chooser == "llm"):
         raise SettingsError(
-            f"The method {settings['ask.method']} needs a language model.",
+            f"The method {settings.ask.method} needs a language model.",
             "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
         )
     place = _corpus_folder(graph, settings) if corpus is None else None
     if chosen.corpus and corpus is None and place is None:
         raise SettingsError(
-            f"The method {settings['ask.method']} needs a text corpus.",
+            f"The method {settings.ask.method} needs a text corpus.",
             "Build one: kgqa corpus build FILES --into CORPUS. Then add --graph CORPUS",
             python='Build one: kgqa.build_corpus("CORPUS", FILES). Then pass its folder as graph.',
         )
     # errors in plugins are raised before the first question
-    tournament(settings["rank.tournament"])
-    if not is_ours("chooser", settings["rank.chooser"]):
-        plugin("chooser", settings["rank.chooser"])
+    tournament(settings.rank.tournament)
+    if not is_ours("chooser", settings.rank.chooser):
+        plugin("chooser", settings.rank.chooser)
     cache = cache_of(settings)
     with ExitStack() as opened:
         if models is not None:
             opened.callback(models.close)
-        prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
+        prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
         if not isinstance(graph, KnowledgeGraph):
             graph = open_graph_of(settings, graph, cache=cache)
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
         encoder = None
-        if chosen.embeddings and settings["rank.embeddings"] == "auto":
+        if chosen.embeddings and settings.rank.embeddings == "auto":
             encoder = open_encoder(
                 cache,
-                model=settings["rank.model"],
-                url=settings["rank.model_url"],
-                query_prompt=settings["rank.query_prompt"],
-                precision=settings["rank.precision"],
+                model=settings.rank.model,
+                url=settings.rank.model_url,
+                query_prompt=settings.rank.query_prompt,
+                precision=settings.rank.precision,
                 say=say,
             )
         owned: tuple[Corpus, ...] = ()
@@ -124,7 +124,7 @@ def open_resources(
             owned = (corpus,)
         if chosen.corpus and corpus is not None:
             corpus.index  # noqa: B018  # is brought up to date before the first question
-        ranker = _open_ranker(settings["rank.ranker"], graph, encoder)
+        ranker = _open_ranker(settings.rank.ranker, graph, encoder)
         opened.pop_all()
     cache.prune()
     return Resources(graph, encoder, settings, ranker, models, prompts, corpus, owned)
@@ -132,8 +132,8 @@ def open_resources(
 
 def _corpus_folder(graph: KnowledgeGraph | str | Path | None, settings: Settings) -> Path | None:
     """Return the folder of the corpus whose graph is asked; None if the graph is not that of a corpus."""
-    location = settings["graph.path"] if graph is None else graph
-    if isinstance(location, KnowledgeGraph) or read_corpus_file(location) is None:
+    location = settings.graph.path if graph is None else graph
+    if location is None or isinstance(location, KnowledgeGraph) or read_corpus_file(location) is None:
         return None
     return Path(location) if CorpusFolder(location).database.is_file() else None
 
@@ -152,11 +152,8 @@ def _embedding_message(say: Callable[[str], None]) -> Callable[[int, int], None]
 
 def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
     settings = resolve(given)
-    late = [
-        each
-        for each in given
-        if opened and each in BY_KEYWORD and BY_KEYWORD[each].key.startswith(("graph.", "endpoint."))
-    ]
+    keys = own_keywords()
+    late = [each for each in given if opened and keys.get(each, "").startswith(("graph.", "endpoint."))]
     if late:
         raise SettingsError(f"{late[0]} has no effect on a graph that is already open.", "Give it to open_graph.")
     for note in settings.notes:
@@ -184,13 +181,15 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
 
 def budget_of(settings: Settings) -> Budget:
     """Return the limits on time, queries, calls, tokens and cost per question from the settings."""
-    return Budget(**{name: settings[f"budget.{name}"] for name in ("seconds", "queries", "calls", "tokens", "cost")})
+    return Budget(
+        **{name: getattr(settings.budget, name) for name in ("seconds", "queries", "calls", "tokens", "cost")}
+    )
 
 
 def cache_of(settings: Settings) -> Cache:
     """Open the cache in the folder given by the settings."""
-    folder = settings["cache.folder"]
-    limit = int(settings["cache.limit_gb"] * (1 << 30))
+    folder = settings.cache.folder
+    limit = int(settings.cache.limit_gb * (1 << 30))
     return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
 
 
@@ -239,7 +238,7 @@ def ask(
         )
     resources = resources or open_resources(graph, **settings)
     trace = trace or Trace(budget_of(resources.settings))
-    name = resources.settings["ask.method"]
+    name = resources.settings.ask.method
     asked: GraphId | None = None
     notes: list[str] = []
     try:
@@ -323,7 +322,7 @@ def _answer(
     """Answer a question; notes for the user are added to `notes` as soon as they are known."""
     text = check_text(question.text)
     question = replace(question, text=text)
-    name = resources.settings["ask.method"]
+    name = resources.settings.ask.method
     chosen = method(name)
     if question.images and not chosen.images:
         raise QuestionError(f"The method {name} does not look at images.", "Use a method that does: --method evograph")

@@ -27,7 +27,7 @@ def open_name_index(resources: Resources, *, required: bool, note: Callable[[str
     Raises:
         StoreError: the index is required, and the names cannot be counted or read.
     """
-    if not method(resources.settings["ask.method"]).topics:
+    if not method(resources.settings.ask.method).topics:
         return
     graph = resources.graph
     place = clean(graph.store.location)

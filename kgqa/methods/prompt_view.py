@@ -60,14 +60,14 @@ class PromptView:
     ) -> None:
         self._graph = graph
         self._topics = topics
-        self.published = settings["rank.wording"] == "published"
+        self.published = settings.rank.wording == "published"
         self._counted = COUNTED_AS_PUBLISHED if self.published else COUNTED
-        self._sampled = settings["llm.samples"]
-        self._last_only = settings["explore.prune_by"] == "last-relation"
+        self._sampled = settings.llm.samples
+        self._last_only = settings.explore.prune_by == "last-relation"
         self._trace = trace
-        style = settings["llm.mask"]
+        style: str = settings.llm.mask
         if style == "same":
-            style = {"drop": "placeholder"}.get(settings["explore.mask"], settings["explore.mask"])
+            style = {"drop": "placeholder"}.get(settings.explore.mask, settings.explore.mask)
         self.masks = style != "none"
         self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
         self._marks: dict[Entity, str] = {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Literal
 
 from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import MethodExtension, check_call, contained, is_ours, plugin, plugin_defect
-from kgqa.settings.table import BY_KEY, Setting
+from kgqa.settings.setting import Section, setting
 from kgqa.settings.values import Settings
 from kgqa.storage.model_json import checked
 
@@ -31,7 +31,6 @@ class Method(MethodExtension):
         images: Whether the method looks at the images of a question.
         in_order: Values of settings with which the questions of a batch are asked one at a time, in their order,
             because each depends on those before it.
-        summary: One line for people who choose a method.
     """
 
     answer: Callable[..., Answer] | Any
@@ -43,7 +42,6 @@ class Method(MethodExtension):
     embeddings: bool = True
     images: bool = False
     in_order: Mapping[str, Any] = field(default_factory=dict)
-    summary: str = ""
 
 
 def method(name: str) -> Method:
@@ -71,8 +69,8 @@ def method(name: str) -> Method:
 
 def asked_in_order(settings: Settings) -> bool:
     """Return whether each question of a batch depends on those before it, so that they are asked one at a time."""
-    in_order = method(settings["ask.method"]).in_order
-    return any(settings[key] == value for key, value in in_order.items())
+    in_order = method(settings.ask.method).in_order
+    return any(settings.values[key] == value for key, value in in_order.items())
 
 
 def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Callable[..., Answer]:
@@ -114,17 +112,7 @@ _ECONOMY = {"rank.pool": 20, "rank.chunk": 20, "llm.compare": "choice"}
 TOP = Method(
     "kgqa.methods.top:answer",
     summary="Tournament on Path with our best settings",
-    settings=(
-        replace(
-            BY_KEY["ask.method"],
-            default="top",
-            help="top: Tournament on Path with our best settings; top-1, top-2: its two published systems; tog: "
-            "Think-on-Graph (baseline); counselor: functions of the graph, called in steps, with reflection; over a "
-            "corpus: rag: passages in one call (baseline); tog3: rounds of retrieval with an evidence graph; "
-            "graphsearch: sub-questions, answers and a verified draft; evograph: searches and edits, in turns; io, "
-            "cot: a language model without the graph; or the name of a method of another package",
-        ),
-    ),
+    usual=True,
     presets={"as-published": _AS_PUBLISHED, "economy": _ECONOMY},
 )
 # the two systems of the thesis (table 4.1)
@@ -162,29 +150,30 @@ TOP_2 = Method(
         "economy": {**_ECONOMY, "rank.tournament": "knockout"},
     },
 )
+
+
+class TogSettings(Section, name="tog"):
+    """Settings of Think-on-Graph."""
+
+    parse: Literal["robust", "faithful"] = setting(
+        "robust",
+        "how Think-on-Graph searches: faithful: as published, with replies in the published format only; robust: "
+        "through nodes without a name, with all values of a relation, and with replies in other formats, too",
+    )
+    temperature: float = setting(
+        0.4,
+        "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
+        minimum=0,
+    )
+    sampled: int = setting(5, "entities sampled if a relation leads to 20 or more", minimum=1)
+
+
 # width 3, depth 3; temperature 0.4 while exploring, 0 while reasoning (Sun et al. 2024, section 3.1)
 TOG = Method(
     "kgqa.methods.tog.answering:answer",
     summary="Think-on-Graph (baseline)",
     model=True,
-    settings=(
-        Setting(
-            "tog.parse",
-            str,
-            "robust",
-            "how Think-on-Graph searches: faithful: as published, with replies in the published format only; robust: "
-            "through nodes without a name, with all values of a relation, and with replies in other formats, too",
-            choices=("robust", "faithful"),
-        ),
-        Setting(
-            "tog.temperature",
-            float,
-            0.4,
-            "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
-            minimum=0,
-        ),
-        Setting("tog.sampled", int, 5, "entities sampled if a relation leads to 20 or more", minimum=1),
-    ),
+    settings=TogSettings,
     presets={
         "ours": {"explore.beam": 3, "explore.depth": 3, "llm.mask": "none"},
         "as-published": {"tog.parse": "faithful", "rank.wording": "published", "llm.reask": 0},

@@ -38,7 +38,7 @@ class Resources:
     @property
     def by_model(self) -> bool:
         """Whether a language model compares the candidates, as selected by the setting `rank.chooser`."""
-        return self.models is not None and self.settings["rank.chooser"] in ("auto", "llm")
+        return self.models is not None and self.settings.rank.chooser in ("auto", "llm")
 
     def ask_model(
         self, asked: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[Any]]], trace: Trace
@@ -46,12 +46,12 @@ class Resources:
         """Send prompts of one stage, charged to `trace`, and return the values in the replies (see `ask_and_read`)."""
         assert self.models is not None
         models = self.models.for_question(trace)
-        return ask_and_read(models, self.prompts, asked, readers, reask=self.settings["llm.reask"])
+        return ask_and_read(models, self.prompts, asked, readers, reask=self.settings.llm.reask)
 
     def __repr__(self) -> str:
         names = [self.encoder.name] if self.encoder is not None else []
         names += sorted({model.name for model in self.models.by_stage.values()}) if self.models is not None else []
-        return f"<Resources of method {self.settings['ask.method']}: {', '.join([repr(self.graph), *names])}>"
+        return f"<Resources of method {self.settings.ask.method}: {', '.join([repr(self.graph), *names])}>"
 
     def silent(self, seconds: float) -> list[str]:
         """List the servers that send no reply within `seconds`, each by its URL or the name of its model."""

@@ -85,20 +85,20 @@ def answer(
     cues = read_cues(text, [*mentions, *(topic.name for topic in topics)])
     trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
     clauses: Mapping[Entity, str] = {}
-    if view is not None and settings["explore.clauses"] == "on":
+    if view is not None and settings.explore.clauses == "on":
         clauses = clauses_of(view, topics, resources, trace)
     ranking = Ranking(masked, cues, resources, trace, view, clauses)
-    depth = settings["explore.depth"]
+    depth = settings.explore.depth
     beam = BeamSettings(
-        max(depth, min(cues.hops, settings["explore.wording_depth"])) if view is None else depth,
-        settings["explore.mediator_hop"],
-        settings["rank.wording"],
+        max(depth, min(cues.hops, settings.explore.wording_depth)) if view is None else depth,
+        settings.explore.mediator_hop,
+        settings.rank.wording,
         kinds=view is None and ranking.scores.uses_kinds,
         completed=0 if view is None or view.published else COMPLETED,
-        last_only=settings["explore.prune_by"] == "last-relation",
+        last_only=settings.explore.prune_by == "last-relation",
     )
     judge = None
-    if view is not None and settings["ask.judge"] == "rows" and settings["ask.compose"] == "ends":
+    if view is not None and settings.ask.judge == "rows" and settings.ask.compose == "ends":
         judge = Judge(graph, view, resources, trace)
     decisions = Decisions(graph, topics, ranking, cues, settings, trace, judge)
     marks = placeholders(topic.value for topic in topics if isinstance(topic.value, Entity))
@@ -114,14 +114,14 @@ def answer(
         if judge is not None and judge.focus is not None:
             focus = judge.focus.path
             frontier = [each for each in frontier if each.path == focus] or frontier
-        if settings["explore.shape"] != "path+entity":
+        if settings.explore.shape != "path+entity":
             return list(frontier)
         return select_entities(
             graph,
             ranking.question,
             frontier,
             ranking.entities,
-            k=settings["explore.beam"],
+            k=settings.explore.beam,
             prefilter=ranking.prefilter,
             shown=shown_name,
             worded=(lambda candidate: " ".join(view.elements(candidate))) if view else None,
@@ -148,7 +148,7 @@ def answer(
             enough=decisions.enough,
         )
         decisions.reached = hops
-        if view is not None and settings["ask.compose"] == "composed":
+        if view is not None and settings.ask.compose == "composed":
             found = compose(graph, empty, decisions.retained(hops), view, resources, trace)
         elif judge is not None:
 
@@ -172,7 +172,7 @@ def answer(
             found = _judged(graph, empty, judge.accepted, paths, settings, trace)
         else:
             ranked = decisions.ranked_after(hops)
-            if settings["explore.lengths"] == "deepest":
+            if settings.explore.lengths == "deepest":
                 deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= beam.depth]
                 ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
@@ -209,7 +209,7 @@ def _masked(
     trace: Trace,
 ) -> tuple[str, Sequence[Span]]:
     """Return the question as paths are compared with it, without a language model, and the spans that are masked."""
-    style = settings["explore.mask"]
+    style = settings.explore.mask
     ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)} if style == "id" else {}
     masked = drop_spans(text, spans)
     if style in ("placeholder", "id"):
@@ -248,7 +248,7 @@ def _judged(
     if accepted is None:
         for candidate in others[:1]:
             trace.record(Rejected(path=candidate.words, score=None, key=_key(candidate, graph)))
-        if settings["ask.on_exhausted"] != "best" and others:
+        if settings.ask.on_exhausted != "best" and others:
             return _rejected(empty, others[0], None, settings, by="the language model", first=True)
     late: StoreError | None = None
     for candidate, _ in ranked:
@@ -282,7 +282,7 @@ def _first_answered(
             trace.record(Rejected(path=candidate.words, score=decisive, key=_key(candidate, graph)))
             if late:
                 break  # a better path may have had the answer
-            if settings["ask.on_exhausted"] != "best":
+            if settings.ask.on_exhausted != "best":
                 first = candidate is ranked[0][0]
                 return _rejected(empty, candidate, score, settings, by=ranking.accepted_by, first=first)
             unaccepted = True
@@ -320,7 +320,7 @@ def _rejected(
     if by:
         reason = f"{which} was accepted by {by} (best: {candidate.words})"
     else:
-        accept = hint_text(f"--accept {settings['rank.accept']:g}")
+        accept = hint_text(f"--accept {settings.rank.accept:g}")
         reason = f"{which} scores above {accept} (best: {score or 0.0:.3g}, {candidate.words})"
     if candidate.approximate:
         reason += "; the search was incomplete, so a better path may be missing"
@@ -331,7 +331,7 @@ def _with_confidence(
     found: Answer, candidate: Candidate, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
 ) -> Answer:
     """Return the answer of a path with its confidence, or no answer if the confidence is below `ask.min_score`."""
-    least = settings["ask.min_score"]
+    least = settings.ask.min_score
     if ranking.accepted_by:
         note = "--min-score has no effect, because the confidence in an answer is known only without a language model."
         return replace(found, notes=(*found.notes, hint_text(note))) if least else found

@@ -13,14 +13,14 @@ from kgqa.evaluation.runs.manifest import MACHINE_SETTINGS
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.plugins import method_extension
 from kgqa.report.lenient_json import object_of, text_of
-from kgqa.settings.table import SETTINGS
+from kgqa.settings.table import own_settings
 from kgqa.text.words import clean
 
 MAX_SETTINGS = 4
 """Maximum number of settings in a title; further ones are counted."""
 _ELSEWHERE = {"ask.method", "ask.preset", "llm.model", "rank.seed", "graph.path", "graph.schema", *MACHINE_SETTINGS}
 """Settings that a title names in another way, or that do not change the answers."""
-_DEFAULTS = {setting.key: setting.default for setting in SETTINGS}
+_DEFAULTS = {key: setting.default for key, setting in own_settings().items()}
 _ENDING = re.compile(r"\.(jsonl?|toml|csv|tsv|txt|parquet)(\.gz)?\Z", re.IGNORECASE)
 
 

@@ -38,10 +38,10 @@ class ClientLimits:
     """Counts what each client asks. The counts are kept in memory: they start at zero with the service. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
-        self._at_once: int = settings["serve.client_questions"]
-        self._per_minute: int | None = settings["serve.client_per_minute"]
-        self._cost: float | None = settings["serve.client_cost"]
-        self._tokens: int | None = settings["serve.client_tokens"]
+        self._at_once = settings.serve.client_questions
+        self._per_minute = settings.serve.client_per_minute
+        self._cost = settings.serve.client_cost
+        self._tokens = settings.serve.client_tokens
         self._clients: dict[str, _Client] = {}
         self._lock = threading.Lock()
 

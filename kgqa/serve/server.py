@@ -128,7 +128,7 @@ class Server(uvicorn.Server):
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        seconds = self._service.settings["serve.shutdown_seconds"]
+        seconds = self._service.settings.serve.shutdown_seconds
         stopping = asyncio.get_running_loop().call_later(seconds, self._service.stop_all)
         closing = [asyncio.create_task(close()) for close in self._service.closing]
         try:
@@ -178,17 +178,17 @@ def make_server(app: Any, service: Service) -> Server:
     settings = service.settings
     config = uvicorn.Config(
         app,
-        http=partial(PromptProtocol, read_seconds=settings["serve.read_seconds"]),  # type: ignore[arg-type]
+        http=partial(PromptProtocol, read_seconds=settings.serve.read_seconds),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=bool(settings["serve.proxy"]),
-        forwarded_allow_ips=settings["serve.proxy"] or "",
+        proxy_headers=bool(settings.serve.proxy),
+        forwarded_allow_ips=settings.serve.proxy or "",
         h11_max_incomplete_event_size=HEADER_BYTES,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=round(settings["serve.shutdown_seconds"]) + REPLY_SECONDS,
+        timeout_graceful_shutdown=round(settings.serve.shutdown_seconds) + REPLY_SECONDS,
     )
     return Server(config, service)
 

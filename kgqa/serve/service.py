@@ -73,9 +73,9 @@ class Service:
         self._say = say
         self._lock = threading.RLock()
         self._made_examples: list[str] | None = None
-        self.default_method: str = self.settings["ask.method"]
-        listed = [name.strip() for name in (self.settings["serve.models"] or "").split(",") if name.strip()]
-        default = (self.settings["llm.model"] or "none").strip()
+        self.default_method: str = self.settings.ask.method
+        listed = [name.strip() for name in (self.settings.serve.models or "").split(",") if name.strip()]
+        default = (self.settings.llm.model or "none").strip()
         self.models = client_names([*([] if default == "none" else [default]), *listed], self.settings)
         """The models that clients may choose, by the names that clients see."""
         self.default_model = next(iter(self.models), "") if default != "none" else ""
@@ -95,18 +95,18 @@ class Service:
             self.limits = ClientLimits(self.settings)
             self._require_prices(self._base)
             self.kept = KeptAnswers(
-                answers_folder(self.settings["serve.folder"]),
-                number=self.settings["serve.kept"],
-                megabytes=self.settings["serve.kept_mb"],
+                answers_folder(self.settings.serve.folder),
+                number=self.settings.serve.kept,
+                megabytes=self.settings.serve.kept_mb,
             )
         except BaseException:
             self._base.close()
             raise
         self.metrics = Metrics()
-        self._cache = AnswerCache(self.settings["serve.cache"])
+        self._cache = AnswerCache(self.settings.serve.cache)
         cores = os.cpu_count() or 1
-        workers = self.settings["serve.workers"] or (max(8, cores) if self.models else cores)
-        limit = self.settings["serve.queue"]
+        workers = self.settings.serve.workers or (max(8, cores) if self.models else cores)
+        limit = self.settings.serve.queue
         self.questions = FairQueue(workers, limit=limit, name="kgqa-ask")
         self.lookups = FairQueue(cores, limit=LOOKUPS * limit, name="kgqa-lookup")
         # apart, and fewer than the workers of a store: queries of clients can be slow, and other look-ups pass them
@@ -175,7 +175,7 @@ class Service:
     def resources_for(self, name: str, model: str = "") -> Resources:
         """Return the resources of a method and a model, opened at their first use. Raises the errors of opening."""
         settings = self._settings_for(name, model)
-        key = (name, settings["llm.model"] or "none")
+        key = (name, settings.llm.model or "none")
         with self._lock:
             if key not in self._opened:
                 # what `say` gets is for the person who started the service, not for the client who asks
@@ -275,7 +275,7 @@ class Service:
             job.finish(found)
 
     def _cache_key(self, asked: Asked) -> tuple[Any, ...] | None:
-        if not self.settings["serve.cache"] or asked.history:
+        if not self.settings.serve.cache or asked.history:
             return None
         with suppress(StoreError):
             view = tuple(entity.iri for entity in self.graph.view)
@@ -287,7 +287,7 @@ class Service:
 
     def _require_prices(self, resources: Resources) -> None:
         """Raise SettingsError if the cost per client is limited and the price of a model is not known."""
-        if self.settings["serve.client_cost"] is not None and resources.models is not None:
+        if self.settings.serve.client_cost is not None and resources.models is not None:
             resources.models.require_prices("serve.client_cost")
 
     def _model_of(self, name: str, model: str) -> str:
@@ -315,16 +315,16 @@ class Service:
 
     def _open_base(self) -> Resources:
         """Open the graph, with the default method if that uses embeddings, which a corpus shares."""
-        if method(self.default_method).embeddings or self.settings["rank.chooser"] == "llm":
+        if method(self.default_method).embeddings or self.settings.rank.chooser == "llm":
             base = open_resources(settings=self.settings, say=self._say)
-            self._opened[(self.default_method, self.settings["llm.model"] or "none")] = base
+            self._opened[(self.default_method, self.settings.llm.model or "none")] = base
             return base
         return open_resources(settings=resolve({**self._given, "ask.method": "top"}), say=self._say)
 
     def about(self) -> dict[str, Any]:
         """Return what clients are told about the service."""
         graph = graph_id(self.graph)
-        place = self.settings["graph.path"]
+        place = self.settings.graph.path
         return {
             "graph": {
                 "name": "demo graph" if place is None else clean(str(place).rstrip("/").rpartition("/")[2]),
@@ -341,12 +341,12 @@ class Service:
             "query": example_query(self.graph),
             "writable": self.writable,
             "limits": {
-                "body_kb": self.settings["serve.body_kb"],
-                "seconds": self.settings["budget.seconds"],
-                "query_rows": self.settings["serve.query_rows"],
-                "per_minute": self.settings["serve.client_per_minute"],
-                "cost_per_day": self.settings["serve.client_cost"],
-                "tokens_per_day": self.settings["serve.client_tokens"],
+                "body_kb": self.settings.serve.body_kb,
+                "seconds": self.settings.budget.seconds,
+                "query_rows": self.settings.serve.query_rows,
+                "per_minute": self.settings.serve.client_per_minute,
+                "cost_per_day": self.settings.serve.client_cost,
+                "tokens_per_day": self.settings.serve.client_tokens,
             },
             "version": __version__,
         }
@@ -368,7 +368,7 @@ class Service:
 
     def _examples(self) -> list[str]:
         """Return example questions; those about a graph of the user are made once."""
-        if self.settings["graph.path"] is None:
+        if self.settings.graph.path is None:
             return demo_examples()
         with self._lock:
             if self._made_examples is None:

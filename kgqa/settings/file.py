@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.settings.table import Setting
+from kgqa.settings.setting import Setting
 from kgqa.storage.loading import parse_toml
 
 WIDTH = 100

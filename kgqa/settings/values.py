@@ -8,16 +8,30 @@ it must not set `trusted` settings, such as folders that kgqa writes to.
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kgqa.errors import SettingsError
 from kgqa.plugins import SELECTORS, did_you_mean, known_settings, method_extension
-from kgqa.settings.table import BY_KEY, BY_KEYWORD, KINDS, Setting, check, variable_of
+from kgqa.settings.setting import Section, Setting, check, value_of_text, variable_of
+from kgqa.settings.table import (
+    SECTIONS,
+    AskSettings,
+    BudgetSettings,
+    CacheSettings,
+    CorpusSettings,
+    EndpointSettings,
+    ExploreSettings,
+    GraphSettings,
+    LlmSettings,
+    RankSettings,
+    ServeSettings,
+    own_keywords,
+    own_settings,
+)
 from kgqa.storage.loading import parse_toml, read_bytes
 from kgqa.text.hints import place
 
@@ -31,9 +45,16 @@ ARGUMENTS = ("topics",)
 """Arguments of `ask` that stand beside settings, for the hint about a misspelled keyword."""
 
 
+AnySection = TypeVar("AnySection", bound=Section)
+
+
 @dataclass(frozen=True)
 class Settings:
-    """The values of all settings by key, and the source of each value."""
+    """The values of all settings, and the source of each value.
+
+    A section of kgqa is an attribute (`settings.rank.pool`), that of a method or another package comes by its class
+    (`settings.of(MySettings).rounds`); a key that is known only when kgqa runs is looked up in `values`.
+    """
 
     values: Mapping[str, Any]
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -41,19 +62,36 @@ class Settings:
     """Keys set by a kgqa.toml in the working folder; this file may come from another person."""
     notes: tuple[str, ...] = ()
     """Notes for the user, for example on a misspelled environment variable."""
-    table: Mapping[str, Setting] = field(default_factory=lambda: BY_KEY)
+    table: Mapping[str, Setting] = field(default_factory=own_settings)
     """The settings by key; those of a plugin of another package only if the plugin is used."""
+    graph: GraphSettings = field(init=False)
+    endpoint: EndpointSettings = field(init=False)
+    ask: AskSettings = field(init=False)
+    explore: ExploreSettings = field(init=False)
+    rank: RankSettings = field(init=False)
+    budget: BudgetSettings = field(init=False)
+    llm: LlmSettings = field(init=False)
+    corpus: CorpusSettings = field(init=False)
+    cache: CacheSettings = field(init=False)
+    serve: ServeSettings = field(init=False)
 
-    def __getitem__(self, key: str) -> Any:
-        return self.values[key]
+    def __post_init__(self) -> None:
+        for section in SECTIONS:
+            object.__setattr__(self, section.section_name, self.of(section))
+
+    def of(self, section: type[AnySection]) -> AnySection:
+        """Return the values of a section; a setting that is not among `values` has its default."""
+        prefix = f"{section.section_name}."
+        names = [each.name for each in fields(section) if prefix + each.name in self.values]  # type: ignore[arg-type]
+        return section(**{name: self.values[prefix + name] for name in names})
 
     def with_graph(self, graph_settings: Mapping[str, Any]) -> Settings:
         """Add the settings stored with a graph, such as `walks`; they override only defaults and the method."""
         values, origins = dict(self.values), dict(self.origins)
         for name, value in graph_settings.items():
             for key in (f"explore.{name}", f"graph.{name}"):
-                if key in BY_KEY and origins[key] in ("default", self.values["ask.method"]):
-                    values[key], origins[key] = check(BY_KEY[key], value, "the graph"), "graph"
+                if key in own_settings() and origins[key] in ("default", self.values["ask.method"]):
+                    values[key], origins[key] = check(own_settings()[key], value, "the graph"), "graph"
         _limit_hops(values, origins, ("default", self.values["ask.method"]))
         return replace(self, values=values, origins=origins)
 
@@ -143,8 +181,8 @@ def _merged(
 ) -> dict[str, Any]:
     """Return the values of all sources by key (by keyword if the key is unknown), before they are checked."""
     found = {key: value for entries in files.values() for key, value in entries.items()}
-    found |= {key: environment[name] for key in SELECTORS if (name := BY_KEY[key].variable) in environment}
-    keyed = {BY_KEYWORD[each].key if each in BY_KEYWORD else each: value for each, value in given.items()}
+    found |= {key: environment[name] for key in SELECTORS if (name := own_settings()[key].variable) in environment}
+    keyed = {own_keywords().get(each, each): value for each, value in given.items()}
     return found | {key: value for key, value in keyed.items() if value is not None}
 
 
@@ -206,17 +244,3 @@ def _from_python(setting: Setting, value: Any) -> Any:
     if isinstance(value, bool) and set(setting.choices) == {"on", "off"}:
         return "on" if value else "off"
     return os.fspath(value) if isinstance(value, os.PathLike) else value
-
-
-def value_of_text(setting: Setting, text: str, origin: str) -> Any:
-    """Convert the text of an environment variable or an option to the type of a setting; "" may mean None.
-
-    Raises:
-        SettingsError: the text is not of this type.
-    """
-    if text == "" and setting.default is None:
-        return None
-    try:
-        return json.loads(text) if setting.kind is dict else setting.kind(text)
-    except (ValueError, RecursionError):
-        raise SettingsError(f"{origin} must be {KINDS[setting.kind]}, not {text!r}.") from None

@@ -38,8 +38,8 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
         topics = list(dict.fromkeys(Entity(graph.schema.iri(topic)) for topic in question.topics))
         if not topics:
             return Gold(answers=question_names(question))
-        beam = BeamSettings(settings["explore.depth"], settings["explore.mediator_hop"])
-        joins = settings["explore.combine"] == "intersect"
+        beam = BeamSettings(settings.explore.depth, settings.explore.mediator_hop)
+        joins = settings.explore.combine == "intersect"
         key = (question, beam.depth, beam.mediator_hop, joins)
         if key not in known:
             known[key] = exact_paths(graph, topics, gold_keys(question.answers), beam, join=joins)
@@ -61,9 +61,7 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
     answers = tuple(dict.fromkeys(names[end] for end in ends if end in names)) or question_names(question)
     paths = [path for solution in reach.solutions for path in solution]
     found = Gold(solutions, frozenset(names.values()), answers, relation_names(graph, paths))
-    demanded = (
-        None if solutions or settings["ask.judge"] != "rows" else gold_verdict(question, topics, shown, resources)
-    )
+    demanded = None if solutions or settings.ask.judge != "rows" else gold_verdict(question, topics, shown, resources)
     if demanded is None:
         return found
     return replace(found, solutions=(demanded.paths,), verdicts={demanded.main: demanded.demanded})

@@ -1,81 +1,175 @@
-"""Checks of the settings and of the cache."""
+"""Checks of the language model, on the scripted server, of the settings and of the cache."""
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
-from kgqa.doctor.settings_checks import check_cache, check_embeddings, check_settings, queries_of
-from kgqa.doctor.subject import Subject
+from kgqa.doctor.examination import CHECKS, run_check
+from kgqa.doctor.settings_checks import AT_ONCE
+from kgqa.doctor.subject import LEFT_OUT, Subject
+from kgqa.graph.endpoint.requests.access import Access
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
+from kgqa.testing.faults import ModelReply, failing
+from kgqa.testing.server import ScriptedServer
+from tests.doctor.subjects import finding_of
+
+NAMES = ("model", "choice mode", "model concurrency")
 
 
-def settings_check(tmp_path, given, *, query_seconds=0.01, encoder=True):
-    subject = Subject(resolve(given, folder=tmp_path), Cache(tmp_path))
-    subject.query_seconds, subject.encoder = query_seconds, encoder
-    return check_settings(subject)
+def model_findings(url: str | None, *, asks_model: bool = True, **given):
+    """Return the findings about the model, the choice mode and the concurrency."""
+    subject = Subject(resolve({"llm.model": url, **given}), Cache.default(), asks_model)
+    check = next(check for check in CHECKS if check.names == NAMES)
+    with subject.opened:
+        return list(run_check(check, subject))
 
 
-def test_default_settings(tmp_path):
-    check = settings_check(tmp_path, {})
-    assert (check.verdict, check.remedy) == ("ok", "")
+@pytest.mark.parametrize(
+    "options, mode, calls",
+    [
+        ({"constrains": "structured_outputs"}, "structured_outputs", 1 + AT_ONCE),
+        ({"constrains": "json_schema"}, "json_schema", 2 + AT_ONCE),
+        ({"constrains": "json_schema", "ignores_silently": False}, "json_schema", 2 + AT_ONCE),
+        ({"constrains": "none"}, "Free text", 2 + AT_ONCE),
+        ({"constrains": "none", "ignores_silently": False}, "Free text", 3 + AT_ONCE),
+    ],
+)
+def test_ways_to_constrain_replies(options, mode, calls):
+    with ScriptedServer(lambda messages: "A", latency=0.05, **options) as server:
+        model, choice, at_once = model_findings(server.url)
+        assert server.calls == calls and server.most_at_once > 1
+    assert (model.verdict, choice.verdict, at_once.verdict) == ("ok", "ok", "ok")
+    assert choice.found == f"{mode}: {AT_ONCE} of {AT_ONCE} replies could be read."
+    assert model.found.startswith("scripted answered") and "tokens" in at_once.found
+
+
+@pytest.mark.parametrize(
+    "reply, verdicts, word",
+    [
+        ("It is all very interesting.", ("ok", "failed", "ok"), "0 of 4 replies"),
+        (ModelReply("", finish_reason="length"), ("failed", "skipped", "warning"), "There was no reply to read."),
+        (failing(400, "The engine is on fire."), ("failed", "skipped", "warning"), ""),
+    ],
+)
+def test_unusable_replies(reply, verdicts, word):
+    with ScriptedServer(lambda messages: reply) as server:
+        findings = model_findings(server.url)
+    assert tuple(finding.verdict for finding in findings) == verdicts and word in findings[1].found, findings
+    assert all(finding.remedy for finding in findings if finding.verdict in ("failed", "warning"))
+    assert word or "on fire" in findings[0].found
+
+
+def test_no_server():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        findings = model_findings(f"{url}#any")
+    assert [finding.verdict for finding in findings] == ["failed", "skipped", "skipped"]
+    assert findings[0].found == f"Nothing answers at {url}." and findings[0].remedy
+
+
+def test_wrong_key_is_not_shown(monkeypatch):
+    monkeypatch.setenv("KGQA_LLM_KEY", "sk-very-secret")
+    with ScriptedServer(["A"], key="another") as server:
+        findings = model_findings(f"{server.url}#any")
+    assert findings[0].verdict == "failed" and "KGQA_LLM_KEY" in findings[0].remedy
+    assert "very-secret" not in str(findings)
+
+
+def test_slow_model(monkeypatch):
+    monkeypatch.setattr("kgqa.doctor.settings_checks.SECONDS", 0.3)
+    with ScriptedServer(lambda messages: "A", latency=5.0) as server:
+        model = model_findings(server.url)[0]
+    assert model.verdict == "failed" and model.remedy
+
+
+def test_replies_are_not_recorded(tmp_path):
+    file = tmp_path / "replies.jsonl"
+    with ScriptedServer(lambda messages: "A") as server:
+        assert model_findings(server.url, **{"llm.replay": str(file)})[0].verdict == "ok" and not file.exists()
+
+
+@pytest.mark.parametrize(
+    "url, asks_model, replay_only, word",
+    [
+        (None, True, False, "No language model is set"),
+        ("none", False, False, "No language model is set"),
+        ("http://127.0.0.1:1/v1#x", True, True, "Replies come from a file"),
+        ("http://127.0.0.1:1/v1#x", False, False, LEFT_OUT),
+    ],
+)
+def test_no_model_is_called(tmp_path, url, asks_model, replay_only, word):
+    recorded = {"llm.replay": str(tmp_path / "r"), "llm.replay_only": "on"} if replay_only else {}
+    findings = model_findings(url, asks_model=asks_model, **recorded)
+    assert {finding.verdict for finding in findings} == {"skipped"}
+    assert len({finding.found for finding in findings}) == 1 and word in findings[0].found
+
+
+def test_unknown_kind_of_model():
+    assert model_findings("gpt")[0].verdict == "failed"
+
+
+def test_cost(tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text("scripted = { prompt = 1000000, completion = 0 }\n")
+    with ScriptedServer(lambda messages: "A") as server:
+        found = model_findings(server.url, **{"llm.prices": str(prices)})[2].found
+    assert found.endswith(" USD.") and "0.0000 USD" not in found
 
 
 @pytest.mark.parametrize(
     "given, verdict, word",
     [
+        ({}, "ok", "Changed: "),
         ({"ask.method": "cot"}, "failed", "needs a language model"),
+        ({"ask.method": "cot", "llm.model": "none"}, "failed", "needs a language model"),
         ({"ask.method": "cot", "llm.model": "http://127.0.0.1:1/v1"}, "ok", "llm.model"),
         ({"rank.chooser": "llm"}, "failed", "rank.chooser needs a language model"),
-        ({"rank.ranker": "/nowhere.npz"}, "failed", "named by rank.ranker does not exist"),
+        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker names no file"),
         ({"ask.preset": "as-published"}, "warning", "as-published"),
-        ({"llm.temperature": 0.7}, "warning", "0.7"),
+        ({"llm.temperature": 0.7}, "warning", "repeated runs differ"),
         ({"ask.method": "tog", "llm.model": "openai:x"}, "ok", "ask.method"),
-        ({"budget.seconds": 0.2}, "warning", "budget.seconds is 0.2"),
-        ({"budget.queries": 5}, "warning", "budget.queries is 5"),
-        ({"graph.timeout": 400.0}, "warning", "graph.timeout (400 s)"),
-        ({"graph.frontier_cap": 3}, "warning", "frontier_cap is only 3"),
+        (
+            {"explore.depth": 2, "explore.beam": 10, "budget.seconds": 0.2},
+            "warning",
+            "32 queries take 0 s, over budget",
+        ),
+        ({"budget.queries": 5}, "warning", "over budget.queries"),
         ({"endpoint.user": "me"}, "warning", "no password"),
     ],
 )
 def test_unusual_settings(tmp_path, given, verdict, word):
-    check = settings_check(tmp_path, given)
-    assert check.verdict == verdict and word in check.found
-    assert bool(check.remedy) == (verdict != "ok")
-
-
-def test_missing_embeddings(tmp_path):
-    assert settings_check(tmp_path, {"rank.prefilter": "sbert"}).verdict == "ok"
-    assert settings_check(tmp_path, {"rank.prefilter": "sbert"}, encoder=False).verdict == "warning"
+    subject = Subject(resolve(given, folder=tmp_path), Cache(tmp_path), query_seconds=0.01)
+    subject.access = Access(user=subject.settings.endpoint.user or "")
+    finding = finding_of("settings", subject)
+    assert finding.verdict == verdict and word in finding.found and bool(finding.remedy) == (verdict != "ok")
 
 
 def test_settings_file_is_named_without_its_values(tmp_path):
     (tmp_path / "kgqa.toml").write_text('[endpoint]\ncontact = "somebody@secret.example"\n')
-    check = settings_check(tmp_path, {})
-    assert "Set by kgqa.toml in the working folder: endpoint.contact" in check.found
-    assert "secret" not in check.found
-
-
-def test_queries_per_question():
-    assert queries_of(resolve({"explore.depth": 2, "explore.beam": 10})) == 2 + 2 * 10 + 10
-    assert queries_of(resolve({"explore.depth": 1})) == 12
+    finding = finding_of("settings", Subject(resolve({}, folder=tmp_path), Cache(tmp_path)))
+    assert "Set by kgqa.toml in the working folder: endpoint.contact" in finding.found
+    assert "secret" not in finding.found
 
 
 def test_writable_cache(tmp_path):
     cache = Cache(tmp_path / "cache")
     (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
     (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
-    check = check_cache(Subject(resolve(), cache))
-    assert check.verdict == "ok" and "uses 0.02 of at most 10.7 GB" in check.found
+    finding = finding_of("cache", Subject(resolve(), cache))
+    assert finding.verdict == "ok" and "uses 0.02 of at most 10.7 GB" in finding.found
     assert [item.name for item in cache.folder.iterdir()] == ["models"]
 
 
 def test_unwritable_cache(tmp_path):
     (tmp_path / "file").write_text("")
-    check = check_cache(Subject(resolve(), Cache(tmp_path / "file" / "cache")))
-    assert check.verdict == "warning" and "cache.folder" in check.remedy
+    finding = finding_of("cache", Subject(resolve(), Cache(tmp_path / "file" / "cache")))
+    assert finding.verdict == "warning" and "cache.folder" in finding.remedy
 
 
 def test_embeddings_off(tmp_path):
-    check = check_embeddings(Subject(resolve({"rank.embeddings": "off"}), Cache(tmp_path)))
-    assert check.verdict == "skipped"
+    subject = Subject(resolve({"rank.embeddings": "off"}), Cache(tmp_path))
+    assert finding_of("embeddings", subject).verdict == "skipped"

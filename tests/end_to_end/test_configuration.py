@@ -49,7 +49,7 @@ def test_every_commented_line_is_a_setting_with_its_default_or_a_valid_example(t
         assert text.count("\n#") > 2 * len(keys)
     found = resolve(folder=tmp_path, user_file=tmp_path / "own.toml", environment={})
     for key in (*LOCAL_KEYS, *OWN_KEYS):
-        assert found[key] == table[key].default or table[key].default is None, key
+        assert found.values[key] == table[key].default or table[key].default is None, key
         assert found.origins[key].endswith(".toml"), key
 
 
@@ -161,7 +161,7 @@ def test_an_answer_that_is_the_default_counts_more_than_the_own_file(kgqa, tmp_p
     (own / "kgqa.toml").write_text("[budget]\nseconds = 5.0\n[ask]\nmethod = 'top-2'\n")
     assert kgqa("init", "--yes", "--no-check", "--max-seconds", "300", "--method", "top").returncode == 0
     found = resolve(folder=tmp_path, user_file=own / "kgqa.toml", environment={})
-    assert (found["budget.seconds"], found["ask.method"]) == (300.0, "top")
+    assert (found.budget.seconds, found.ask.method) == (300.0, "top")
 
 
 def test_without_a_terminal_the_options_are_named(kgqa, tmp_path, own):

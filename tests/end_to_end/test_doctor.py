@@ -6,14 +6,13 @@ import gzip
 import json
 import signal
 import threading
-import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from kgqa.doctor.examination import NAMES
 from kgqa.testing.loopback import LoopbackServer
 from kgqa.testing.server import ScriptedServer
+from tests.doctor.subjects import NAMES
 from tests.virtuoso_server import needs_virtuoso, running_server
 
 QUICK = {"KGQA_RANK_EMBEDDINGS": "off"}
@@ -59,9 +58,7 @@ def test_load_and_doctor_say_whether_mediators_are_recognised(kgqa, tmp_path, re
 
 class TestDemo:
     def test_text_output(self, kgqa):
-        started = time.monotonic()
         done = kgqa("doctor", COLUMNS="100", **QUICK)
-        assert time.monotonic() - started < 15
         assert done.returncode == 0 and done.err == ""
         assert "\ntriples            ok       9,064 triples, fingerprint 85c76dd12fa80751.\n" in done.out
         assert "An evaluation on this graph can be trusted: " in done.out and "FAILED" not in done.out
@@ -73,7 +70,6 @@ class TestDemo:
         assert (done.returncode, found["trusted"], found["complete"]) == (0, True, True)
         assert found["graph"]["fingerprint"] == "85c76dd12fa80751" and found["graph"]["triples"] == 9064
         assert found["graph"]["schema"] == "freebase" and found["graph"]["iris"] == []
-        assert 0 < found["seconds"] < 15
         for name in ("reachable", "schema", "labels", "mediators", "full-text search", "latency", "time limit"):
             assert checks[name]["verdict"] == "ok", checks[name]
         assert checks["known entities"]["verdict"] == checks["model"]["verdict"] == "skipped"
@@ -85,7 +81,7 @@ class TestDemo:
         done = kgqa("doctor", "--schema", "wikidata", "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert (done.returncode, found["trusted"], checks["schema"]["verdict"]) == (1, False, "failed")
-        assert checks["schema"]["remedy"] == "Use the schema that fits: --schema freebase."
+        assert checks["schema"]["remedy"] == "If the graph is Freebase, add --schema freebase."
         assert checks["labels"]["verdict"] == "skipped"
 
     @pytest.mark.parametrize(
@@ -128,7 +124,7 @@ class TestModel:
             assert server.calls == 5
         _, checks = verdicts(done.out)
         assert done.returncode == 1 and checks["reachable"]["verdict"] == "failed"
-        assert checks["model"]["found"].startswith("scripted answered 5 of 5 calls")
+        assert checks["model"]["found"].startswith("scripted answered 5 of 5 calls.")
         assert checks["choice mode"]["found"].startswith("structured_outputs")
         assert "5 calls" in checks["model concurrency"]["found"]
 
@@ -161,11 +157,11 @@ class TestVirtuoso:
         done = kgqa("doctor", "--graph", freebase, "--graph-iri", GRAPH, "--json", **QUICK)
         found, checks = verdicts(done.out)
         assert done.returncode == 0, done.out
-        assert found["trusted"] and found["seconds"] < 30
+        assert found["trusted"]
         assert found["graph"]["place"] == freebase and found["graph"]["iris"] == [GRAPH]
         assert found["graph"]["triples"] > 200_000 and found["graph"]["fingerprint"].startswith("remote-")
-        assert checks["server"]["found"].startswith("Virtuoso/")
-        for name in ("reachable", "profile", "graph", "schema", "full-text search", "time limit", "update rights"):
+        assert checks["server"]["found"].startswith("Virtuoso/"), checks["server"]
+        for name in ("reachable", "graph", "schema", "full-text search", "time limit", "update rights"):
             assert checks[name]["verdict"] == "ok", checks[name]
         assert checks["known entities"]["found"].startswith("Found ")
         assert "p50/p95 over" in checks["latency"]["found"]
@@ -195,4 +191,4 @@ def test_web_server_without_sparql(kgqa, tmp_path):
         server.shutdown()
     assert not found["trusted"] and found["graph"] is None
     assert checks["reachable"]["verdict"] == "failed" and "web page" in checks["reachable"]["found"]
-    assert {check["verdict"] for name, check in checks.items() if name in NAMES[1:18]} == {"skipped"}
+    assert {check["verdict"] for name, check in checks.items() if name in NAMES[1:17]} == {"skipped"}

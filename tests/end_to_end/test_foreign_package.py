@@ -150,7 +150,7 @@ def test_method_that_fails_at_every_question(installed, kgqa, tmp_path, server):
     model = ("--llm", f"{server.url}#m", "--method", "planner")
     done = kgqa("eval", "run", "--dataset", "demo", "--sample", "2", "--out", "run", *model)
     assert done.returncode == 1 and "PluginError 2" in done.err
-    assert "The first one: The method planner (kgqa_mine.planner:PLANNER) failed (planner.py, line 24)" in done.err, (
+    assert "The first one: The method planner (kgqa_mine.planner:PLANNER) failed (planner.py, line 28)" in done.err, (
         done.err
     )
 
@@ -184,7 +184,7 @@ def broken(tmp_path, module: str, old: str, new: str) -> None:
             "ladder",
             "order = list(candidates)",
             "raise ValueError('boom')",
-            "LADDER) failed (ladder.py, line 8): ValueError: boom. Show the traceback: kgqa -v",
+            "LADDER) failed (ladder.py, line 12): ValueError: boom. Show the traceback: kgqa -v",
         ),
         ("ladder", "return order[:k]", "return None", "LADDER) returned something else than a list of candidates"),
         ("ladder", "order[:k]", "order[:1] * 2", "returned a candidate twice"),

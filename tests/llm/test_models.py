@@ -16,7 +16,7 @@ from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import STAGES, Message, Prompt, Sampling
 from kgqa.llm.models import Models, QuestionModels, open_models, read_prices
 from kgqa.llm.replay import Replay
-from kgqa.settings.table import BY_KEY
+from kgqa.settings.table import own_settings
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
@@ -192,7 +192,7 @@ def test_unreachable_server_is_an_error():
 def test_trusted_settings_are_refused_from_the_working_folder(tmp_path, monkeypatch, name, value):
     monkeypatch.chdir(tmp_path)
     Path("kgqa.toml").write_text(f"[llm]\n{name} = {value}\n")
-    assert BY_KEY[f"llm.{name}"].trusted
+    assert own_settings()[f"llm.{name}"].trusted
     with pytest.raises(SettingsError, match=f"llm.{name} cannot be set by a kgqa.toml in the working folder"):
         resolve(environment={})
 

@@ -99,7 +99,7 @@ def test_settings_are_given_by_keyword(monkeypatch):
     monkeypatch.setenv("KGQA_EXPLORE_BEAM", "7")
     with open_resources(depth=1, explore_beam=3, embeddings="off") as resources:
         settings = resources.settings
-        assert (settings["explore.depth"], settings["explore.beam"]) == (1, 3)
+        assert (settings.explore.depth, settings.explore.beam) == (1, 3)
         assert ask("Who directed Parasite?", resources=resources).answers[0].name == "Bong Joon-ho"
         for call in (ask, open_resources):
             with pytest.raises(SettingsError, match=r"Unknown setting dept\. Did you mean depth"):

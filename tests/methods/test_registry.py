@@ -10,7 +10,8 @@ from kgqa.methods.registry import method
 from kgqa.methods.top import answer
 from kgqa.model import Question
 from kgqa.plugins import known_settings, plugin_errors, plugin_names
-from kgqa.settings.table import BY_KEY, check
+from kgqa.settings.setting import check
+from kgqa.settings.table import own_settings
 from kgqa.settings.values import resolve
 
 BUILT_IN = ["cot", "counselor", "evograph", "graphsearch", "io", "rag", "tog", "tog3", "top", "top-1", "top-2"]
@@ -170,12 +171,17 @@ def test_method_that_needs_no_embeddings(package):
 
 DECLARED = """
 from kgqa.methods.registry import Method
-from kgqa.settings.table import Setting
+from kgqa.settings.setting import Section, setting
 
-ROUNDS = Setting("mine.rounds", int, 2, "rounds of the search", minimum=1)
-mine = Method("theirs_search:answer", settings=(ROUNDS,), presets={"ours": {"explore.depth": 4}, "fast": {"mine.rounds": 1}})
-other = Method("theirs_search:answer", settings=(ROUNDS,))
-clash = Method("theirs_search:answer", settings=(Setting("mine.rounds", str, "few", "other"),))
+class Mine(Section, name="mine"):
+    rounds: int = setting(2, "rounds of the search", minimum=1)
+
+class Clash(Section, name="mine"):
+    rounds: str = setting("few", "other")
+
+mine = Method("theirs_search:answer", settings=Mine, presets={"ours": {"explore.depth": 4}, "fast": {"mine.rounds": 1}})
+other = Method("theirs_search:answer", settings=Mine)
+clash = Method("theirs_search:answer", settings=Clash)
 """
 
 
@@ -189,7 +195,7 @@ def test_settings_and_presets_of_another_package(package, tmp_path):
     def values(text="", given=None, **environment):
         (tmp_path / "kgqa.toml").write_text(text)
         found = resolve(given, environment=environment, folder=tmp_path, user_file=tmp_path / "none")
-        return found["mine.rounds"], found["explore.depth"]
+        return found.values["mine.rounds"], found.explore.depth
 
     mine = {"ask.method": "mine"}
     assert values(given=mine) == (2, 4)
@@ -218,35 +224,25 @@ def test_conflicting_settings_of_two_methods_are_reported(package):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("section", "field", "arguments", "message"),
     [
-        ('settings=(Setting("llm.model", str, None, "shadow"),)', "llm.model is in a section of kgqa"),
-        (
-            'settings=(Setting("cache.extra", str, None, "in a section of kgqa"),)',
-            "cache.extra is in a section of kgqa",
-        ),
-        ('settings=(Setting("tog.more", str, None, "in a section of kgqa"),)', "tog.more is in a section of kgqa"),
-        ('settings=(Setting("embeddings.key", str, None, "a secret"),)', "embeddings.key is in a section of kgqa"),
-        ('settings=(Setting("mine.key", str, None, "a secret", called="OPENAI_API_KEY"),)', "must not have called="),
-        ('settings=(Setting("mine.key", str, None, "one", option="--key"),)', "mine.key must not have .*option="),
-        ('settings=(Setting("mine.fast", bool, False, "a switch"),)', "kind of mine.fast must be .*not <class 'bool'>"),
-        ('settings=(Setting("mine.one", int, 1, "no comma"))', "settings must be a tuple of Setting objects"),
-        ('settings=(Setting("mine.one", int, 1, ""), Setting("mine.one", int, 2, ""))', "the setting mine.one twice"),
-        ('settings=(Setting(7, int, 1, ""),)', "TypeError"),
-        ('stages=("hop",)', "stages must map each name to a dictionary, not .'hop',."),
-        ('presets={"one": 1}', "presets must map each name to a dictionary"),
-        ('settings=(Setting("mine", int, 1, "no section"),)', "mine must be a key such as mine.rounds"),
-        ('settings=(Setting("mine.rounds", int, 0, "default", minimum=1),)', "must be at least 1"),
-        ('presets={"ours": {"llm.model": "http://elsewhere/v1"}}', "preset ours may not set llm.model"),
-        ('presets={"ours": {"ask.method": "top"}}', "preset ours may not set ask.method"),
-        ('presets={"fast": {"explore.dept": 1}}', "preset fast may not set explore.dept"),
-        ('presets={"fast": {"explore.depth": 0}}', "explore.depth .preset fast. must be at least 1"),
-        ('stages={"plan": {"temperature": "mine.heat"}}', "mine.heat, which does not exist"),
+        ("llm", 'more: str = setting("", "shadow")', "", "llm.more is in a section of kgqa"),
+        ("tog", 'more: int = setting(1, "shadow")', "", "tog.more is in a section of kgqa"),
+        ("embeddings", 'key: str = setting("", "a secret")', "", "embeddings.key is in a section of kgqa"),
+        ("mine", 'key: str = setting("", "one", called="OPENAI_API_KEY")', "", "must not have called="),
+        ("mine", 'fast: bool = setting(False, "a switch")', "", "kind of mine.fast must be .*not <class 'bool'>"),
+        ("mine", 'rounds: int = setting(0, "default", minimum=1)', "", "must be at least 1"),
+        ("mine", "", 'presets={"ours": {"llm.model": "http://elsewhere/v1"}}', "preset ours may not set llm.model"),
+        ("mine", "", 'presets={"fast": {"explore.dept": 1}}', "preset fast may not set explore.dept"),
+        ("mine", "", 'presets={"fast": {"explore.depth": 0}}', "explore.depth .preset fast. must be at least 1"),
+        ("mine", "", 'stages={"plan": {"temperature": "mine.heat"}}', "mine.heat, which does not exist"),
     ],
 )
-def test_invalid_declaration_is_reported_when_the_method_is_used(package, arguments, message):
-    package("bad = theirs_module:bad", **declared(f'bad = Method("theirs_search:answer", {arguments})'))
-    assert resolve({"ask.method": "bad"})["llm.model"] is None
+def test_invalid_declaration_is_reported_when_the_method_is_used(package, section, field, arguments, message):
+    source = f'class Bad(Section, name="{section}"):\n    {field or "pass"}\n'
+    source += f'bad = Method("theirs_search:answer", settings=Bad, {arguments})'
+    package("bad = theirs_module:bad", **declared(source))
+    assert resolve({"ask.method": "bad"}).llm.model is None
     with pytest.raises(SettingsError, match="The method bad .theirs_module:bad. is invalid: .*" + message):
         method("bad")
 
@@ -255,7 +251,7 @@ def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
     package("broken = theirs_module:broken", theirs_module="import theirs_not_there")
     (tmp_path / "kgqa.toml").write_text("[mine]\nrounds = 9\n[ask]\nmethod = 'broken'\n")
     settings = resolve(environment={}, folder=tmp_path, user_file=tmp_path / "none")
-    assert set(settings.table) >= set(BY_KEY) and "mine.rounds" not in settings.table
+    assert set(settings.table) >= set(own_settings()) and "mine.rounds" not in settings.table
     with pytest.raises(SettingsError, match="The method broken cannot be loaded from theirs_module:broken"):
         open_resources(settings=settings)
 

@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from kgqa.settings.serve import SERVE_SETTINGS
+from kgqa.settings.setting import settings_of
+from kgqa.settings.table import ServeSettings
 from tests.conftest import ROOT
 from tests.serve.running import running
 
@@ -28,4 +29,4 @@ def test_examples_run(session_cache):
 
 def test_settings_are_documented():
     rows = re.findall(r"^\| `(serve\.\w+)`( \*)? \| .* \| (.*) \|$", TEXT, re.MULTILINE)
-    assert rows == [(each.key, " *" if each.trusted else "", each.help) for each in SERVE_SETTINGS]
+    assert rows == [(each.key, " *" if each.trusted else "", each.help) for each in settings_of(ServeSettings).values()]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kgqa.errors import SettingsError
-from kgqa.settings.serve import SERVE_SETTINGS
-from kgqa.settings.table import BY_KEY, BY_KEYWORD, SETTINGS, check
+from kgqa.plugins import known_settings
+from kgqa.settings.setting import check
+from kgqa.settings.table import own_keywords, own_settings
 from kgqa.settings.values import read_file, resolve
 from tests.conftest import ROOT
 
@@ -25,7 +26,7 @@ def folder_and_user_file(tmp_path):
     return folder, tmp_path / "user.toml"
 
 
-def settings_of(folder_and_user_file, command_line=None, **environment):
+def settings_from(folder_and_user_file, command_line=None, **environment):
     folder, user = folder_and_user_file
     return resolve(command_line, environment=environment, folder=folder, user_file=user)
 
@@ -39,11 +40,11 @@ def test_each_source_overrides_the_one_before(folder_and_user_file):
     local = folder / "kgqa.toml"
 
     def current(command_line=None, **environment):
-        settings = settings_of(folder_and_user_file, command_line, **environment).with_graph({"depth": 7})
-        return settings[KEY], settings.origins[KEY]
+        settings = settings_from(folder_and_user_file, command_line, **environment).with_graph({"depth": 7})
+        return settings.values[KEY], settings.origins[KEY]
 
-    assert settings_of(folder_and_user_file)[KEY] == BY_KEY[KEY].default
-    assert settings_of(folder_and_user_file).origins[KEY] == "default"
+    assert settings_from(folder_and_user_file).values[KEY] == own_settings()[KEY].default
+    assert settings_from(folder_and_user_file).origins[KEY] == "default"
     assert current() == (7, "graph")
     user.write_text(toml(3))
     assert current() == (3, str(user))
@@ -56,8 +57,8 @@ def test_each_source_overrides_the_one_before(folder_and_user_file):
 
 def test_a_depth_that_was_set_limits_the_wording_too(folder_and_user_file):
     def limits(given, graph=None):
-        settings = settings_of(folder_and_user_file, given).with_graph(graph or {})
-        return settings[KEY], settings["explore.wording_depth"]
+        settings = settings_from(folder_and_user_file, given).with_graph(graph or {})
+        return settings.values[KEY], settings.explore.wording_depth
 
     assert limits({}) == (2, 3)
     assert limits({KEY: 1}) == (1, 1)
@@ -70,55 +71,55 @@ def test_sources_are_merged_by_key(folder_and_user_file):
     folder, user = folder_and_user_file
     user.write_text("[rank]\nchunk = 8\npool = 20\n")
     (folder / "kgqa.toml").write_text("[rank]\nchunk = 9\n")
-    settings = settings_of(folder_and_user_file, KGQA_BUDGET_SECONDS="2.5")
-    assert (settings["rank.chunk"], settings["rank.pool"], settings["budget.seconds"]) == (9, 20, 2.5)
+    settings = settings_from(folder_and_user_file, KGQA_BUDGET_SECONDS="2.5")
+    assert (settings.rank.chunk, settings.rank.pool, settings.budget.seconds) == (9, 20, 2.5)
 
 
 def test_wrong_type_names_the_choices():
     with pytest.raises(SettingsError, match=r"rank.embeddings \(Python\) must be one of auto, off, not False"):
-        check(BY_KEY["rank.embeddings"], False, "Python")
+        check(own_settings()["rank.embeddings"], False, "Python")
 
 
 def test_every_default_is_valid_and_documented():
-    for setting in SETTINGS:
+    for key, setting in known_settings({})[0].items():
         assert check(setting, setting.default, "default") == setting.default
-        assert setting.help
-        assert BY_KEY[setting.key] is setting
-    assert len(BY_KEY) == len(SETTINGS)
+        assert setting.help and key == setting.key
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.key)
+@pytest.mark.parametrize("setting", own_settings().values(), ids=lambda setting: setting.key)
 def test_every_setting_has_a_variable(folder_and_user_file, setting):
     value = (
         setting.choices[-1]
         if setting.choices
         else {int: "7", float: str(min(7.5, setting.maximum)), str: "economy", dict: '{"a": 1}'}[setting.kind]
     )
-    settings = settings_of(folder_and_user_file, **{setting.variable: value})
-    assert settings[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
+    settings = settings_from(folder_and_user_file, **{setting.variable: value})
+    assert settings.values[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
     assert settings.origins[setting.key] == setting.variable
 
 
 def test_graph_sets_only_its_own_keys(folder_and_user_file):
-    settings = settings_of(folder_and_user_file).with_graph({"walks": "free", "mediator_hop": "free", "unheard_of": 1})
-    assert (settings["graph.walks"], settings["explore.mediator_hop"]) == ("free", "free")
+    settings = settings_from(folder_and_user_file).with_graph(
+        {"walks": "free", "mediator_hop": "free", "unheard_of": 1}
+    )
+    assert (settings.graph.walks, settings.explore.mediator_hop) == ("free", "free")
     assert settings.origins["graph.walks"] == "graph"
     assert set(settings.values) == set(settings.table)
 
 
 def test_graph_cannot_set_the_cache_folder(folder_and_user_file):
-    assert settings_of(folder_and_user_file).with_graph({"folder": "/elsewhere"})["cache.folder"] is None
+    assert settings_from(folder_and_user_file).with_graph({"folder": "/elsewhere"}).cache.folder is None
 
 
 def test_invalid_value_in_a_graph(folder_and_user_file):
     with pytest.raises(SettingsError, match="graph.walks"):
-        settings_of(folder_and_user_file).with_graph({"walks": "wild"})
+        settings_from(folder_and_user_file).with_graph({"walks": "wild"})
 
 
 def test_with_graph_does_not_change_the_settings(folder_and_user_file):
-    before = settings_of(folder_and_user_file)
+    before = settings_from(folder_and_user_file)
     before.with_graph({"depth": 9})
-    assert before[KEY] == BY_KEY[KEY].default
+    assert before.values[KEY] == own_settings()[KEY].default
     assert before.origins[KEY] == "default"
 
 
@@ -159,14 +160,14 @@ WRONG = [
 @pytest.mark.parametrize(("key", "value"), WRONG)
 def test_check_names_the_key_and_the_source(key, value):
     with pytest.raises(SettingsError) as caught:
-        check(BY_KEY[key], value, "the source")
+        check(own_settings()[key], value, "the source")
     assert key in str(caught.value) and "the source" in str(caught.value)
 
 
 @pytest.mark.parametrize(("key", "value"), [(k, v) for k, v in WRONG if v is not None])
 def test_invalid_value_on_the_command_line(folder_and_user_file, key, value):
     with pytest.raises(SettingsError, match=key.replace(".", r"\.")):
-        settings_of(folder_and_user_file, {key: value})
+        settings_from(folder_and_user_file, {key: value})
 
 
 @pytest.mark.parametrize(
@@ -183,13 +184,13 @@ def test_invalid_value_on_the_command_line(folder_and_user_file, key, value):
 )
 def test_invalid_value_in_the_environment(folder_and_user_file, variable, text):
     with pytest.raises(SettingsError) as caught:
-        settings_of(folder_and_user_file, **{variable: text})
+        settings_from(folder_and_user_file, **{variable: text})
     assert variable in str(caught.value)
 
 
 def test_empty_variable_means_none(folder_and_user_file):
     (folder_and_user_file[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
-    assert settings_of(folder_and_user_file, KGQA_GRAPH_PATH="")["graph.path"] is None
+    assert settings_from(folder_and_user_file, KGQA_GRAPH_PATH="").graph.path is None
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_empty_variable_means_none(folder_and_user_file):
 def test_error_in_a_file(folder_and_user_file, content, named):
     (folder_and_user_file[0] / "kgqa.toml").write_text(content)
     with pytest.raises(SettingsError) as caught:
-        settings_of(folder_and_user_file)
+        settings_from(folder_and_user_file)
     assert named in str(caught.value)
     assert "kgqa.toml" in str(caught.value)
 
@@ -218,7 +219,7 @@ def test_error_in_a_file(folder_and_user_file, content, named):
 def test_invalid_file(folder_and_user_file, content):
     (folder_and_user_file[0] / "kgqa.toml").write_bytes(content)
     with pytest.raises(SettingsError, match="kgqa.toml"):
-        settings_of(folder_and_user_file)
+        settings_from(folder_and_user_file)
 
 
 def test_missing_file(tmp_path):
@@ -228,7 +229,7 @@ def test_missing_file(tmp_path):
 
 def test_unknown_key_on_the_command_line(folder_and_user_file):
     with pytest.raises(SettingsError, match="explore.depht"):
-        settings_of(folder_and_user_file, {"explore.depht": 2})
+        settings_from(folder_and_user_file, {"explore.depht": 2})
 
 
 # ---- kgqa.toml of the working folder ----
@@ -238,17 +239,17 @@ def test_working_folder_cannot_set_the_cache_folder(folder_and_user_file):
     folder, user = folder_and_user_file
     (folder / "kgqa.toml").write_text('[cache]\nfolder = "/elsewhere"\n')
     with pytest.raises(SettingsError, match="cache.folder") as caught:
-        settings_of(folder_and_user_file)
+        settings_from(folder_and_user_file)
     assert str(user) in str(caught.value) and "KGQA_CACHE_FOLDER" in str(caught.value)
 
 
 def test_user_file_can_set_the_cache_folder(folder_and_user_file):
     _, user = folder_and_user_file
     user.write_text('[cache]\nfolder = "/mine"\n')
-    assert settings_of(folder_and_user_file)["cache.folder"] == "/mine"
-    assert settings_of(folder_and_user_file, KGQA_CACHE_FOLDER="/other")["cache.folder"] == "/other"
+    assert settings_from(folder_and_user_file).cache.folder == "/mine"
+    assert settings_from(folder_and_user_file, KGQA_CACHE_FOLDER="/other").cache.folder == "/other"
     assert (
-        settings_of(folder_and_user_file, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other")["cache.folder"]
+        settings_from(folder_and_user_file, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other").cache.folder
         == "/third"
     )
 
@@ -276,12 +277,12 @@ def test_user_file_can_set_the_cache_folder(folder_and_user_file):
     ],
 )
 def test_settings_are_given_by_keyword(folder_and_user_file, given, key, value):
-    assert settings_of(folder_and_user_file, given)[key] == value
+    assert settings_from(folder_and_user_file, given).values[key] == value
 
 
 def test_keywords_are_unambiguous():
     """The name of an option or key stands for one setting only."""
-    assert sum(len(set(setting.keywords)) for setting in SETTINGS) == len(BY_KEYWORD)
+    assert sum(len(set(setting.keywords)) for setting in own_settings().values()) == len(own_keywords())
 
 
 @pytest.mark.parametrize(
@@ -291,7 +292,7 @@ def test_keywords_are_unambiguous():
 def test_unknown_keyword_names_near_ones(folder_and_user_file, keyword, near):
     for value in (3, None):
         with pytest.raises(SettingsError, match=rf"Unknown setting {keyword}\. Did you mean {near}"):
-            settings_of(folder_and_user_file, {keyword: value})
+            settings_from(folder_and_user_file, {keyword: value})
 
 
 def test_near_names_come_before_errors_of_packages(folder_and_user_file, foreign_package):
@@ -299,17 +300,17 @@ def test_near_names_come_before_errors_of_packages(folder_and_user_file, foreign
     with pytest.raises(
         SettingsError, match=r"Unknown setting dept\. Did you mean depth.*\. The method broken cannot be"
     ):
-        settings_of(folder_and_user_file, {"dept": 3})
+        settings_from(folder_and_user_file, {"dept": 3})
 
 
 def test_unknown_key_in_a_file_names_near_ones(folder_and_user_file):
     (folder_and_user_file[0] / "kgqa.toml").write_text("[explore]\ndepht = 2")
     with pytest.raises(SettingsError, match=r"unknown setting explore\.depht\. Did you mean explore\.depth"):
-        settings_of(folder_and_user_file)
+        settings_from(folder_and_user_file)
 
 
 def test_misspelled_variable_is_noted(folder_and_user_file, kgqa):
-    settings = settings_of(folder_and_user_file, KGQA_EXPLORE_DEPHT="3", KGQA_LLM_MODEL="openai:a", KGQA_LLM_KEY="k")
+    settings = settings_from(folder_and_user_file, KGQA_EXPLORE_DEPHT="3", KGQA_LLM_MODEL="openai:a", KGQA_LLM_KEY="k")
     assert [note.rpartition("Did you mean ")[2] for note in settings.notes] == ["KGQA_EXPLORE_DEPTH?", "KGQA_LLM?"]
     assert "Did you mean KGQA_EXPLORE_DEPTH?" in kgqa("config", "show", KGQA_EXPLORE_DEPHT="3").err
 
@@ -321,7 +322,7 @@ def test_variables_that_are_no_settings_are_not_noted(folder_and_user_file):
     assert len(names) > 10
     folder, user = folder_and_user_file
     found = resolve(
-        environment=dict.fromkeys(names - {each.variable for each in (*SETTINGS, *SERVE_SETTINGS)}, "x"),
+        environment=dict.fromkeys(names - {each.variable for each in own_settings().values()}, "x"),
         folder=folder,
         user_file=user,
     )

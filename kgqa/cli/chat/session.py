@@ -78,12 +78,12 @@ class Session:
     @property
     def method(self) -> str:
         """The name of the method."""
-        return str(self.resources.settings["ask.method"])
+        return self.resources.settings.ask.method
 
     @property
     def place(self) -> str:
         """Where the graph is, for people."""
-        path = self.resources.settings["graph.path"]
+        path = self.resources.settings.graph.path
         return "the demo graph" if path is None else clean(str(path))
 
     def ask(self, text: str) -> str:

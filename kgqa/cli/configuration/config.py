@@ -44,7 +44,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
         say(f"kgqa: settings stored in the graph are not shown: {error}")
     data = {
         s.key: {
-            "value": HIDDEN if s.secret and settings[s.key] else settings[s.key],
+            "value": HIDDEN if s.secret and settings.values[s.key] else settings.values[s.key],
             "from": settings.origins[s.key],
             "variable": s.variable,
             "help": s.help,
@@ -74,7 +74,7 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
     from kgqa.methods.ask import cache_of
     from kgqa.storage.corpus_file import read_corpus_file
 
-    place = settings["graph.path"]
+    place = settings.graph.path
     corpus = read_corpus_file(place)
     if corpus:
         place = str(corpus.location)

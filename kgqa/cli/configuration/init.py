@@ -19,7 +19,7 @@ from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.plugins import plugin, plugin_names
 from kgqa.settings.file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
 from kgqa.settings.keys import find_key, remove_key, server_address, set_key
-from kgqa.settings.table import BY_KEY
+from kgqa.settings.table import own_settings
 from kgqa.settings.values import FILE_NAME, PRESETS, Settings, resolve, user_settings_file
 from kgqa.storage.atomic_files import cannot_create, replace_file
 from kgqa.text.words import clean
@@ -140,7 +140,7 @@ class _Question:
         if self._note:
             say(self._note())
         own = resolve(values, folder=NOWHERE)
-        default = self._default if own.origins[self.keys[0]] == "default" else str(own[self.keys[0]])
+        default = self._default if own.origins[self.keys[0]] == "default" else str(own.values[self.keys[0]])
         failed = False
         while True:
             text = click.prompt(self._prompt, default=default, err=True).strip()
@@ -172,7 +172,7 @@ class _Question:
             server, refusal = "graph.path", error
             say(f"  {error.message}")
             new["endpoint.user"] = click.prompt("User name (empty: none)", "", show_default=False, err=True)
-        server = str(resolve({**values, **new}, folder=NOWHERE)[server])
+        server = str(resolve({**values, **new}, folder=NOWHERE).values[server])
         name = "Password" if isinstance(refusal, LoginRefused) else "Key"
         ask = f"{name} for {server_address(server)} (empty: none)"
         key = click.prompt(ask, "", hide_input=True, show_default=False, err=True)
@@ -196,7 +196,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:
-    own = {key: value for key, value in values.items() if BY_KEY[key].trusted or _gets_login(key, values)}
+    own = {key: value for key, value in values.items() if own_settings()[key].trusted or _gets_login(key, values)}
     local = {key: value for key, value in values.items() if key not in own}
     _write_own(own, yes=yes, replace=replace)
     text = commented_file(local, LOCAL_KEYS, heading=HEADING.format(own=user_settings_file()))
@@ -206,7 +206,7 @@ def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -
 
 def _gets_login(key: str, values: Mapping[str, Any]) -> bool:
     """Return whether a setting names the endpoint that gets the user's login; see `EndpointOptions.of`."""
-    login = resolve(values, folder=NOWHERE)["endpoint.user"] or os.environ.get(PASSWORD_VARIABLE)
+    login = resolve(values, folder=NOWHERE).endpoint.user or os.environ.get(PASSWORD_VARIABLE)
     return key == "graph.path" and is_address(values[key]) and bool(login)
 
 
@@ -233,7 +233,7 @@ def _change(own: Path, key: str, value: Any, *, yes: bool, replace: bool) -> Non
         SettingsError: the value was not changed.
     """
     settings = resolve(user_file=own, folder=NOWHERE, environment={})
-    old = settings[key] if settings.origins[key] == str(own) else None
+    old = settings.values[key] if settings.origins[key] == str(own) else None
     if old == value:
         return
     if old is not None and not replace:
@@ -270,7 +270,7 @@ def _check_model(settings: Settings) -> str:
     from kgqa.llm.backends.openai import OpenAIChat
     from kgqa.llm.models import open_model
 
-    name = (settings["llm.model"] or "none").strip()
+    name = (settings.llm.model or "none").strip()
     if name == "none":
         return "none; paths are compared by the similarity of embeddings"
     kind = name.partition(":")[0]
@@ -301,13 +301,13 @@ def _check_method(settings: Settings) -> str:
     from kgqa.methods.registry import method
     from kgqa.storage.corpus_file import read_corpus_file
 
-    name = settings["ask.method"]
+    name = settings.ask.method
     chosen = method(name)
-    if chosen.model and (settings["llm.model"] or "none") == "none":
+    if chosen.model and (settings.llm.model or "none") == "none":
         raise SettingsError(f"The method {name} needs a language model.", "Choose another, or name one: --llm MODEL")
-    if chosen.corpus and read_corpus_file(settings["graph.path"]) is None:
+    if chosen.corpus and read_corpus_file(settings.graph.path) is None:
         raise SettingsError(f"The method {name} needs a corpus folder.", "Choose another, or --graph CORPUS")
-    return f"{name}, preset {settings['ask.preset']}"
+    return f"{name}, preset {settings.ask.preset}"
 
 
 def _read_limits(text: str) -> dict[str, Any]:
@@ -319,7 +319,7 @@ def _read_limits(text: str) -> dict[str, Any]:
     for match in filter(None, matches):
         key = f"budget.{LIMITS[match[2][0].lower()]}"
         try:
-            found[key] = BY_KEY[key].kind(match[1])
+            found[key] = own_settings()[key].kind(match[1])
         except ValueError:
             raise SettingsError(f"{match[1]} is not a whole number of {match[2]}.") from None
     return found
@@ -328,9 +328,9 @@ def _read_limits(text: str) -> dict[str, Any]:
 def _check_limits(settings: Settings) -> str:
     from kgqa.llm.models import open_models
 
-    if settings["budget.cost"] is not None and (models := open_models(settings)) is not None:
+    if settings.budget.cost is not None and (models := open_models(settings)) is not None:
         models.close()  # a limit on the cost needs the price of the model
-    limits = {each: settings[f"budget.{each}"] for each in dict.fromkeys(LIMITS.values())}
+    limits = {each: getattr(settings.budget, each) for each in dict.fromkeys(LIMITS.values())}
     units = {"cost": "USD"}
     return ", ".join(f"{value:g} {units.get(name, name)}" for name, value in limits.items() if value is not None)
 

@@ -103,7 +103,7 @@ def _named(server: str) -> str:
             raise SettingsError("This is not a server.", f"Give openai, {', '.join(SETTING_OF)}, or a URL.")
         return server
     settings = settings_from({})
-    value = settings[setting]
+    value = settings.values[setting]
     if setting in settings.local:
         raise SettingsError(f"Only {FILE_NAME} in the working folder sets {setting}.", "Give the URL itself.")
     if not value or value.partition(":")[0] not in ("openai", "http", "https"):

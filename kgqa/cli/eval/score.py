@@ -165,11 +165,11 @@ def _judged(
     models = open_models(settings)
     if models is None:
         raise click.UsageError("--judge and --against need a language model. Choose a language model: --llm MODEL")
-    prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
-    budget = Budget(calls=settings["budget.calls"], cost=settings["budget.cost"])
+    prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
+    budget = Budget(calls=settings.budget.calls, cost=settings.budget.cost)
     with closing(models):
         question_models = models.for_question(Trace(budget))
-        asking: dict[str, Any] = {"models": question_models, "prompts": prompts, "reask": settings["llm.reask"]}
+        asking: dict[str, Any] = {"models": question_models, "prompts": prompts, "reask": settings.llm.reask}
         judged = judge_published(here, judges, **asking)
         return judged, judge_against(here, there, **asking) if there is not None else {}
 

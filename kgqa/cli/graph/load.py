@@ -237,7 +237,7 @@ def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, resumable: bool, **options: Any) -> None:
     settings = resolve()
-    memory = settings["graph.load_memory"]
+    memory = settings.graph.load_memory
     unchanged = f"{folder} is unchanged."
     unchanged += f" Resume: kgqa graph load --resume --into {folder}" if resumable else ""
     with stop_message(unchanged), LoadBars(files) as bars:

@@ -58,7 +58,7 @@ def resolve_entities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     if done == last:
         return
     fresh = entity_iris(each.addition for each in database.live.touched(done, last)) if done else None
-    how = tools.settings["corpus.resolve"]
+    how = tools.settings.corpus.resolve
     if how != "none" and (fresh is None or fresh):
         names = snapshot_of(database.live.all(last, _NAMED))  # before resolution
         known = {_pair(each.item) for each in database.live.all(last, ("same",))}
@@ -116,7 +116,7 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     that change cost anything. Otherwise they depend only on what the corpus contains.
     """
     database = corpus.database
-    by_model = tools.settings["corpus.summaries"] == "model" and tools.models is not None
+    by_model = tools.settings.corpus.summaries == "model" and tools.models is not None
     done, last = _number(database.build.state(_GROUPED)), database.seq
     previous = tuple(database.communities.all())
     report.communities = len(previous)

@@ -64,9 +64,9 @@ def estimate_build(
 
     settings = tools.settings
     stored = CorpusFolder(folder).file if folder is not None else CorpusFile()
-    mode = settings["corpus.extract"]
+    mode: str = settings.corpus.extract
     if mode == "auto":
-        mode = stored.extract or ("triples" if settings["llm.model"] not in (None, "none") else "rules")
+        mode = stored.extract or ("triples" if settings.llm.model not in (None, "none") else "rules")
     size = chunk_size(options.chunks or stored.chunks or DEFAULT_CHUNKS)
     if tools.encoder is None:
         size = in_characters(size)
@@ -81,10 +81,10 @@ def estimate_build(
         for _ in asked:
             pass
         return result
-    price = read_prices(settings["llm.prices"]).get(model_name(settings))
-    images = settings["corpus.images"] == "on"
+    price = read_prices(settings.llm.prices).get(model_name(settings))
+    images = settings.corpus.images == "on"
     of_model = estimate(
-        asked, mode=mode, prompts=tools.prompts, limit=settings["corpus.limit"], price=price, images=images
+        asked, mode=mode, prompts=tools.prompts, limit=settings.corpus.limit, price=price, images=images
     )
     result.calls, result.cost = of_model.calls, of_model.cost
     result.prompt_tokens, result.completion_tokens = of_model.prompt_tokens, of_model.completion_tokens
@@ -93,7 +93,7 @@ def estimate_build(
 
 def model_name(settings: Settings) -> str:
     """Return the name of the language model for which a price may be known; "" if its server has to be asked."""
-    name = (settings["llm.model"] or "").strip()
+    name = (settings.llm.model or "").strip()
     kind, _, rest = name.partition(":")
     return name.partition("#")[2] if kind in ("http", "https") else str(rest)
 

@@ -143,7 +143,7 @@ def opened_corpus(
             store = options.open(
                 folder.file.url,
                 cache=tools.cache,
-                timeout=tools.settings["graph.timeout"],
+                timeout=tools.settings.graph.timeout,
                 writable=sorted(folder.graphs.values()),
             )
             closing.callback(store.close)
@@ -184,7 +184,7 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
     known = folder.file if folder is not None else CorpusFile()
     notes: list[str] = []
     size, token_key, missing, hint = _chunks(options.chunks, known, encoder, notes)
-    mode = settings["corpus.extract"]
+    mode: str = settings.corpus.extract
     if mode == "auto":
         mode = known.extract or ("triples" if models is not None else "rules")
     extractor, stored_extractor, extractor_key = None, known.extractor, mode

@@ -136,7 +136,7 @@ class Tools:
     @property
     def index_encoder(self) -> CachedEncoder | SpreadEncoder | None:
         """The embedding model for the index. Only this machine has the key of a model on a server."""
-        alone = isinstance(self.cluster, PlainLoop) or self.settings["rank.model_url"]
+        alone = isinstance(self.cluster, PlainLoop) or self.settings.rank.model_url
         return (
             self.encoder
             if self.encoder is None or alone
@@ -145,8 +145,8 @@ class Tools:
 
     @property
     def _everywhere(self) -> LocalEncoder:
-        names = ("model", "model_url", "query_prompt", "precision")
-        return LocalEncoder(str(self.cache.folder), *(self.settings[f"rank.{name}"] for name in names))
+        rank = self.settings.rank
+        return LocalEncoder(str(self.cache.folder), rank.model, rank.model_url, rank.query_prompt, rank.precision)
 
 
 @contextmanager
@@ -174,24 +174,24 @@ def open_tools(
         ModelUnavailable: A model cannot be used.
     """
     settings = settings or resolve(given)
-    folder = settings["cache.folder"]
-    limit = int(settings["cache.limit_gb"] * (1 << 30))
+    folder = settings.cache.folder
+    limit = int(settings.cache.limit_gb * (1 << 30))
     cache = Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
     encoder = None
-    if settings["rank.embeddings"] == "auto":
+    if settings.rank.embeddings == "auto":
         encoder = open_encoder(
             cache,
-            model=settings["rank.model"],
-            url=settings["rank.model_url"],
-            query_prompt=settings["rank.query_prompt"],
-            precision=settings["rank.precision"],
+            model=settings.rank.model,
+            url=settings.rank.model_url,
+            query_prompt=settings.rank.query_prompt,
+            precision=settings.rank.precision,
             say=say,
         )
-    prompts = Prompts(Path(settings["llm.prompts"]) if settings["llm.prompts"] else None)
+    prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
     opened = open_models(settings, stages=CORPUS_STAGES) if models else None
     if models and opened is None:
         for key in ("corpus.resolve", "corpus.summaries"):
-            if settings[key] == "model":
+            if settings.values[key] == "model":
                 raise SettingsError(
                     f"The setting {key} model needs a language model.",
                     "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",

@@ -55,7 +55,7 @@ class ModelExtractor:
     needs_model = True
 
     def __init__(self, models: Models, prompts: Prompts, settings: Settings, *, max_cost: float | None = None) -> None:
-        mode = settings["corpus.extract"]
+        mode = settings.corpus.extract
         self._mode_name = "triples" if mode == "auto" else mode
         if self._mode_name not in MODES:
             raise SettingsError(f"{mode} needs no language model.", f"Set corpus.extract to {', '.join(MODES)}.")
@@ -64,11 +64,11 @@ class ModelExtractor:
         self._mode = MODES[self._mode_name]
         self._models = models
         self._prompts = prompts
-        self._limit: int = settings["corpus.limit"]
-        self._images = settings["corpus.images"] == "on"
-        self._reask: int = settings["llm.reask"]
-        self._concurrency: int = settings["llm.concurrency"]
-        max_cost = settings["budget.cost"] if max_cost is None else max_cost
+        self._limit = settings.corpus.limit
+        self._images = settings.corpus.images == "on"
+        self._reask = settings.llm.reask
+        self._concurrency = settings.llm.concurrency
+        max_cost = settings.budget.cost if max_cost is None else max_cost
         if max_cost is not None:
             models.require_prices("--max-cost")
         self._spending = Spending(max_cost)

@@ -25,7 +25,7 @@ def open_extractor(
     Raises:
         SettingsError: It needs a language model, and none is set.
     """
-    mode = settings["corpus.extract"]
+    mode = settings.corpus.extract
     if mode == "none":
         return None
     if mode == "rules" or (mode == "auto" and models is None):

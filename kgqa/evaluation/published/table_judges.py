@@ -98,7 +98,7 @@ def _kept(
     resolved = resolve({**settings, "llm.model": llm})
     models = open_models(resolved)
     assert models is not None
-    prompts = Prompts(Path(resolved["llm.prompts"]) if resolved["llm.prompts"] else None)
+    prompts = Prompts(Path(resolved.llm.prompts) if resolved.llm.prompts else None)
     with closing(models):
         values = ask(models.for_question(Trace()), prompts)
     if values:

@@ -54,7 +54,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     except Exception as error:  # noqa: BLE001 - a defect must fail only one question, not the run
         failure = type(error).__name__
         reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
-        method = resources.settings["ask.method"]
+        method = resources.settings.ask.method
         answer = Answer(asked, "failed", reason=reason, method=method, usage=trace.usage())
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
@@ -97,7 +97,7 @@ def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, rig
     try:
         topics = [Entity(graph.schema.iri(topic)) for topic in question.topics]
         if topics and answer.status not in ("unsupported", "failed"):
-            beam = BeamSettings(depth=settings["explore.depth"], mediator_hop=settings["explore.mediator_hop"])
+            beam = BeamSettings(depth=settings.explore.depth, mediator_hop=settings.explore.mediator_hop)
             reach = exact_paths(graph, topics, gold_keys(question.answers), beam)
     except SchemaError:
         return "failed"  # the id of a topic entity is not valid in this graph

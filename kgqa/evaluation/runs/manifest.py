@@ -24,8 +24,9 @@ from kgqa.methods.ask import cache_of, graph_id
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.settings.serve import SERVE_SETTINGS
-from kgqa.settings.table import check
+from kgqa.settings.setting import check
+from kgqa.settings.setting import settings_of as settings_in
+from kgqa.settings.table import ServeSettings
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
 from kgqa.storage.model_json import to_json
@@ -34,7 +35,7 @@ from kgqa.version import __version__
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
 SECRET_SETTINGS = ("llm.extra_body", "llm.stages")
 """Settings that may contain API keys; run.json contains only digests of their values."""
-SERVICE_SETTINGS = tuple(setting.key for setting in SERVE_SETTINGS)
+SERVICE_SETTINGS = tuple(settings_in(ServeSettings))
 """Settings of `kgqa serve`, among them its tokens; run.json does not contain them."""
 MACHINE_SETTINGS = (
     *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
@@ -59,7 +60,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "id": secrets.token_hex(8),
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
         "working_folder": os.getcwd(),
-        "method": settings["ask.method"],
+        "method": settings.ask.method,
         "dataset": {
             "source": plan.dataset,
             "questions": len(selection.questions),
@@ -197,11 +198,11 @@ def differences(run: Run, plan: RunPlan, settings: Settings) -> list[str]:
     found += [name for name in ("topics", "sample", "seed", "shard", "losses") if data.get(name) != getattr(plan, name)]
     found += ["rollouts"] if data.get("rollouts", 1) != plan.rollouts else []
     # the settings of a graph take precedence over those of a method or a preset
-    unasked = ("default", "graph", settings["ask.method"], settings["ask.preset"])
+    unasked = ("default", "graph", settings.ask.method, settings.ask.preset)
     now = {key for key, origin in settings.origins.items() if origin not in unasked}
     named = data.get("settings") or {}
     for key in sorted({*now, *data.get("given", ())} & settings.table.keys() - {*SECRET_SETTINGS, *MACHINE_SETTINGS}):
-        if not _alike(without_address(key, settings[key]), without_address(key, named.get(key))):
+        if not _alike(without_address(key, settings.values[key]), without_address(key, named.get(key))):
             found.append(key)
     before, after = data.get("secret") or {}, _secret_digests(settings)
     return found + [key for key in SECRET_SETTINGS if after.get(key) != before.get(key)]
@@ -257,7 +258,7 @@ def resumed_manifest(run: Run, resources: Resources, given: Mapping[str, Any], *
     if spent:
         found["forgotten_cost"] = found.get("forgotten_cost", 0.0) + spent
     old = found.get("settings") or {}
-    changed = {key: resources.settings[key] for key, value in given.items() if value is not None}
+    changed = {key: resources.settings.values[key] for key, value in given.items() if value is not None}
     changed = {key: value for key, value in changed.items() if key not in MACHINE_SETTINGS and value != old.get(key)}
     if changed:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -311,7 +312,7 @@ def prompt_digests(prompts: Prompts) -> dict[str, str]:
 
 
 def _secret_digests(settings: Settings) -> dict[str, str]:
-    return {key: digest(settings[key]) for key in SECRET_SETTINGS if settings[key] is not None}
+    return {key: digest(settings.values[key]) for key in SECRET_SETTINGS if settings.values[key] is not None}
 
 
 def digest(value: Any) -> str:

@@ -155,7 +155,7 @@ def resume_command(path: Path) -> str:
 
 def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
     """Raise `llm.concurrency` to the number of questions answered at the same time, unless the user set it."""
-    if settings.origins["llm.concurrency"] != "default" or settings["llm.concurrency"] >= concurrency:
+    if settings.origins["llm.concurrency"] != "default" or settings.llm.concurrency >= concurrency:
         return settings
     return replace(settings, values={**settings.values, "llm.concurrency": concurrency})
 

@@ -157,7 +157,7 @@ def _start(
 def _changes(plan: RunPlan, settings: Settings) -> Changes:
     """Collect the changes to an existing run that this call makes."""
     given = settings.origins.get("llm.model") in GIVEN
-    model = {"llm.model": settings["llm.model"]} if given else {}
+    model = {"llm.model": settings.llm.model} if given else {}
     return Changes(model, concurrency=plan.concurrency, budget=plan.budget, keep_going=plan.keep_going, ray=plan.ray)
 
 

@@ -98,7 +98,7 @@ class AskTask:
 
     def _settings(self) -> Settings:
         own = resolve()
-        values = {**self.values, **{key: own[key] for key in NODE_SETTINGS}}
+        values = {**self.values, **{key: own.values[key] for key in NODE_SETTINGS}}
         return Settings(values, self.origins, self.local, table=known_settings(values)[0])
 
 
@@ -145,13 +145,17 @@ def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[Cluster | No
             "With these settings, each question depends on those before it, so a cluster cannot help.",
             "Leave out --ray",
         )
-    if settings["llm.replay"] and settings["llm.replay_only"] != "on" and plan.ray != LOCAL:
+    if settings.llm.replay and settings.llm.replay_only != "on" and plan.ray != LOCAL:
         raise SettingsError(
-            f"Replies cannot be recorded in {settings['llm.replay']} from several machines.",
+            f"Replies cannot be recorded in {settings.llm.replay} from several machines.",
             "Record them with --ray local, or use recorded replies only: --replay-only",
         )
     variables = {name: os.environ[name] for name in LOCAL_VARIABLES if name in os.environ}
-    given = {settings.table[key].variable: settings[key] for key in SECRET_SETTINGS if settings[key] is not None}
+    given = {
+        settings.table[key].variable: settings.values[key]
+        for key in SECRET_SETTINGS
+        if settings.values[key] is not None
+    }
     variables |= {name: json.dumps(value) for name, value in given.items()}
     with open_cluster(plan.ray, variables) as cluster:
         yield cluster
@@ -175,7 +179,7 @@ def divided(cluster: Cluster, plan: RunPlan, questions: int, resources: Resource
     in_flight = plan.concurrency or max(DEFAULT_CONCURRENCY, available)
     limits = {"endpoint.concurrency": store.concurrency} if store.remote else {}
     if resources.models is not None and not gpus:
-        calls = settings["llm.concurrency"]
+        calls = settings.llm.concurrency
         limits["llm.concurrency"] = calls if settings.origins["llm.concurrency"] != "default" else max(calls, in_flight)
     workers = max(1, min(available, in_flight, questions, *limits.values()))
     threads = max(1, in_flight // workers)
@@ -216,6 +220,6 @@ def ask_on(
 
 def _in_process(settings: Settings) -> bool:
     """Whether a language model runs in the process that asks."""
-    stages = settings["llm.stages"] or {}
-    names = [settings["llm.model"], *(table.get("model") for table in stages.values())]
-    return any(str(name or "").startswith("vllm:") for name in names) and settings["llm.replay_only"] != "on"
+    stages = settings.llm.stages or {}
+    names = [settings.llm.model, *(table.get("model") for table in stages.values())]
+    return any(str(name or "").startswith("vllm:") for name in names) and settings.llm.replay_only != "on"

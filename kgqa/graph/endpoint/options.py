@@ -47,8 +47,8 @@ class EndpointOptions:
             SettingsError: a login is set, but only the settings file of the working folder contains the server's
                 address. Somebody else may have written that file.
         """
-        user, password = settings["endpoint.user"] or "", os.environ.get(PASSWORD_VARIABLE, "")
-        location = settings["graph.path"] or ""
+        user, password = settings.endpoint.user or "", os.environ.get(PASSWORD_VARIABLE, "")
+        location = settings.graph.path or ""
         if (user or password) and is_address(location) and "graph.path" in settings.local:
             url = check_address(location)
             raise SettingsError(
@@ -57,21 +57,21 @@ class EndpointOptions:
                 "To log in there, name the server yourself: --graph URL, or the environment variable KGQA_GRAPH_PATH.",
             )
         return cls(
-            profile=settings["endpoint.profile"],
+            profile=settings.endpoint.profile,
             access=Access(
                 user=user,
                 password=password,
-                contact=settings["endpoint.contact"] or "",
-                concurrency=settings["endpoint.concurrency"],
-                rate=settings["endpoint.rate"],
-                connect_seconds=settings["endpoint.connect_timeout"],
-                patience=settings["endpoint.patience"],
+                contact=settings.endpoint.contact or "",
+                concurrency=settings.endpoint.concurrency,
+                rate=settings.endpoint.rate,
+                connect_seconds=settings.endpoint.connect_timeout,
+                patience=settings.endpoint.patience,
             ),
-            caches=settings["endpoint.cache"] == "on",
-            cache_days=settings["endpoint.cache_days"],
-            cache_bytes=int(settings["endpoint.cache_gb"] * (1 << 30)),
-            row_cap=settings["endpoint.row_cap"],
-            login_server=settings["endpoint.login_server"] or "",
+            caches=settings.endpoint.cache == "on",
+            cache_days=settings.endpoint.cache_days,
+            cache_bytes=int(settings.endpoint.cache_gb * (1 << 30)),
+            row_cap=settings.endpoint.row_cap,
+            login_server=settings.endpoint.login_server or "",
         )
 
     def check_login(self, corpus: CorpusFile, *, writing: bool = False) -> None:

@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from kgqa.methods.registry import Method
-from kgqa.settings.table import Setting
+from kgqa.settings.setting import Section, setting
 
 _TURN: dict[str, Any] = {"temperature": 0.7, "top_p": 0.9}
 """Sampling of Graph Counselor (section 3.1 of the paper)."""
 _STEP = {**_TURN, "max_tokens": "counselor.step_tokens"}
+
+
+class CounselorSettings(Section, name="counselor"):
+    """Settings of Graph Counselor."""
+
+    reading: Literal["ours", "published"] = setting(
+        "ours", "how replies, verdicts and earlier trials are treated: ours; or published: as in the code of the paper"
+    )
+    steps: int = setting(10, "maximum number of steps per trial", minimum=1, maximum=50)
+    reflections: int = setting(
+        2, "how often the language model reflects on a rejected answer and tries again", minimum=0, maximum=5
+    )
+    agents: Literal["separate", "merged"] = setting(
+        "separate", "separate: a prompt each for plan, missing fact and actions; merged: one prompt for all three"
+    )
+    plan: Literal["on", "off"] = setting("on", "on: every step begins with a plan; off: it does not (an ablation)")
+    compose: Literal["on", "off"] = setting(
+        "on", "on: a call may stand inside another call; off: it may not (an ablation)"
+    )
+    functions: Literal["sets", "published"] = setting(
+        "sets", "sets: with intersection, difference, count and most shared neighbours; published: without them"
+    )
+    retrieve: Literal["names", "dense"] = setting(
+        "names",
+        "how a node is found from text: names: by its name, then by similarity; dense: by similarity of the texts of "
+        "all nodes, as published",
+    )
+    reflect: Literal["full", "perspectives", "short", "plain", "last-trial"] = setting(
+        "full",
+        "what a reflection contains: full: recap, analysis and a new strategy; perspectives: other readings of the "
+        "question only; short: one sentence; plain: free text; last-trial: no reflection, but the last trial",
+    )
+    shown: int = setting(50, "maximum number of values in an observation", minimum=1, maximum=1000)
+    step_tokens: int | None = setting(
+        None,
+        "maximum tokens of a plan, a missing fact or actions; llm.max_tokens, if given, takes precedence",
+        minimum=1,
+    )
+    reflection_tokens: int | None = setting(None, "the same for a reflection", minimum=1)
+    verify_tokens: int | None = setting(None, "the same for a verdict", minimum=1)
+    verify_temperature: float = setting(
+        0.0, "sampling temperature of verdicts; llm.temperature, if given, takes precedence", minimum=0
+    )
+
 
 # numbers as published: appendix D.2, sections 3.1 and 3.4.2 of Graph Counselor (Gao et al. 2025)
 COUNSELOR = Method(
@@ -17,85 +61,7 @@ COUNSELOR = Method(
     summary="Functions of the graph, called in steps, with reflection",
     topics=False,
     model=True,
-    settings=(
-        Setting(
-            "counselor.reading",
-            str,
-            "ours",
-            "how replies, verdicts and earlier trials are treated: ours; or published: as in the code of the paper",
-            choices=("ours", "published"),
-        ),
-        Setting("counselor.steps", int, 10, "maximum number of steps per trial", minimum=1, maximum=50),
-        Setting(
-            "counselor.reflections",
-            int,
-            2,
-            "how often the language model reflects on a rejected answer and tries again",
-            minimum=0,
-            maximum=5,
-        ),
-        Setting(
-            "counselor.agents",
-            str,
-            "separate",
-            "separate: a prompt each for plan, missing fact and actions; merged: one prompt for all three",
-            choices=("separate", "merged"),
-        ),
-        Setting(
-            "counselor.plan",
-            str,
-            "on",
-            "on: every step begins with a plan; off: it does not (an ablation)",
-            choices=("on", "off"),
-        ),
-        Setting(
-            "counselor.compose",
-            str,
-            "on",
-            "on: a call may stand inside another call; off: it may not (an ablation)",
-            choices=("on", "off"),
-        ),
-        Setting(
-            "counselor.functions",
-            str,
-            "sets",
-            "sets: with intersection, difference, count and most shared neighbours; published: without them",
-            choices=("sets", "published"),
-        ),
-        Setting(
-            "counselor.retrieve",
-            str,
-            "names",
-            "how a node is found from text: names: by its name, then by similarity; dense: by similarity of the texts "
-            "of all nodes, as published",
-            choices=("names", "dense"),
-        ),
-        Setting(
-            "counselor.reflect",
-            str,
-            "full",
-            "what a reflection contains: full: recap, analysis and a new strategy; perspectives: other readings of the "
-            "question only; short: one sentence; plain: free text; last-trial: no reflection, but the last trial",
-            choices=("full", "perspectives", "short", "plain", "last-trial"),
-        ),
-        Setting("counselor.shown", int, 50, "maximum number of values in an observation", minimum=1, maximum=1000),
-        Setting(
-            "counselor.step_tokens",
-            int,
-            None,
-            "maximum tokens of a plan, a missing fact or actions; llm.max_tokens, if given, takes precedence",
-            minimum=1,
-        ),
-        Setting("counselor.reflection_tokens", int, None, "the same for a reflection", minimum=1),
-        Setting("counselor.verify_tokens", int, None, "the same for a verdict", minimum=1),
-        Setting(
-            "counselor.verify_temperature",
-            float,
-            0.0,
-            "sampling temperature of verdicts; llm.temperature, if given, takes precedence",
-            minimum=0,
-        ),
-    ),
+    settings=CounselorSettings,
     presets={
         "as-published": {
             "counselor.reading": "published",
@@ -118,6 +84,71 @@ COUNSELOR = Method(
         "reflect": {**_TURN, "max_tokens": "counselor.reflection_tokens"},
     },
 )
+
+
+class EvographSettings(Section, name="evograph"):
+    """Settings of EvoGraph-R1."""
+
+    reading: Literal["ours", "published"] = setting(
+        "ours",
+        "how tools are named and edits are made: ours: numbered results, gates, a forced answer in the last turn; "
+        "published: as in the code of the paper",
+    )
+    turns: int = setting(10, "maximum number of turns", minimum=1, maximum=50)
+    results: int = setting(5, "how many results a search shows", minimum=1, maximum=50)
+    pieces: Literal["auto", "hyperedge", "chunk", "both"] = setting(
+        "auto",
+        "what graph_search finds: hyperedge; chunk: passages; both; auto: hyperedges, and passages, too, if the "
+        "corpus has more passages than hyperedges",
+    )
+    tools: str = setting(
+        "graph_search,web_search,insert,update,delete",
+        "the tools that the language model may call, separated by commas",
+        each_of=(
+            "graph_search",
+            "web_search",
+            "insert",
+            "update",
+            "delete",
+        ),
+    )
+    web: str = setting(
+        "none",
+        "what web_search searches: none; replay:FILE: recorded results; corpus:FOLDER: another corpus; or "
+        "record:FILE:NAME, NAME: a search of another package, recorded or not",
+        trusted=True,
+    )
+    domains: str = setting(
+        "",
+        "hosts whose pages are trusted more than other pages, separated by commas, such as example.org",
+        trusted=True,
+    )
+    first_search: Literal["model", "question"] = setting(
+        "model",
+        "model: the language model makes all searches; question: the first one is for the question, without a call",
+    )
+    commit: Literal["proposed", "auto", "off"] = setting(
+        "proposed",
+        "what becomes of edits that pass the gates: proposed: they wait for kgqa edits review; auto: they are "
+        "committed; off: they end with the question",
+    )
+    merge: Literal["both", "hold"] = setting(
+        "both",
+        "what becomes of committed edits in conflict with those of another question: both: all new texts live, and "
+        "are shown together; hold: none of them does until kgqa edits review",
+    )
+    persist: Literal["question", "run"] = setting(
+        "question",
+        "question: every question of a batch starts from the same graph; run: from the graph as the question before "
+        "it left it, one question at a time",
+    )
+    extract: Literal["names", "model"] = setting(
+        "names",
+        "how the participants of a new hyperedge are found: names: entities that it names; model: by a call of the "
+        "language model",
+    )
+
+
 # numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026)
 EVOGRAPH = Method(
     "kgqa.methods.evograph.answering:answer",
@@ -125,87 +156,7 @@ EVOGRAPH = Method(
     topics=False,
     corpus=True,
     model=True,
-    settings=(
-        Setting(
-            "evograph.reading",
-            str,
-            "ours",
-            "how tools are named and edits are made: ours: numbered results, gates, a forced answer in the last turn; "
-            "published: as in the code of the paper",
-            choices=("ours", "published"),
-        ),
-        Setting("evograph.turns", int, 10, "maximum number of turns", minimum=1, maximum=50),
-        Setting("evograph.results", int, 5, "how many results a search shows", minimum=1, maximum=50),
-        Setting(
-            "evograph.pieces",
-            str,
-            "auto",
-            "what graph_search finds: hyperedge; chunk: passages; both; auto: hyperedges, and passages, too, if the "
-            "corpus has more passages than hyperedges",
-            choices=("auto", "hyperedge", "chunk", "both"),
-        ),
-        Setting(
-            "evograph.tools",
-            str,
-            "graph_search,web_search,insert,update,delete",
-            "the tools that the language model may call, separated by commas",
-            each_of=("graph_search", "web_search", "insert", "update", "delete"),
-        ),
-        Setting(
-            "evograph.web",
-            str,
-            "none",
-            "what web_search searches: none; replay:FILE: recorded results; corpus:FOLDER: another corpus; or "
-            "record:FILE:NAME, NAME: a search of another package, recorded or not",
-            trusted=True,
-        ),
-        Setting(
-            "evograph.domains",
-            str,
-            "",
-            "hosts whose pages are trusted more than other pages, separated by commas, such as example.org",
-            trusted=True,
-        ),
-        Setting(
-            "evograph.first_search",
-            str,
-            "model",
-            "model: the language model makes all searches; question: the first one is for the question, without a call",
-            choices=("model", "question"),
-        ),
-        Setting(
-            "evograph.commit",
-            str,
-            "proposed",
-            "what becomes of edits that pass the gates: proposed: they wait for kgqa edits review; auto: they are "
-            "committed; off: they end with the question",
-            choices=("proposed", "auto", "off"),
-        ),
-        Setting(
-            "evograph.merge",
-            str,
-            "both",
-            "what becomes of committed edits in conflict with those of another question: both: all new texts live, and "
-            "are shown together; hold: none of them does until kgqa edits review",
-            choices=("both", "hold"),
-        ),
-        Setting(
-            "evograph.persist",
-            str,
-            "question",
-            "question: every question of a batch starts from the same graph; run: from the graph as the question "
-            "before it left it, one question at a time",
-            choices=("question", "run"),
-        ),
-        Setting(
-            "evograph.extract",
-            str,
-            "names",
-            "how the participants of a new hyperedge are found: names: entities that it names; model: by a call of "
-            "the language model",
-            choices=("names", "model"),
-        ),
-    ),
+    settings=EvographSettings,
     images=True,
     in_order={"evograph.persist": "run"},
     presets={

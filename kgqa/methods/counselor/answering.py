@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from kgqa.methods.acting.declarations import CounselorSettings
 from kgqa.methods.counselor.trials import Trial, Trials
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
@@ -46,12 +47,12 @@ def answer(
     last = trials.trials[-1]
     if last.verdict == "yes":
         return _with_text(last)
-    published = settings["counselor.reading"] == "published"
+    published = settings.of(CounselorSettings).reading == "published"
     best = last if published else _best(trials.trials)
     if best is None or best.answer is None:
         return replace(empty, reason=" ".join([NO_ANSWER, *([last.ended] if last.ended else [])]))
     why = _why_not(best)
-    if settings["ask.on_exhausted"] == "none" and not published:
+    if settings.ask.on_exhausted == "none" and not published:
         return replace(empty, reason=why)
     return _with_text(best, why)
 

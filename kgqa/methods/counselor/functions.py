@@ -13,6 +13,7 @@ from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed
 from kgqa.graph.edges import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
+from kgqa.methods.acting.declarations import CounselorSettings
 from kgqa.methods.counselor.calls.hops import Hop, HopNames, NamedHop
 from kgqa.methods.counselor.calls.list_order import in_list_order
 from kgqa.methods.counselor.calls.node_sets import (
@@ -381,12 +382,12 @@ class GraphFunctions:
 
 def graph_functions(resources: Resources, graph: KnowledgeGraph) -> GraphFunctions:
     """Return the functions of a question's graph with the settings of a run."""
-    settings = resources.settings
+    settings = resources.settings.of(CounselorSettings)
     return GraphFunctions(
         graph,
         encoder=resources.encoder,
-        sets=settings["counselor.functions"] == "sets",
-        retrieve=settings["counselor.retrieve"],
-        shown=settings["counselor.shown"],
-        ids_only=settings["counselor.reading"] == "published",
+        sets=settings.functions == "sets",
+        retrieve=settings.retrieve,
+        shown=settings.shown,
+        ids_only=settings.reading == "published",
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kgqa.llm.replies.action_lines import FORMS, Call, call_text
+from kgqa.methods.acting.declarations import CounselorSettings
 from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.acting.tokens import within
 from kgqa.methods.acting.transcript import Transcript
@@ -71,7 +72,7 @@ class Trials:
     """
 
     def __init__(self, empty: Answer, resources: Resources, trace: Trace) -> None:
-        settings = resources.settings
+        settings = resources.settings.of(CounselorSettings)
         self._empty = empty
         self._resources = resources
         self._trace = trace
@@ -80,10 +81,10 @@ class Trials:
         definition = self._definition()
         self._defined = bool(definition)
         self._turns = Turns(empty.question.text, definition, resources, trace)
-        self._published = settings["counselor.reading"] == "published"
-        self._steps: int = settings["counselor.steps"]
-        self._reflections: int = settings["counselor.reflections"]
-        self._reflect_kind: str = settings["counselor.reflect"]
+        self._published = settings.reading == "published"
+        self._steps = settings.steps
+        self._reflections = settings.reflections
+        self._reflect_kind = settings.reflect
         self.trials: list[Trial] = []
 
     def run(self) -> None:

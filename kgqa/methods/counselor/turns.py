@@ -12,6 +12,7 @@ from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.action_lines import MAX_DEPTH, Call, call_text
 from kgqa.llm.replies.json_values import Reading
+from kgqa.methods.acting.declarations import CounselorSettings
 from kgqa.methods.acting.tokens import prompt_tokens
 from kgqa.methods.acting.transcript import Transcript
 from kgqa.methods.counselor.replies import ActionReply, read_actions, read_sentences, read_turn
@@ -59,21 +60,21 @@ class Turns:
     """
 
     def __init__(self, question: str, definition: tuple[str, ...], resources: Resources, trace: Trace) -> None:
-        settings = resources.settings
+        settings = resources.settings.of(CounselorSettings)
         self._resources = resources
         self._trace = trace
-        self._published = settings["counselor.reading"] == "published"
-        self._merged = settings["counselor.agents"] == "merged"
-        self._planned = settings["counselor.plan"] == "on"
-        self._steps: int = settings["counselor.steps"]
-        composed = settings["counselor.compose"] == "on"
+        self._published = settings.reading == "published"
+        self._merged = settings.agents == "merged"
+        self._planned = settings.plan == "on"
+        self._steps = settings.steps
+        composed = settings.compose == "on"
         self._depth = (PUBLISHED_DEPTH if self._published else MAX_DEPTH) if composed else 1
         self._shared: dict[str, Any] = {
             "question": question,
             "definition": definition,
             "planned": self._planned,
             "depth": self._depth,
-            "sets": settings["counselor.functions"] == "sets",
+            "sets": settings.functions == "sets",
         }
 
     def take(self, transcript: Transcript, memory: Memory, trial: int, step: int) -> Turn:
@@ -133,7 +134,7 @@ class Turns:
             raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
         assert self._resources.models is not None
         models = self._resources.models.for_question(self._trace)
-        reask = self._resources.settings["llm.reask"]
+        reask = self._resources.settings.llm.reask
         (found,) = ask_readings(models, self._resources.prompts, [prompt], [reader], reask=reask)
         return found
 

@@ -13,6 +13,7 @@ from kgqa.corpus.editing.committing import commit
 from kgqa.errors import SettingsError
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.replies.cited_answers import read_cited_answers
+from kgqa.methods.acting.declarations import EvographSettings
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.grounding import grounded_answer
 from kgqa.methods.evograph.images import names_of_images, read_images
@@ -24,7 +25,6 @@ from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.model import Answer, Named, Question, Value
-from kgqa.settings.values import Settings
 from kgqa.trace import EditAccepted, Finished
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -45,17 +45,17 @@ def answer(
 ) -> Answer:
     """Answer by a session with tools; arguments and errors as in `top.answer`. Topics are ignored."""
     assert isinstance(resources.corpus, Corpus)
-    with _current(resources) as now, opened_web_search(now.settings["evograph.web"]) as web:
+    with _current(resources) as now, opened_web_search(now.settings.of(EvographSettings).web) as web:
         return _answered(question, now, web, trace)
 
 
 def _answered(question: Question, resources: Resources, web: WebSearch | None, trace: Trace) -> Answer:
-    corpus, settings = resources.corpus, resources.settings
+    corpus, settings = resources.corpus, resources.settings.of(EvographSettings)
     assert isinstance(corpus, Corpus) and resources.models is not None
     empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
-    agent, published = resources.models.by_stage["act"].name, settings["evograph.reading"] == "published"
+    agent, published = resources.models.by_stage["act"].name, settings.reading == "published"
     images, names, spent = read_images(question.images), tuple[str, ...](), ""
-    allowed = [each for each in settings["evograph.tools"].split(",") if each != "web_search" or web is not None]
+    allowed = [each for each in settings.tools.split(",") if each != "web_search" or web is not None]
     about = {"session": f"{question.id or 'ask'}:{secrets.token_hex(5)}", "agent": agent}
     session, tools = None, session_tools(question.text, resources, trace, web=web, **about)
     try:
@@ -71,7 +71,7 @@ def _answered(question: Question, resources: Resources, web: WebSearch | None, t
                 resources,
                 trace,
                 SessionOptions(
-                    settings["evograph.turns"],
+                    settings.turns,
                     forced=not published,
                     first_query=_first_query(question.text, names, allowed, settings),
                     start="evograph/published_start" if published else "evograph/start",
@@ -89,23 +89,23 @@ def _answered(question: Question, resources: Resources, web: WebSearch | None, t
     return replace(found, notes=(*found.notes, *notes))
 
 
-def _first_query(question: str, names: Sequence[str], allowed: Sequence[str], settings: Settings) -> str:
+def _first_query(question: str, names: Sequence[str], allowed: Sequence[str], settings: EvographSettings) -> str:
     """Return what is searched before the first prompt: what the image shows, or the question; "" for nothing."""
     if "graph_search" not in allowed:
         return ""
     if names:
         return IMAGE_QUERY
-    return question if settings["evograph.first_search"] == "question" else ""
+    return question if settings.first_search == "question" else ""
 
 
 def _commit(tools: Tools, resources: Resources, trace: Trace, *, published: bool, turn: int) -> tuple[str, ...]:
     """Propose or commit the edits, record what became of them, and return notes."""
-    settings, edits, overlay = resources.settings, tools.edits, tools.overlay
-    mode = settings["evograph.commit"]
-    if mode != "off" and settings["evograph.extract"] == "model" and edits.accepted:
+    settings, edits, overlay = resources.settings.of(EvographSettings), tools.edits, tools.overlay
+    mode = settings.commit
+    if mode != "off" and settings.extract == "model" and edits.accepted:
         with suppress(BudgetExhausted):  # then the participants that were found by name remain
             overlay = edits.with_participants(asked_participants(edits.contents(), resources, trace))
-    hold = settings["evograph.merge"] == "hold"
+    hold = settings.merge == "hold"
     outcome = commit(overlay, mode, gated=edits.gated, guarded=not published, hold=hold)
     for number, each in edits.accepted.items():
         if (state := outcome.state_of(each.edit)) != "overlay":
@@ -122,23 +122,23 @@ def _current(resources: Resources) -> Iterator[Resources]:
     Raises:
         SettingsError: the edits of a question are not committed, so that no other one could build on them.
     """
-    settings, corpus = resources.settings, resources.corpus
+    settings, corpus = resources.settings.of(EvographSettings), resources.corpus
     assert isinstance(corpus, Corpus)
-    if settings["evograph.persist"] != "run":
+    if settings.persist != "run":
         yield resources
         return
-    if settings["evograph.commit"] != "auto":
+    if settings.commit != "auto":
         raise SettingsError(
             "Questions build on each other (evograph.persist=run) only if their edits are committed.",
             "Set evograph.commit=auto, or evograph.persist=question.",
         )
     with _ONE_AT_A_TIME, ExitStack() as opened:
         if corpus.database.seq != corpus.reader.seq:
-            cache = corpus.cache or cache_of(settings)
+            cache = corpus.cache or cache_of(resources.settings)
             corpus = opened.enter_context(Corpus.open(corpus.folder.path, cache=cache, encoder=resources.encoder))
             graph = resources.graph
             if not corpus.folder.file.url:
-                graph = opened.enter_context(open_graph_of(settings, corpus.folder.path, cache=cache))
+                graph = opened.enter_context(open_graph_of(resources.settings, corpus.folder.path, cache=cache))
             resources = replace(resources, corpus=corpus, graph=graph)
         yield resources
 

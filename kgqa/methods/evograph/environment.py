@@ -20,6 +20,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.replies.tool_calls import checked_arguments
+from kgqa.methods.acting.declarations import EvographSettings
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.schemas import tool_schemas
 from kgqa.methods.evograph.tools import Tools, session_tools
@@ -149,10 +150,11 @@ def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[En
         StoreError: The graph cannot be opened.
     """
     resources, opened = _resources_of(corpus, settings)
-    if resources.settings["evograph.reading"] == "published":
+    own = resources.settings.of(EvographSettings)
+    if own.reading == "published":
         raise SettingsError("The environment has our tools only.", "Set evograph.reading to ours.")
-    web = opened.enter_context(opened_web_search(resources.settings["evograph.web"]))
-    names = resources.settings["evograph.tools"].split(",")
+    web = opened.enter_context(opened_web_search(own.web))
+    names = own.tools.split(",")
     allowed = [name for name in names if name != "web_search" or web is not None]
 
     def begin(self: Environment) -> None:
@@ -176,13 +178,13 @@ def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tupl
     cache = cache_of(settings)
     graph = opened.enter_context(open_graph_of(settings, corpus, cache=cache))
     encoder = None
-    if settings["rank.embeddings"] == "auto":
+    if settings.rank.embeddings == "auto":
         encoder = open_encoder(
             cache,
-            model=settings["rank.model"],
-            url=settings["rank.model_url"],
-            query_prompt=settings["rank.query_prompt"],
-            precision=settings["rank.precision"],
+            model=settings.rank.model,
+            url=settings.rank.model_url,
+            query_prompt=settings.rank.query_prompt,
+            precision=settings.rank.precision,
         )
     texts = opened.enter_context(Corpus.open(corpus, cache=cache, encoder=encoder))
     return Resources(graph, encoder, settings.with_graph(graph.settings), corpus=texts), opened

@@ -76,7 +76,7 @@ class Session:
         self._schemas = tuple(schemas)
         self._prompts = resources.prompts
         self._models = resources.models.for_question(trace)
-        self._reask: int = resources.settings["llm.reask"]
+        self._reask = resources.settings.llm.reask
         self._trace = trace
         self._options = options
         self._images = tuple(images)

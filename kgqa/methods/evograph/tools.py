@@ -10,6 +10,7 @@ from typing import Any
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.trust import CORPUS, trust_of_address
+from kgqa.methods.acting.declarations import EvographSettings
 from kgqa.methods.evograph.editing import EditTools
 from kgqa.methods.evograph.participants import named_participants
 from kgqa.methods.evograph.published import PublishedEdits, PublishedSegments
@@ -66,12 +67,12 @@ def session_tools(
         session, agent: The name of the session and of who edits, for edits.
         image_names: The names of what the image of the question may show.
     """
-    corpus, settings = resources.corpus, resources.settings
+    corpus, settings = resources.corpus, resources.settings.of(EvographSettings)
     assert isinstance(corpus, Corpus)
-    published = settings["evograph.reading"] == "published"
+    published = settings.reading == "published"
     search = TextSearch(resources, trace)
     overlay = Overlay(corpus, session=session, question=question, agent=agent, ranked=not published)
-    kinds = kinds_of(settings["evograph.pieces"], search)
+    kinds = kinds_of(settings.pieces, search)
     segments = (PublishedSegments if published else SegmentSearch)(search, overlay, kinds, trace)
     shown = ShownResults()
     edits = (PublishedEdits if published else EditTools)(
@@ -82,8 +83,8 @@ def session_tools(
         trace,
         about=(session, question, agent),
     )
-    domains = [each.strip() for each in settings["evograph.domains"].split(",") if each.strip()]
-    k = settings["evograph.results"]
+    domains = [each.strip() for each in settings.domains.split(",") if each.strip()]
+    k = settings.results
     return Tools(segments, overlay, edits, web, shown, trace, k=k, domains=domains, image_names=image_names)
 
 

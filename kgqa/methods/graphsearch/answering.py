@@ -11,6 +11,7 @@ from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.graphsearch.ours import Search
 from kgqa.methods.graphsearch.published import PublishedSearch
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
 from kgqa.methods.text.searching import TextSearch, within_budget
@@ -36,7 +37,7 @@ def answer(
     assert isinstance(corpus, Corpus)
     empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
     text_search = TextSearch(resources, trace)
-    reading = PublishedSearch if settings["graphsearch.reading"] == "published" else Search
+    reading = PublishedSearch if settings.of(GraphSearchSettings).reading == "published" else Search
     search = reading(question, resources, text_search, trace)
     try:
         with within_budget(trace):
@@ -48,7 +49,7 @@ def answer(
     found = _best_answer(search, empty, text_search, trace)
     if not found.answers or search.accepted or not search.judged:
         return found
-    if settings["ask.on_exhausted"] == "none":
+    if settings.ask.on_exhausted == "none":
         return replace(empty, reason=NOT_VERIFIED)
     return replace(found, accepted=False, notes=(*found.notes, NOT_VERIFIED))
 

@@ -9,11 +9,11 @@ from typing import Any
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.extraction.sentences import sentence_spans
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery, pattern_words
+from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.pattern_paths import PatternPaths, triples_first
 from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, PieceKind
-from kgqa.settings.values import Settings
 from kgqa.text.words import normalise
 
 SEMANTIC, RELATIONAL = "semantic", "relational"
@@ -43,19 +43,19 @@ class Channels:
 
     Args:
         search: The retrievers of the question.
-        settings: The settings of the run.
+        settings: The settings of the method.
     """
 
-    def __init__(self, search: TextSearch, settings: Settings) -> None:
+    def __init__(self, search: TextSearch, settings: GraphSearchSettings) -> None:
         self._search = search
-        self._k: int = settings["graphsearch.top_k"]
-        self._retriever = RETRIEVERS[settings["graphsearch.retriever"]]
-        self._facts: PieceKind = "hyperedge" if settings["graphsearch.retriever"] == "hyper" else "statement"
+        self._k = settings.top_k
+        self._retriever = RETRIEVERS[settings.retriever]
+        self._facts: PieceKind = "hyperedge" if settings.retriever == "hyper" else "statement"
         self._paths = PatternPaths(search.graph, search.corpus.index, search.encoder)
-        channels = settings["graphsearch.channels"]
+        channels = settings.channels
         self._sources: dict[str, str] = {
-            SEMANTIC: settings["graphsearch.semantic_from"],
-            RELATIONAL: settings["graphsearch.relational_from"],
+            SEMANTIC: settings.semantic_from,
+            RELATIONAL: settings.relational_from,
         }
         names = (SEMANTIC, RELATIONAL) if channels == "both" else (channels,)
         # a channel that has nothing to search needs no sub-questions

@@ -26,6 +26,7 @@ from kgqa.methods.graphsearch.sub_queries import (
 )
 from kgqa.methods.graphsearch.supporting import supporting_facts
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.pieces import LIKELY, check_quotes, shown_passages, with_likely
 from kgqa.methods.text.searching import TextSearch
 from kgqa.model import Piece, Question
@@ -52,15 +53,15 @@ class Search:
     """Whether drafts can be accepted."""
 
     def __init__(self, question: Question, resources: Resources, search: TextSearch, trace: Trace) -> None:
-        settings = resources.settings
+        settings = resources.settings.of(GraphSearchSettings)
         self._question = question.text
         self._resources = resources
         self._trace = trace
         self._corpus = search.corpus
         self._channels = Channels(search, settings)
-        self._gate: str = settings["graphsearch.gate"]
-        self._votes: int = settings["graphsearch.votes"]
-        modules = settings["graphsearch.modules"]
+        self._gate = settings.gate
+        self._votes = settings.votes
+        modules = settings.modules
         self._grounds = modules == "all" or "qg" in modules.split(",")
         self._drafts = modules == "all" or "ld" in modules.split(",")
         self._reflects = modules == "all"

@@ -30,6 +30,7 @@ from kgqa.methods.graphsearch.replies import (
 from kgqa.methods.graphsearch.results import LAST_STEP, Result, result_of_text
 from kgqa.methods.graphsearch.sub_queries import MAX_STEPS, GroundedQuery, SubQuery, planned
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, Question
 from kgqa.trace import (
@@ -59,14 +60,14 @@ class PublishedSearch:
     """
 
     def __init__(self, question: Question, resources: Resources, search: TextSearch, trace: Trace) -> None:
-        settings = resources.settings
+        settings = resources.settings.of(GraphSearchSettings)
         self._question = question.text
         self._resources = resources
         self._trace = trace
         self._corpus = search.corpus
         self._channels = Channels(search, settings)
-        self._gate: str = settings["graphsearch.gate"]
-        self._modules: tuple[str, ...] = tuple(settings["graphsearch.modules"].split(","))
+        self._gate = settings.gate
+        self._modules = tuple(settings.modules.split(","))
         self.lanes = [Lane(name) for name in self._channels.names]
         self.final = ""
         self.pieces: dict[str, Piece] = {}

@@ -72,15 +72,15 @@ class Decisions:
         settings = self._settings
         if self._judge is not None:
             return self._judge.judge(self.finalists(hops)) == "complete"
-        if settings["explore.lengths"] == "deepest":
+        if settings.explore.lengths == "deepest":
             return False
         # an answer composed from the paths of all hops also needs the later hops
-        composed = settings["ask.compose"] == "composed" and self._ranking.by_model
-        if settings["explore.combine"] == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
+        composed = settings.ask.compose == "composed" and self._ranking.by_model
+        if settings.explore.combine == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):
             return True
-        if settings["explore.stop"] == "converged":
+        if settings.explore.stop == "converged":
             return self._converged(self.ranked_after(hops))
-        return settings["explore.stop"] == "accepted" and self._accepted(self.ranked_after(hops))
+        return settings.explore.stop == "accepted" and self._accepted(self.ranked_after(hops))
 
     def retained(self, hops: Sequence[HopResult]) -> list[Candidate]:
         """Return the paths from which to compose an answer: joined paths, then the kept paths, last hop first."""
@@ -113,7 +113,7 @@ class Decisions:
         pool = [*self._joined(hops)[:COMPARED], *kept]
         if len(pool) > len(kept) or not ranking.orders_winners:
             pool = ranking.compare_finalists(pool)
-        if self._settings["explore.retain"] == "chosen":
+        if self._settings.explore.retain == "chosen":
             pool = self._with_reserves(pool, hops)
         return [(candidate, None) for candidate in pool]
 
@@ -135,7 +135,7 @@ class Decisions:
         return join_topics(every, partners, finder=self._join_finder, trace=self._trace, alternatives=ALTERNATIVES)
 
     def _joins(self, hops: Sequence[HopResult]) -> bool:
-        return len(self._topics) > 1 and bool(hops) and self._settings["explore.combine"] == "intersect"
+        return len(self._topics) > 1 and bool(hops) and self._settings.explore.combine == "intersect"
 
     def _near(self, hops: Sequence[HopResult]) -> dict[Entity, list[Candidate]]:
         """Return the one-hop paths of each topic, best first; a mediator does not count as a hop."""

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from kgqa.methods.registry import Method
 from kgqa.methods.text.retriever_names import RETRIEVERS, RETRIEVERS_HELP
-from kgqa.settings.table import Setting
+from kgqa.settings.setting import Section, setting
 
 _STAGES: Mapping[str, Mapping[str, Any]] = {"plan": {}, "refine": {}}
 """plan: sub-questions; refine: the evidence is reduced to what matters; answers and verdicts belong to "decide"."""
+
+
+class RagSettings(Section, name="rag"):
+    """Settings of the baseline over text."""
+
+    retriever: str = setting("best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS))
+    chunks: int | None = setting(
+        None,
+        "how many passages the language model reads; if not set, as many as have about 4,000 tokens together",
+        minimum=1,
+        maximum=1000,
+    )
+
 
 # the baseline of text: ToG-3 and GraphSearch call it Naive RAG
 RAG = Method(
@@ -19,19 +32,65 @@ RAG = Method(
     topics=False,
     corpus=True,
     model=True,
-    settings=(
-        Setting("rag.retriever", str, "best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS)),
-        Setting(
-            "rag.chunks",
-            int,
-            None,
-            "how many passages the language model reads; if not set, as many as have about 4,000 tokens together",
-            minimum=1,
-            maximum=1000,
-        ),
-    ),
+    settings=RagSettings,
     presets={"as-published": {"rag.retriever": "dense", "llm.reask": 0}},
 )
+
+
+class Tog3Settings(Section, name="tog3"):
+    """Settings of ToG-3."""
+
+    reading: Literal["ours", "published"] = setting(
+        "ours",
+        "how the rounds go: published: keywords, answers in free text, separate prompts for verdict and sub-question, "
+        "always a final answer; ours: answers with quotes that are checked, fewer prompts, a final answer only if no "
+        "round was accepted",
+    )
+    rounds: int = setting(3, "maximum number of rounds", minimum=1, maximum=20)
+    retrieve: int = setting(5, "how many pieces of each kind are found per query", minimum=1, maximum=100)
+    retriever: str = setting("best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS))
+    kinds: str = setting(
+        "chunk,statement,path",
+        "kinds of evidence, separated by commas: chunk: passages; statement: facts; path: paths in the facts, from "
+        "the entities of the question; community: summaries, for questions about the whole corpus",
+        each_of=(
+            "chunk",
+            "statement",
+            "path",
+            "community",
+        ),
+    )
+    path_chooser: Literal["similarity", "llm"] = setting(
+        "similarity",
+        "who picks the best three paths in a tournament: similarity: their similarity to the question; llm: the "
+        "language model, with one more call",
+    )
+    keep: int = setting(5, "how many passages are kept per query", minimum=1, maximum=100)
+    rerank: Literal["similarity", "none"] = setting(
+        "similarity",
+        "how pieces are reranked: similarity: by the ranks of all kinds and by similarity to the query; none: in the "
+        "order of the retriever",
+    )
+    keywords: int = setting(
+        0,
+        "maximum number of keywords per query by which entities are found; 0: without this call; only if published",
+        minimum=0,
+        maximum=50,
+    )
+    subqueries: int = setting(2, "maximum number of sub-questions per round", minimum=1, maximum=10)
+    context: int = setting(4000, "about how many tokens of evidence a prompt shows", minimum=100, maximum=1000000)
+    judge: Literal["separate", "with-answer"] = setting(
+        "separate", "how an answer is judged: separate: by a prompt of its own; with-answer: by the prompt that answers"
+    )
+    votes: Literal[1, 3] = setting(1, "how often the verdict is asked for; the majority decides")
+    evolve_query: Literal["on", "off"] = setting(
+        "on", "on: rounds search by sub-questions; off: by the question again (an ablation)"
+    )
+    evolve_graph: Literal["on", "off"] = setting(
+        "on", "on: the language model removes, merges and adds facts of the evidence; off: it does not"
+    )
+
+
 # numbers as published: appendix A of the paper; ours take more evidence, and fewer calls
 TOG3 = Method(
     "kgqa.methods.tog3.answering:answer",
@@ -39,84 +98,7 @@ TOG3 = Method(
     topics=False,
     corpus=True,
     model=True,
-    settings=(
-        Setting(
-            "tog3.reading",
-            str,
-            "ours",
-            "how the rounds go: published: keywords, answers in free text, separate prompts for verdict and "
-            "sub-question, always a final answer; ours: answers with quotes that are checked, fewer prompts, a final "
-            "answer only if no round was accepted",
-            choices=("ours", "published"),
-        ),
-        Setting("tog3.rounds", int, 3, "maximum number of rounds", minimum=1, maximum=20),
-        Setting("tog3.retrieve", int, 5, "how many pieces of each kind are found per query", minimum=1, maximum=100),
-        Setting("tog3.retriever", str, "best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS)),
-        Setting(
-            "tog3.kinds",
-            str,
-            "chunk,statement,path",
-            "kinds of evidence, separated by commas: chunk: passages; statement: facts; path: paths in the facts, from "
-            "the entities of the question; community: summaries, for questions about the whole corpus",
-            each_of=("chunk", "statement", "path", "community"),
-        ),
-        Setting(
-            "tog3.path_chooser",
-            str,
-            "similarity",
-            "who picks the best three paths in a tournament: similarity: their similarity to the question; llm: the "
-            "language model, with one more call",
-            choices=("similarity", "llm"),
-        ),
-        Setting("tog3.keep", int, 5, "how many passages are kept per query", minimum=1, maximum=100),
-        Setting(
-            "tog3.rerank",
-            str,
-            "similarity",
-            "how pieces are reranked: similarity: by the ranks of all kinds and by similarity to the query; none: in "
-            "the order of the retriever",
-            choices=("similarity", "none"),
-        ),
-        Setting(
-            "tog3.keywords",
-            int,
-            0,
-            "maximum number of keywords per query by which entities are found; 0: without this call; only if published",
-            minimum=0,
-            maximum=50,
-        ),
-        Setting("tog3.subqueries", int, 2, "maximum number of sub-questions per round", minimum=1, maximum=10),
-        Setting(
-            "tog3.context",
-            int,
-            4000,
-            "about how many tokens of evidence a prompt shows",
-            minimum=100,
-            maximum=1_000_000,
-        ),
-        Setting(
-            "tog3.judge",
-            str,
-            "separate",
-            "how an answer is judged: separate: by a prompt of its own; with-answer: by the prompt that answers",
-            choices=("separate", "with-answer"),
-        ),
-        Setting("tog3.votes", int, 1, "how often the verdict is asked for; the majority decides", choices=(1, 3)),
-        Setting(
-            "tog3.evolve_query",
-            str,
-            "on",
-            "on: rounds search by sub-questions; off: by the question again (an ablation)",
-            choices=("on", "off"),
-        ),
-        Setting(
-            "tog3.evolve_graph",
-            str,
-            "on",
-            "on: the language model removes, merges and adds facts of the evidence; off: it does not",
-            choices=("on", "off"),
-        ),
-    ),
+    settings=Tog3Settings,
     presets={
         "as-published": {
             "tog3.reading": "published",
@@ -131,70 +113,52 @@ TOG3 = Method(
     },
     stages=_STAGES,
 )
+
+
+class GraphSearchSettings(Section, name="graphsearch"):
+    """Settings of GraphSearch."""
+
+    reading: Literal["ours", "published"] = setting(
+        "ours",
+        "ours: one prompt for each sub-question over both channels, and one draft; published: the prompts of the "
+        "paper for each channel",
+    )
+    modules: Literal["qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"] = setting(
+        "all",
+        "which modules are used, for ablations: qd: sub-questions; cr: refined contexts; qg: grounding by earlier "
+        "answers; ld: draft; all: verification and expansion, too",
+    )
+    gate: Literal["reject", "accept", "always", "never"] = setting(
+        "reject",
+        "after which verdict on the draft more sub-questions are asked: reject (as in the paper), accept (as in its "
+        "code), always, or never",
+    )
+    votes: Literal[1, 3] = setting(1, "how many verdicts decide by majority")
+    channels: Literal["both", "semantic", "relational"] = setting(
+        "both", "semantic: sub-questions find text; relational: their triples find facts; both"
+    )
+    retriever: Literal["best", "rrf", "ppr", "path", "hyper"] = setting(
+        "best",
+        "how passages are found: rrf: by words and embeddings; ppr: by PageRank over the facts; path: as best, and "
+        "along paths; hyper: as best, with hyperedges in place of triples; best: ppr if there are at least 3 facts "
+        "per passage, else rrf",
+    )
+    top_k: int = setting(30, "pieces retrieved per sub-question and channel", minimum=1, maximum=1000)
+    semantic_from: Literal["text", "graph", "all"] = setting(
+        "text", "what the semantic channel retrieves: text, graph, or all"
+    )
+    relational_from: Literal["text", "graph", "all"] = setting(
+        "graph", "what the relational channel retrieves: text, graph, or all"
+    )
+
+
 GRAPHSEARCH = Method(
     "kgqa.methods.graphsearch.answering:answer",
     summary="Sub-questions, answers and a verified draft",
     topics=False,
     corpus=True,
     model=True,
-    settings=(
-        Setting(
-            "graphsearch.reading",
-            str,
-            "ours",
-            "ours: one prompt for each sub-question over both channels, and one draft; published: the prompts of the "
-            "paper for each channel",
-            choices=("ours", "published"),
-        ),
-        Setting(
-            "graphsearch.modules",
-            str,
-            "all",
-            "which modules are used, for ablations: qd: sub-questions; cr: refined contexts; qg: grounding by earlier "
-            "answers; ld: draft; all: verification and expansion, too",
-            choices=("qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"),
-        ),
-        Setting(
-            "graphsearch.gate",
-            str,
-            "reject",
-            "after which verdict on the draft more sub-questions are asked: reject (as in the paper), accept (as in "
-            "its code), always, or never",
-            choices=("reject", "accept", "always", "never"),
-        ),
-        Setting("graphsearch.votes", int, 1, "how many verdicts decide by majority", choices=(1, 3)),
-        Setting(
-            "graphsearch.channels",
-            str,
-            "both",
-            "semantic: sub-questions find text; relational: their triples find facts; both",
-            choices=("both", "semantic", "relational"),
-        ),
-        Setting(
-            "graphsearch.retriever",
-            str,
-            "best",
-            "how passages are found: rrf: by words and embeddings; ppr: by PageRank over the facts; path: as best, and "
-            "along paths; hyper: as best, with hyperedges in place of triples; best: ppr if there are at least 3 facts "
-            "per passage, else rrf",
-            choices=("best", "rrf", "ppr", "path", "hyper"),
-        ),
-        Setting("graphsearch.top_k", int, 30, "pieces retrieved per sub-question and channel", minimum=1, maximum=1000),
-        Setting(
-            "graphsearch.semantic_from",
-            str,
-            "text",
-            "what the semantic channel retrieves: text, graph, or all",
-            choices=("text", "graph", "all"),
-        ),
-        Setting(
-            "graphsearch.relational_from",
-            str,
-            "graph",
-            "what the relational channel retrieves: text, graph, or all",
-            choices=("text", "graph", "all"),
-        ),
-    ),
+    settings=GraphSearchSettings,
     presets={
         "as-published": {"graphsearch.reading": "published", "llm.reask": 0},
         "economy": {"graphsearch.modules": "qd,cr,qg,ld"},

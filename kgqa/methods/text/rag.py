@@ -10,6 +10,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import RagSettings
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import check_quotes, quoted_answer, shown_passages
 from kgqa.methods.text.searching import TextSearch, within_tokens
@@ -34,12 +35,12 @@ def answer(
 
     Topics are ignored. Every quote is compared with the text that it is said to come from.
     """
-    corpus, settings = resources.corpus, resources.settings
+    corpus, settings = resources.corpus, resources.settings.of(RagSettings)
     assert isinstance(corpus, Corpus)
     empty = Answer(question, "no_answer", method="rag", notes=corpus.index.notes)
     search = TextSearch(resources, trace)
-    (found,) = search.search([question.text], settings["rag.chunks"] or MAX_CHUNKS, retriever=settings["rag.retriever"])
-    pieces = found if settings["rag.chunks"] else within_tokens(found, TOKENS)
+    (found,) = search.search([question.text], settings.chunks or MAX_CHUNKS, retriever=settings.retriever)
+    pieces = found if settings.chunks else within_tokens(found, TOKENS)
     trace.record(PiecesKept(pieces=tuple(piece.iri for piece in pieces)))
     if not pieces:
         return replace(empty, reason="The corpus contains no text about this question.")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from kgqa.errors import StoreError
 from kgqa.methods.direct import UNREADABLE, recalled
 from kgqa.methods.grounding import answer_of_entities
+from kgqa.methods.registry import TogSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.published import Chain, ThinkOnGraph
 from kgqa.methods.tog.robust import RobustThinkOnGraph
@@ -29,14 +30,14 @@ def answer(
 ) -> Answer:
     """Answer by Think-on-Graph; arguments and errors as in `top.answer`. Names of topics are not masked."""
     assert resources.models is not None
-    faithful = resources.settings["tog.parse"] == "faithful"
+    faithful = resources.settings.of(TogSettings).parse == "faithful"
     search = (ThinkOnGraph if faithful else RobustThinkOnGraph)(question, resources, trace)
     notes = (f"Explored by {resources.models.name}.",)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
     frontier = [Chain(RelationPath(topic.value), ()) for topic in topics if isinstance(topic.value, Entity)]
     texts: tuple[str, ...] | None = None
     try:
-        for _ in range(resources.settings["explore.depth"]):
+        for _ in range(resources.settings.explore.depth):
             frontier = search.hop(frontier)
             if not frontier:
                 break

@@ -19,6 +19,7 @@ from kgqa.explore.tolerance import map_tolerantly, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.json_values import Reading
+from kgqa.methods.registry import TogSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
 from kgqa.model import Candidate, Entity, Literal, Question, RelationPath, Step, Value
@@ -66,11 +67,12 @@ class ThinkOnGraph:
         self._question = question.text
         self._resources = resources
         self._settings = resources.settings
+        self._own = self._settings.of(TogSettings)
         self._graph: KnowledgeGraph = resources.graph.for_question(trace)
         self._trace = trace
-        self._faithful = self._settings["tog.parse"] == "faithful"
-        self._width = self._settings["explore.beam"]
-        seed = f"{self._settings['rank.seed']}\0{question.text}".encode("utf-8", "surrogatepass")
+        self._faithful = self._own.parse == "faithful"
+        self._width = self._settings.explore.beam
+        seed = f"{self._settings.rank.seed}\0{question.text}".encode("utf-8", "surrogatepass")
         self._random = random.Random(hashlib.blake2b(seed, digest_size=8).digest())
         self.chains: list[Chain] = []
         """The chains kept in all hops so far, whose triples the model sees and whose nodes may be answers."""
@@ -159,7 +161,7 @@ class ThinkOnGraph:
         known = (chain.path.topic, *chain.nodes)
         # blank nodes cannot be queried
         new = [e for e in ends if e not in known and not (isinstance(e, Entity) and e.iri.startswith("_:"))]
-        return self._random.sample(new, min(self._settings["tog.sampled"], len(new))) if len(new) >= MANY else new
+        return self._random.sample(new, min(self._own.sampled, len(new))) if len(new) >= MANY else new
 
     @staticmethod
     def _extended(chain: Chain, step: Step, end: Value, score: float) -> Chain:
@@ -194,7 +196,7 @@ class ThinkOnGraph:
         return hop_words(path, self._graph.schema, self._graph.relation_labels)
 
     def _step_name(self, step: Step) -> str:
-        if self._settings["rank.wording"] == "published":
+        if self._settings.rank.wording == "published":
             return self._graph.schema.short_id(step.relation)
         words = relation_words(step.relation, self._graph.schema, self._graph.relation_labels)
         return words if step.direction == "out" else f"{words} (backwards)"

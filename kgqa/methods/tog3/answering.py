@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import Tog3Settings
 from kgqa.methods.text.grounding import grounded
 from kgqa.methods.text.pieces import quoted_answer
 from kgqa.methods.text.searching import within_budget
@@ -35,7 +36,7 @@ def answer(
     corpus = resources.corpus
     assert isinstance(corpus, Corpus)
     empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
-    reading = PublishedRounds if resources.settings["tog3.reading"] == "published" else Rounds
+    reading = PublishedRounds if resources.settings.of(Tog3Settings).reading == "published" else Rounds
     rounds = reading(question.text, resources, trace)
     try:
         with within_budget(trace):

@@ -12,6 +12,7 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import Tog3Settings
 from kgqa.methods.text.pieces import LIKELY, with_likely
 from kgqa.methods.tog3.evidence import Shown, claims_of
 from kgqa.methods.tog3.outcome import UNJUDGED, UNQUOTED_FINAL, UNREAD_FINAL, Outcome, Reply
@@ -56,7 +57,8 @@ class Exploration:
 
     def __post_init__(self) -> None:
         self._settings = self.resources.settings
-        self._kinds = [each.strip() for each in self._settings["tog3.kinds"].split(",")]
+        self._own = self._settings.of(Tog3Settings)
+        self._kinds = [each.strip() for each in self._own.kinds.split(",")]
         self._search = EvidenceSearch(self.resources, self.trace, self._kinds)
         self._corpus = self._search.text.corpus
         self.subgraph = Subgraph(self._corpus, self._search.text.graph)
@@ -67,11 +69,11 @@ class Exploration:
 
     @property
     def _evolving(self) -> bool:
-        return bool(self._settings["tog3.evolve_query"] == "on")
+        return self._own.evolve_query == "on"
 
     @property
     def _refining(self) -> bool:
-        return bool(self._settings["tog3.evolve_graph"] == "on")
+        return self._own.evolve_graph == "on"
 
     def _stopped(self, number: int, why: str) -> None:
         self.trace.record(Stopped(round=number, why=why))
@@ -101,7 +103,7 @@ class Exploration:
 
     def _evolved(self, shown: Shown) -> Reflection:
         """Ask for sub-questions only."""
-        most = self._settings["tog3.subqueries"]
+        most = self._own.subqueries
         (read,) = self._ask([self._prompt("evolve", shown, most=most)], partial(read_questions, most=most))
         return read or Reflection()
 
@@ -125,7 +127,7 @@ class Exploration:
             accepted: Whether an answer was accepted, so that only a report of it is wanted.
         """
         self._stopped(number, why)
-        long = self._settings["ask.answer_form"] == "long"
+        long = self._settings.ask.answer_form == "long"
         prompt = self._prompt("final", shown, attempts=self._attempts, long=long)
         supported = self.supported
         (read,) = self._ask([prompt], partial(read_quoted_answer, size=shown.size))
@@ -133,10 +135,10 @@ class Exploration:
         if read is None:
             notes = (UNREAD_FINAL,) if supported else ()
             return Outcome(supported, reason="" if supported else UNREADABLE, notes=notes)
-        if read.likely and self._settings["ask.on_exhausted"] == "best":
+        if read.likely and self._settings.ask.on_exhausted == "best":
             return Outcome(replace(reply, read=with_likely(read)), notes=(LIKELY,), accepted=False)
         weak = bool(reply.read.answers) and not reply.supported
-        if weak and self._settings["ask.on_exhausted"] == "none":
+        if weak and self._settings.ask.on_exhausted == "none":
             return Outcome(reason=UNQUOTED_FINAL)
         notes = (UNJUDGED,) if reply.read.answers and not accepted else ()
         return Outcome(reply, notes=notes, accepted=not weak)

@@ -9,6 +9,7 @@ import numpy as np
 
 from kgqa.llm.replies.indices import read_indices
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import Tog3Settings
 from kgqa.model import Candidate, Entity, Piece, RelationPath
 from kgqa.rank.tournaments.chooser import ScoringChooser
 from kgqa.rank.tournaments.listwise import chunked
@@ -58,7 +59,7 @@ def best_paths(question: str, pieces: Sequence[Piece], k: int, resources: Resour
         return list(pieces)
     candidates = {Candidate(RelationPath(Entity(piece.iri)), piece.text): piece for piece in pieces}
     scores = {piece.text: piece.score for piece in pieces}
-    by_model = resources.settings["tog3.path_chooser"] == "llm"
+    by_model = resources.settings.of(Tog3Settings).path_chooser == "llm"
     chooser = (
         WalkChooser(resources, trace, scores) if by_model else ScoringChooser(partial(_scored, scores), "similarity")
     )

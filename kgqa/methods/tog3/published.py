@@ -48,7 +48,7 @@ class PublishedRounds(Exploration):
 
     def run(self) -> Outcome:
         """Ask in rounds until the evidence is judged sufficient; then for the final answer."""
-        most: int = self._settings["tog3.rounds"]
+        most = self._own.rounds
         query, step = self.question, 0
         if not self._retrieved(query, step):
             queries = self._reworded()[:1]
@@ -108,7 +108,7 @@ class PublishedRounds(Exploration):
 
     def _keywords(self, query: str) -> tuple[str, ...]:
         """Ask for keywords of a query, once."""
-        most = self._settings["tog3.keywords"]
+        most = self._own.keywords
         if not most or "statement" not in self._kinds or not self._search.text.count("statement"):
             return ()
         if query not in self._seen_keywords:
@@ -123,11 +123,11 @@ class PublishedRounds(Exploration):
             piece for piece in self._pool.values() if piece.kind != "statement" or piece.iri in self.subgraph.facts
         ]
         nodes: list[Node] = [*self.subgraph.local, *stored]
-        if self._settings["tog3.rerank"] == "similarity":
+        if self._own.rerank == "similarity":
             texts = [fact_line(each, {}) if isinstance(each, LocalFact) else each.text for each in nodes]
             scores = text_similarity(self.resources.encoder)(self.question, texts)
             nodes = [nodes[at] for at in np.argsort(-scores, kind="stable")]
-        best = nodes[: self._settings["tog3.keep"]]
+        best = nodes[: self._own.keep]
         self._kept.update(dict.fromkeys(best))
         iris = tuple(each.chunk if isinstance(each, LocalFact) else each.iri for each in best)
         self.trace.record(PiecesKept(step=step, pieces=iris))
@@ -140,7 +140,7 @@ class PublishedRounds(Exploration):
         facts = tuple(each for each in listed if isinstance(each, LocalFact) or each.kind == "statement")
         summaries = tuple(piece for piece in pieces if piece.kind == "community")
         same = tuple(self.subgraph.same)
-        return Shown(tuple(within_tokens(chunks, self._settings["tog3.context"])), facts, summaries, same)
+        return Shown(tuple(within_tokens(chunks, self._own.context)), facts, summaries, same)
 
     def _refined(self, query: str, step: int, new: Sequence[Piece]) -> None:
         """Ask for edits of the facts found by a sub-question; new passages, or else the kept ones, are shown."""
@@ -170,7 +170,7 @@ class PublishedRounds(Exploration):
             if isinstance(each, LocalFact) or each.kind != "statement" or each.iri in self.subgraph.facts
         ]
         outcome = self._final(number, why, self._shown(kept), accepted=accepted)
-        notes = (NO_CROSS_ENCODER,) if self._settings["tog3.rerank"] == "similarity" else ()
+        notes = (NO_CROSS_ENCODER,) if self._own.rerank == "similarity" else ()
         return Outcome(outcome.reply, outcome.reason, (*outcome.notes, *notes))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from kgqa.corpus.retrieve.fused import fuse
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import Tog3Settings
 from kgqa.methods.text.path_pieces import PathOptions, PathRetriever
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.methods.tog3.path_tournament import best_paths
@@ -69,7 +70,7 @@ class EvidenceSearch:
 
     def __post_init__(self) -> None:
         self.text = TextSearch(self.resources, self.trace)
-        self._settings = self.resources.settings
+        self._own = self.resources.settings.of(Tog3Settings)
         self._encoder: CachedEncoder | None = self.resources.encoder
 
     @property
@@ -94,7 +95,7 @@ class EvidenceSearch:
         for at, query in enumerate(queries):
             facts = [*statements[at], *paths[at]]
             passages = self._ranked(query, chunks[at], statements[at], paths[at])
-            kept = within_tokens(passages[: self._settings["tog3.keep"]], KEPT_TOKENS)
+            kept = within_tokens(passages[: self._own.keep], KEPT_TOKENS)
             found.append(Found(tuple(kept), tuple(facts), tuple(communities[at][:SUMMARIES])))
         return found
 
@@ -102,7 +103,7 @@ class EvidenceSearch:
         """Find the best pieces for a query among all kinds, in one ranking, as published."""
         kinds: list[PieceKind] = [kind for kind in KINDS if kind != "path"]
         found = [piece for kind in kinds for (pieces,) in (self._pieces(kind, [query], [step]),) for piece in pieces]
-        return sorted(found, key=lambda piece: (-piece.score, piece.iri))[: self._settings["tog3.retrieve"]]
+        return sorted(found, key=lambda piece: (-piece.score, piece.iri))[: self._own.retrieve]
 
     def facts_of(self, names: Sequence[str], query: str, step: int) -> list[Piece]:
         """Return the facts of the entities with the given names, at most `NEIGHBOURS`."""
@@ -123,12 +124,10 @@ class EvidenceSearch:
     def _pieces(self, kind: PieceKind, queries: Sequence[str], steps: Sequence[int]) -> list[list[Piece]]:
         if kind not in self.kinds or not self.text.count(kind):
             return [[] for _ in queries]
-        name = self._settings["tog3.retriever"]
+        name = self._own.retriever
         name = name if kind == "chunk" or name in _DEPENDENT else "best"
         channel = "" if kind == "chunk" else kind
-        return self.text.search(
-            queries, self._settings["tog3.retrieve"], kind=kind, retriever=name, steps=steps, channel=channel
-        )
+        return self.text.search(queries, self._own.retrieve, kind=kind, retriever=name, steps=steps, channel=channel)
 
     def _paths(self, queries: Sequence[str], steps: Sequence[int]) -> list[list[Piece]]:
         """Return the best paths in the facts around the entities that the question names.
@@ -155,7 +154,7 @@ class EvidenceSearch:
             if iri not in known and (piece := table.get(iri)):
                 known[iri] = piece
         rankings = [[iri for iri in ranking if iri in known] for ranking in rankings]
-        if self._settings["tog3.rerank"] == "none":
+        if self._own.rerank == "none":
             return [known[iri] for iri in dict.fromkeys(iri for ranking in rankings for iri in ranking)]
         if self._encoder is not None:
             scores = text_similarity(self._encoder)(query, [piece.text for piece in known.values()])

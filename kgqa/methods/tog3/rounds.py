@@ -41,7 +41,7 @@ class Rounds(Exploration):
 
     def run(self) -> Outcome:
         """Ask in rounds until an answer is accepted or nothing new is found; then for a final answer."""
-        most: int = self._settings["tog3.rounds"]
+        most = self._own.rounds
         if not any(self._retrieved([self.question], [0])):
             queries = self._reworded()
             if not queries or not any(self._retrieved(queries, self._planned(0, queries))):
@@ -64,7 +64,7 @@ class Rounds(Exploration):
 
     def _accepted(self, number: int, why: str, reply: Reply, *notes: str) -> Outcome:
         """Return an accepted answer; if a report is wanted, ask for it, and take its answer if that is proven."""
-        if self._settings["ask.answer_form"] == "long":
+        if self._settings.ask.answer_form == "long":
             final = self._final(number, why, self._shown(), accepted=True)
             proven = final.reply is not None and final.reply.supported and final.accepted
             return final if proven else Outcome(reply, notes=(*notes, UNCHANGED))
@@ -74,8 +74,8 @@ class Rounds(Exploration):
     def _answered(self, number: int) -> tuple[Reply, Reflection | None]:
         """Ask for an answer; with `tog3.judge=with-answer`, the reply contains the verdict and sub-questions, too."""
         shown, read, reflection = self._shown(), None, None
-        if self._settings["tog3.judge"] == "with-answer":
-            most = self._settings["tog3.subqueries"]
+        if self._own.judge == "with-answer":
+            most = self._own.subqueries
             prompt = self._prompt("turn", shown, most=most)
             (turn,) = self._ask([prompt], partial(read_turn, size=shown.size, most=most))
             read, reflection = (turn.answer, turn.reflection) if turn else (None, Reflection())
@@ -92,10 +92,10 @@ class Rounds(Exploration):
 
     def _reflected(self, number: int, reply: Reply) -> Reflection:
         """Ask whether the answer holds and what is missing; an answer without a verified quote is not judged."""
-        shown, most = self._shown(), self._settings["tog3.subqueries"]
+        shown, most = self._shown(), self._own.subqueries
         if not reply.supported:
             return self._evolved(shown) if self._evolving else Reflection()
-        orders = [shown.turned(vote) for vote in range(self._settings["tog3.votes"])]
+        orders = [shown.turned(vote) for vote in range(self._own.votes)]
         answer = reply.read.response or reply.words
         answer = f"{reply.words} ({answer})" if answer != reply.words else answer
         read: list[Reflection | None]
@@ -164,4 +164,4 @@ class Rounds(Exploration):
 
     def _shown(self) -> Shown:
         chunks = "chunk" in self._kinds
-        return shown_evidence(self.subgraph, tokens=self._settings["tog3.context"], passages=chunks)
+        return shown_evidence(self.subgraph, tokens=self._own.context, passages=chunks)

@@ -117,7 +117,7 @@ def _ask(
     graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
 ) -> tuple[int | str, ...] | None:
     """Return the model's answers, each an entity's number (from 0) or a name; None if the reply is unreadable."""
-    by_rows = resources.settings["ask.judge"] == "rows"
+    by_rows = resources.settings.ask.judge == "rows"
     notes = _notes_on_ends(graph, retained[:MOST_WITH_ROWS], view, resources, trace) if by_rows else {}
     paths: list[dict[str, Any]] = [
         {

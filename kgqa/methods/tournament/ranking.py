@@ -72,19 +72,19 @@ class Ranking:
         self._encoder = resources.encoder
         self._trace = trace
         self._cues = cues
-        self._random = settings["rank.chooser"] == "random"
-        self._use_trained = settings["rank.chooser"] == "trained"
-        if (self._use_trained or settings["rank.prefilter"] == "trained") and resources.ranker is None:
+        self._random = settings.rank.chooser == "random"
+        self._use_trained = settings.rank.chooser == "trained"
+        if (self._use_trained or settings.rank.prefilter == "trained") and resources.ranker is None:
             raise SettingsError(
                 "The value `trained` of rank.chooser or rank.prefilter needs a trained ranker.",
                 "Add --ranker FILE. Create the file with `kgqa rank train`.",
             )
         self._trained = resources.ranker
-        self._tournament = tournament(settings["rank.tournament"])
+        self._tournament = tournament(settings.rank.tournament)
         self.orders_winners = self._tournament.orders_winners
         self.chooser = self._chooser(resources)
         self.entities = self._last_word = self._voting(self.chooser)
-        if view is not None and not settings["llm.samples"]:
+        if view is not None and not settings.llm.samples:
             self._last_word = self._voting(self._model_chooser(view, resources, show_ends=True))
 
     @cached_property
@@ -97,9 +97,9 @@ class Ranking:
     def _weights(self) -> ScoreWeights:
         settings = self._settings
         return ScoreWeights(
-            alignment=settings["rank.alignment"],
-            deeper=settings["rank.depth_penalty"],
-            answer_type=settings["rank.answer_type"],
+            alignment=settings.rank.alignment,
+            deeper=settings.rank.depth_penalty,
+            answer_type=settings.rank.answer_type,
         )
 
     @cached_property
@@ -115,7 +115,7 @@ class Ranking:
         return self._encoder if self._encoder is not None and is_calibrated(self._encoder.name) else None
 
     def _voting(self, chooser: Chooser) -> CachingChooser:
-        votes = self._settings["rank.votes"]
+        votes = self._settings.rank.votes
         # with one vote, VotingChooser only shuffles each pair; this matters for a model that favours one position
         return CachingChooser(VotingChooser(chooser, votes) if votes > 1 or self._view is not None else chooser)
 
@@ -128,25 +128,25 @@ class Ranking:
             ends=view.ends,
             show_ends=show_ends,
             samples=view.samples,
-            compare=self._settings["llm.compare"],
-            reask=self._settings["llm.reask"],
-            abstain=self._settings["llm.abstain"] == "on",
-            answer=self._settings["explore.stop"] == "answered",
+            compare=self._settings.llm.compare,
+            reask=self._settings.llm.reask,
+            abstain=self._settings.llm.abstain == "on",
+            answer=self._settings.explore.stop == "answered",
         )
 
     def _chooser(self, resources: Resources) -> Chooser:
         if self._view is not None:
             return self._model_chooser(self._view, resources, show_ends=False)
         if self._random:
-            return RandomChooser(self._settings["rank.seed"])
-        if not is_ours("chooser", self._settings["rank.chooser"]):
-            return open_chooser(self._settings["rank.chooser"], resources)
+            return RandomChooser(self._settings.rank.seed)
+        if not is_ours("chooser", self._settings.rank.chooser):
+            return open_chooser(self._settings.rank.chooser, resources)
         name = "similarity of embeddings" if self._encoder else "similarity of words (BM25)"
         return ScoringChooser(
             lambda question, candidates: self.scores.promising(candidates),
             "a trained ranker" if self._use_trained else name,
             texts=text_similarity(self._encoder),
-            accept_at=self._settings["rank.accept"],
+            accept_at=self._settings.rank.accept,
         )
 
     def prefilter(self, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -154,13 +154,13 @@ class Ranking:
         return prefilter(
             self._asked,
             pool,
-            keep=self._settings["rank.pool"],
+            keep=self._settings.rank.pool,
             encoder=self._encoder,
-            lexical_weight=self._settings["rank.lexical_weight"],
-            method=self._settings["rank.prefilter"],
-            seed=self._settings["rank.seed"],
+            lexical_weight=self._settings.rank.lexical_weight,
+            method=self._settings.rank.prefilter,
+            seed=self._settings.rank.seed,
             score=self._trained,
-            lexical_variant=self._settings["rank.bm25"],
+            lexical_variant=self._settings.rank.bm25,
         )
 
     def tournament(self, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -188,13 +188,13 @@ class Ranking:
         return self._play(self.question, pool, self._last_word) if len(pool) > 1 else list(pool)
 
     def _play(self, question: str, pool: Sequence[Candidate], memo: CachingChooser) -> list[Candidate]:
-        if self._view is not None and self._settings["rank.equal_ends"] == "one":
+        if self._view is not None and self._settings.rank.equal_ends == "one":
             pool = self._view.distinct(pool)
-        parameters = {name: self._settings[key] for name, key in self._tournament.parameters.items()}
+        parameters = {name: self._settings.values[key] for name, key in self._tournament.parameters.items()}
         before = memo.calls
         try:
             return self._tournament.play(
-                question, pool, memo, k=self._settings["explore.beam"], record=self._trace.record, **parameters
+                question, pool, memo, k=self._settings.explore.beam, record=self._trace.record, **parameters
             )
         finally:
             self._trace.count("comparisons", memo.calls - before)
@@ -236,7 +236,7 @@ class Ranking:
         """What accepts or rejects paths, in words for the user; "" if scores decide."""
         if self.by_model:
             return "the language model"
-        name = self._settings["rank.chooser"]
+        name = self._settings.rank.chooser
         return "" if is_ours("chooser", name) else f"the chooser {name}"
 
     def accepts(self, candidate: Candidate, score: float | None) -> bool:
@@ -246,4 +246,4 @@ class Ranking:
         """
         if self.accepted_by:
             return self._last_word.accept(self.question, [[candidate]]) == ["yes"]
-        return (score or 0.0) >= self._settings["rank.accept"] or bool(candidate.joins) or self._random
+        return (score or 0.0) >= self._settings.rank.accept or bool(candidate.joins) or self._random

@@ -81,7 +81,7 @@ async def retrieve_route(
 @router.post("/query", summary="Run a SPARQL query")
 async def query_route(service: Served, client: Client, body: QueryBody) -> Any:
     """Run a SELECT or ASK query, and return {columns, rows, complete, seconds}. More rows than allowed are an error."""
-    seconds, rows = service.settings["serve.query_seconds"], service.settings["serve.query_rows"]
+    seconds, rows = service.settings.serve.query_seconds, service.settings.serve.query_rows
     return AnswerResponse(
         await looked_up(
             service,

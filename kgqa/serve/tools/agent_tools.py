@@ -129,7 +129,7 @@ class AgentTools:
         LIMIT or a condition. Returns columns and rows; a value is {id, name, iri}, a literal, or null.
         """
         service = self._service
-        seconds, most = service.settings["serve.query_seconds"], min(rows, service.settings["serve.query_rows"])
+        seconds, most = service.settings.serve.query_seconds, min(rows, service.settings.serve.query_rows)
         graphs = corpus_tools.graphs_of(service.corpus)
         return await self._look_up(
             ctx,

@@ -88,7 +88,7 @@ def load_into_url(
     settings, notify = settings or resolve(), notify or (lambda text: None)
     server = own_server(url) if resume else Server.for_url(url)
     with EndpointOptions.of(settings).open(
-        url, cache=cache or Cache.default(), timeout=settings["graph.timeout"]
+        url, cache=cache or Cache.default(), timeout=settings.graph.timeout
     ) as store:
         graph = graph_iri or (interrupted_graph(server) if server and resume else None)
         if graph is None:

@@ -119,8 +119,8 @@ def test_settings_of_every_row_are_valid(name, tmp_path):
         given = {**row.settings, "ask.method": row.method, "ask.preset": "as-published"}
         settings = resolve(given, environment={}, folder=tmp_path, user_file=tmp_path / "none")
         for key, value in row.settings.items():
-            wanted = {"on": True, "off": False}.get(value, value) if isinstance(settings[key], bool) else value
-            assert settings[key] == wanted, key
+            wanted = {"on": True, "off": False}.get(value, value) if isinstance(settings.values[key], bool) else value
+            assert settings.values[key] == wanted, key
 
 
 def test_tables_that_share_runs_ask_them_alike():

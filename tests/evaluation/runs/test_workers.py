@@ -184,7 +184,7 @@ def test_limits_of_servers_hold_for_all_workers_together(settings):
 
     found = division(SimpleNamespace(workers=4, gpus=0))
     keys = ("llm.concurrency", "endpoint.concurrency", "endpoint.rate")
-    assert (found.workers, found.threads) == (4, 2) and [found.settings[key] for key in keys] == [4, 1, 0.5]
+    assert (found.workers, found.threads) == (4, 2) and [found.settings.values[key] for key in keys] == [4, 1, 0.5]
     assert "endpoint.rate 0.5" in found.note
     found = division(SimpleNamespace(workers=64, gpus=0))
     assert (found.workers, found.threads) == (
@@ -192,7 +192,7 @@ def test_limits_of_servers_hold_for_all_workers_together(settings):
         10,
     ) and "64 processors could be used: raise endpoint.conc" in found.note
     found = division(SimpleNamespace(workers=64, gpus=0), **{"llm.concurrency": 3})
-    assert found.workers == 3 and found.settings["llm.concurrency"] == 1
+    assert found.workers == 3 and found.settings.llm.concurrency == 1
     found = division(SimpleNamespace(workers=64, gpus=0), plan=RunPlan("demo", concurrency=2, ray="here"))
     assert found.in_flight == 2 and "raise --concurrency" in found.note
     assert division(SimpleNamespace(workers=64, gpus=0), questions=1).workers == 1

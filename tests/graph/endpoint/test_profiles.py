@@ -9,7 +9,7 @@ import pytest
 
 from kgqa.errors import SettingsError
 from kgqa.graph.endpoint.profiles import profile_named, profile_of, profiles, reply_signs
-from kgqa.settings.table import SETTINGS
+from kgqa.settings.table import own_settings
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_profile_is_detected_by_host_and_server_header(url, header, name):
 
 
 def test_setting_lists_all_profiles():
-    choices = next(setting.choices for setting in SETTINGS if setting.key == "endpoint.profile")
+    choices = own_settings()["endpoint.profile"].choices
     assert set(choices or ()) == {"auto", *profiles()}
 
 

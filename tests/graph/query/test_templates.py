@@ -46,11 +46,11 @@ FULL = {
     "count_predicate": [{"predicate": R}],
     "count_up_to": [{"most": 5}],
     "count_triples": [{}],
-    "doctor_both_ways": [{"inverse": R, "pairs": [(A, B), (B, A)]}],
     "doctor_pairs": [{"relation": R, "limit": 20}],
     "doctor_relations": [{"triples": 100}],
     "doctor_rows": [{"limit": 10}],
     "doctor_slow": [{"places": [0, 1]}],
+    "doctor_texts": [{"nodes": [A, B]}],
     "declared": [{"declared_by": R, "kinds": [A, B]}],
     "declared_labels": [
         {"declared_by": R, "kinds": [A], "predicate": B, "languages": languages}
