@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
@@ -35,7 +36,7 @@ from kgqa.methods.advice import with_advice
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
-from kgqa.plugins import is_ours, plugin
+from kgqa.plugins import culprit, is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
@@ -51,6 +52,8 @@ from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 MAX_TOPICS = 5
 SHOWN_ERRORS = 3
+_TOLD: set[str] = set()
+"""The places in plugins whose tracebacks were shown; the next ones from there are shown by the option -v."""
 
 
 def open_resources(
@@ -254,6 +257,14 @@ def ask(
     except KgqaError as error:
         trace.record(Failed(error=type(error).__name__, message=str(error)))
         found = Answer(question, "failed", reason=str(error), method=name, notes=tuple(notes))
+    except Exception as error:
+        if not (where := culprit(error)):
+            raise
+        reason = f"{where} failed: {type(error).__name__}: {error}"
+        logging.getLogger("kgqa").log(logging.DEBUG if where in _TOLD else logging.ERROR, where, exc_info=error)
+        _TOLD.add(where)
+        trace.record(Failed(error=type(error).__name__, message=reason))
+        found = Answer(question, "failed", reason=reason, method=name, notes=tuple(notes))
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
