@@ -80,17 +80,8 @@ class EndpointSettings(Section, name="endpoint"):
         "user name for the server's login; the password is read from KGQA_ENDPOINT_PASSWORD or kept by kgqa keys",
         trusted=True,
     )
-    login_server: str | None = setting(
-        None,
-        "URL of a server, other than on this machine, that gets your login if a corpus folder names it",
-        trusted=True,
-    )
-    connect_timeout: float = setting(5.0, "maximum seconds to wait for a connection", minimum=0.001)
-    patience: float = setting(10.0, "for how many seconds a server without a reply is retried", minimum=0)
     row_cap: int | None = setting(None, "number of rows at which the server cuts results without notice", minimum=1)
     cache: Literal["on", "off"] = setting("on", "on: cache query results on disk; off: send every query")
-    cache_days: float = setting(7.0, "days until a cached result expires", minimum=0)
-    cache_gb: float = setting(2.0, "maximum size of all cached results, in GB", minimum=0)
 
 
 class AskSettings(Section, name="ask"):

@@ -39,8 +39,7 @@ SERVICE_SETTINGS = tuple(settings_in(ServeSettings))
 """Settings of `kgqa serve`, among them its tokens; run.json does not contain them."""
 MACHINE_SETTINGS = (
     *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
-    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.connect_timeout", "endpoint.patience"),
-    *("endpoint.cache", "endpoint.cache_days", "endpoint.cache_gb", "graph.load_memory"),
+    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.cache", "graph.load_memory"),
     *SERVICE_SETTINGS,
 )
 """Settings that depend on the machine and do not change the answers."""
