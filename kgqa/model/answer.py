@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from kgqa.model.display import html_of
 from kgqa.model.evidence import Citation, Evidence, Named, PathEvidence
 from kgqa.model.terms import Entity
 from kgqa.storage.loading import Amount, Count
+from kgqa.text.display import html_of
 from kgqa.trace.event import Event
 
 Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]

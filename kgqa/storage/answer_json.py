@@ -27,7 +27,7 @@ from kgqa.model import (
 )
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.storage.loading import convert
-from kgqa.storage.model_json import read_event
+from kgqa.trace import read_event
 
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
 

@@ -16,8 +16,8 @@ from msgspec import Meta
 
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
-from kgqa.model.display import html_of
 from kgqa.storage.loading import MAX_NUMBER, Amount, Count, convert, load, parse_json
+from kgqa.text.display import html_of
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"
