@@ -6,7 +6,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import Any
@@ -27,7 +26,7 @@ from urllib3.exceptions import (
 
 from kgqa.errors import DamagedResult, StoreError, StoreUnavailable
 from kgqa.net.connections import open_manager, proxy_for, without_login
-from kgqa.net.limits import MAX_FAILURES, ConnectionLost, RequestDeadline, RequestLimiter, enforced
+from kgqa.net.limits import MAX_FAILURES, ConnectionLost, RequestDeadline, RequestLimiter
 from kgqa.net.threads import CHECK_SECONDS
 from kgqa.text.words import clean
 
@@ -117,11 +116,9 @@ class HttpClient:
         self._closed.set()
         self._manager.clear()
 
-    @contextmanager
-    def deadline(self, at: float) -> Iterator[RequestDeadline]:
-        """End the requests that are sent in the block at `at`, in seconds of `time.monotonic`."""
-        with enforced(RequestDeadline(at, self.url, self._closed)) as deadline:
-            yield deadline
+    def deadline(self, at: float) -> RequestDeadline:
+        """Return a deadline whose `with` block ends requests at `at`, in seconds of `time.monotonic`."""
+        return RequestDeadline(at, self.url, self._closed)
 
     def request(
         self,
