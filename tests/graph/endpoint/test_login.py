@@ -57,12 +57,6 @@ def test_digest_example_of_rfc_7616(algorithm, hash_of):
     assert fields(header(mine, "POST", "/").decode())["nc"] == "00000001"
 
 
-def test_quotes_in_user_name_are_escaped():
-    mine = login(user='a" , realm="b\\')
-    assert mine.accept(['Digest realm="r", nonce="n"'])
-    assert header(mine, "GET", "/").decode().startswith('Digest username="a\\" , realm=\\"b\\\\", realm="r"')
-
-
 @pytest.mark.parametrize(
     "challenge",
     [
@@ -83,6 +77,6 @@ def test_non_ascii_user_name():
     mine = Login("http://e/", "Łukasz", "p")
     assert mine.accept(['Digest realm="r", nonce="n"'])
     assert b'username="\xc5\x81ukasz"' in header(mine, "GET", "/")
-    for user, password in (("a\nb", "p"), ("a", "p\r\nX: y")):
+    for user, password in (("a\nb", "p"), ("a", "p\r\nX: y"), ('a" , realm="b', "p")):
         with pytest.raises(SettingsError, match="control characters"):
             Login("http://e/", user, password)
