@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from kgqa.model.display import html_of
 from kgqa.model.evidence import Citation, Evidence, Named, PathEvidence
 from kgqa.model.terms import Entity
+from kgqa.text.display import html_of
 from kgqa.trace.event import Event
 
 Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]
@@ -122,7 +122,7 @@ class Answer:
     question: Question
     status: Status
     answers: tuple[Named, ...] = ()
-    evidence: tuple[Evidence, ...] = field(default=(), metadata={"formerly": "paths"})
+    evidence: tuple[Evidence, ...] = ()
     sparql: str = ""
     query_class: QueryClass = "none"
     grounding: Grounding = "none"

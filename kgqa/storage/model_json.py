@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union
 from typing import Literal as OneOf
 
 from kgqa.storage.untrusted_json import shown
-from kgqa.trace import KINDS, Event, UnknownEvent
+from kgqa.trace import Event, read_event
 
 T = TypeVar("T")
 
@@ -23,7 +22,7 @@ T = TypeVar("T")
 def to_json(value: Any) -> Any:
     """Convert a model object to plain JSON data. `from_json` restores an equal object."""
     if isinstance(value, Event):
-        return {"kind": value.kind, "at": value.at, "detail": value.detail}
+        return {"kind": value.kind, "at": value.at, **value.detail}
     if is_dataclass(value) and not isinstance(value, type):
         data = {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
         kind = getattr(type(value), "kind", None)  # a field without a default is a descriptor here, not a text
@@ -61,35 +60,11 @@ def checked(value: T) -> T:
     return found
 
 
-def read_event(data: Mapping[str, Any]) -> Event:
-    """Restore an event of a trace from its JSON object `{kind, at, ...}`; never raises.
-
-    Returns:
-        An event of the first class in `kgqa.trace.KINDS` whose kind and fields fit, without keys that are not fields;
-        otherwise an `UnknownEvent` with all the data.
-    """
-    kind = data.get("kind")
-    at: Any = data.get("at")
-    for event in _events_of(kind) if isinstance(kind, str) else ():
-        try:
-            found: Event = _built(event, data)
-            return found
-        except (KeyError, TypeError, AttributeError, OverflowError):
-            continue
-    values = {str(key): value for key, value in data.items() if key not in ("kind", "at")}
-    return UnknownEvent(kind if isinstance(kind, str) else "", values, at=at if type(at) in (int, float) else 0.0)
-
-
 @cache
-def _events_of(kind: str) -> list[type[Event]]:
-    return [event for event in KINDS if event.kind == kind]
-
-
-@cache
-def _hints(kind: type) -> dict[str, tuple[str, Any]]:
-    """Return the name in JSON before a change of names, and the type, of each field."""
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the type of each field."""
     hints = typing.get_type_hints(kind)
-    return {f.name: (f.metadata.get("formerly", f.name), hints[f.name]) for f in fields(kind) if f.init}
+    return {f.name: hints[f.name] for f in fields(kind) if f.init}
 
 
 @cache
@@ -123,9 +98,9 @@ def _build(kind: Any, data: Any) -> Any:
         if data not in typing.get_args(kind):
             raise TypeError(f"{shown(data)} is not one of {typing.get_args(kind)}")
         return data
+    if kind is Event:
+        return read_event(data)
     if isinstance(kind, type) and is_dataclass(kind):
-        if issubclass(kind, Event):
-            return read_event({**data["detail"], "kind": data["kind"], "at": data["at"]})
         return _built(kind, data)
     kind = origin or kind
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
@@ -140,9 +115,9 @@ def _built(kind: Any, data: Any) -> Any:
     if not isinstance(data, dict):
         raise TypeError(f"{shown(data)} is not an object ({kind.__name__})")
     found = {}
-    for name, (formerly, hint) in _hints(kind).items():
-        if name in data or formerly in data:
-            value = data[name if name in data else formerly]
+    for name, hint in _hints(kind).items():
+        if name in data:
+            value = data[name]
             try:
                 found[name] = value if type(value) is hint else _build(hint, value)
             except (KeyError, TypeError, AttributeError) as error:

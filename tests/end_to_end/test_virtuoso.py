@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import kgqa.demo
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server import Server
 from tests.virtuoso_server import copied, running_server
 
 DEMO, OTHER = "http://demo.example/graph", "http://other.example/graph"
@@ -27,7 +27,7 @@ QUICK = {"KGQA_RANK_EMBEDDINGS": "off"}
 def load(server: Server, file: Path, graph: str) -> None:
     copy = server.import_folder / file.name
     shutil.copyfile(file, copy)
-    assert [result.error for result in server.load([copy], graph)] == [None]
+    server.load([copy], graph)
 
 
 @pytest.fixture(scope="module")

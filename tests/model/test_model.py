@@ -35,7 +35,7 @@ from kgqa.model import (
     Usage,
 )
 from kgqa.storage.model_json import from_json, to_json
-from kgqa.trace import Event, MatchPlayed, Retrieved, StepAnswered, SufficiencyJudged, UnknownEvent
+from kgqa.trace import MatchPlayed, Retrieved, StepAnswered, SufficiencyJudged, UnknownEvent
 
 TOPIC = Entity("http://ex.org/japan")
 CAPITAL = Step("http://ex.org/capital")
@@ -131,7 +131,6 @@ ALL_STRATEGIES = (
     pieces,
     citations,
     usages,
-    events,
     answers,
 )
 
@@ -200,7 +199,7 @@ def test_every_object_is_frozen(item):
 # ---- JSON ----
 
 
-NAMES = "entity literal step path candidate question triple named evidence piece citation usage event answer".split()
+NAMES = "entity literal step path candidate question triple named evidence piece citation usage answer".split()
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES, ids=NAMES)
@@ -263,17 +262,6 @@ def test_kind_distinguishes_evidence():
         assert from_json(Evidence, to_json(each)) == each
 
 
-def test_evidence_written_before_it_had_kinds_is_a_path():
-    answer = Answer(Question("q"), "answered", evidence=(WALK,))
-    before = to_json(answer)
-    before["paths"] = [{name: each[name] for name in each if name != "kind"} for each in before.pop("evidence")]
-    for name in ("response", "citations", "evidence_sparql", "evidence_class"):
-        del before[name]
-    assert from_json(Answer, before) == answer
-    with pytest.raises(ValueError):
-        from_json(Evidence, {"kind": "gossip", "words": "x"})
-
-
 def test_paths_are_the_paths_of_the_evidence():
     answer = Answer(Question("q"), "answered", evidence=(*OTHER_EVIDENCE[:2], WALK, *OTHER_EVIDENCE[2:]))
     assert answer.paths == (WALK,)
@@ -311,8 +299,6 @@ ANSWER = {"question": {"text": "q"}, "status": "answered"}
         (Usage, {"hops": 2.5}),
         (Usage, {"hops": True}),
         (Usage, {"seconds": "1"}),
-        (Event, {"kind": "match", "at": 0.0, "detail": "picked"}),
-        (Event, {"kind": "match", "at": 0.0, "detail": None}),
         (Answer, {"status": "answered"}),
         (Answer, {**ANSWER, "status": "maybe"}),
         (Answer, {**ANSWER, "notes": "one text, not a list"}),

@@ -48,7 +48,7 @@ from tests.conftest import ROOT
         ),
         (
             "Load it: kgqa graph load FILE --into http://h:1/sparql --graph-iri IRI",
-            'Load it: kgqa.virtuoso.bulk.url_loading.load_into_url(["FILE"], url="http://h:1/sparql", graph_iri="IRI")',
+            'Load it: kgqa.virtuoso.graph_loading.load_into_url(["FILE"], url="http://h:1/sparql", graph_iri="IRI")',
         ),
         ("Resume it: kgqa eval resume --trust runs/a", 'Resume it: kgqa.evaluation.resume("runs/a", trust=True)'),
         (

@@ -36,7 +36,7 @@ from kgqa.methods.ask import cache_of
 from kgqa.settings.values import resolve
 from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean, counted
-from kgqa.virtuoso.bulk.url_loading import NotResumable, discard_load, load_into_url
+from kgqa.virtuoso.graph_loading import discard_load, load_into_url
 
 MAX_INPUT_BYTES = 64 << 30
 """Most bytes that are read from standard input."""
@@ -167,8 +167,6 @@ def load(
                 _load_into_folder(
                     files, Path(target), as_json, resumable=not stdin, schema=schema, settings=kept, **options
                 )
-        except NotResumable as error:
-            raise click.UsageError(str(error)) from None
         except KeyboardInterrupt:
             if stdin and not foreign:
                 _discard_stopped(target, remote=remote)
@@ -266,7 +264,7 @@ def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_
             notify=notify,
             **options,
         )
-    facts = {"schema": done.schema.name, "url": url, "graph_iri": done.graph_iri, "bulk": done.bulk}
+    facts = {"schema": done.schema.name, "url": url, "graph_iri": done.graph_iri, "bulk": done.names is not None}
     facts |= {} if done.names is None else {"names": done.names}
     facts["warnings"] = list(done.warnings)
     print_report(done.report, f"<{done.graph_iri}>", done.schema.title, facts, as_json)

@@ -93,7 +93,7 @@ class SpreadEncoder:
 
 
 class ManagedServer(Protocol):
-    """A SPARQL server that this user runs on this machine (`kgqa.virtuoso.bulk.corpus_server`)."""
+    """A SPARQL server that this user runs on this machine (`kgqa.virtuoso.corpus_server`)."""
 
     def login(self) -> tuple[str, str]:
         """Return the name and the password of a user who may edit graphs."""

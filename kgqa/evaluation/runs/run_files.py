@@ -13,7 +13,6 @@ from typing import Any
 
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
-from kgqa.model.display import html_of
 from kgqa.storage.untrusted_json import (
     check_keys,
     is_count,
@@ -29,6 +28,7 @@ from kgqa.storage.untrusted_json import (
     optional,
     shown,
 )
+from kgqa.text.display import html_of
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"

@@ -29,7 +29,7 @@ from kgqa.schema import bundled_schema, parse_schema
 from kgqa.settings.values import resolve
 from kgqa.storage.corpus_file import read_corpus_file
 from kgqa.text.words import relation_words
-from kgqa.virtuoso.bulk.name_graph import index_graph
+from kgqa.virtuoso.graph_loading import index_graph
 from tests.conftest import SOAK
 from tests.graph.facts import NS, ent, ns
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory

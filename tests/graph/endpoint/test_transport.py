@@ -24,7 +24,7 @@ from kgqa.testing.sparql_faults import (
     zipped,
 )
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
-from kgqa.virtuoso.instance.processes import free_port
+from kgqa.virtuoso.process import free_port
 from tests.graph import scripted_endpoint
 from tests.graph.scripted_endpoint import seconds_of, send_query
 
