@@ -18,7 +18,7 @@ from typing import Any
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 from kgqa.net.threads import CHECK_SECONDS, question_stop
-from kgqa.text.hints import Option
+from kgqa.text.hints import Option, current_place
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
@@ -114,7 +114,8 @@ class Worker:
             raise
 
     def _send(self, request: dict[str, Any]) -> None:
-        data = json.dumps(request).encode()
+        # the worker words the hints of its errors for the place where they are shown
+        data = json.dumps({**request, "place": asdict(current_place())}).encode()
         view = memoryview(struct.pack(">I", len(data)) + data)
         try:
             while view:
