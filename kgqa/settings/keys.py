@@ -92,9 +92,10 @@ def read_keys() -> dict[str, str]:
             f"Protect its folder: chmod 700 {file.parent}",
         )
     try:
-        return parse_json(text, dict[str, str])
+        keys: dict[str, str] = parse_json(text, dict[str, str])
     except ValueError:  # its text would quote the file
         raise SettingsError(f"{file} is damaged.", "Remove it, and store the keys again: kgqa keys set") from None
+    return keys
 
 
 def set_key(server: str, key: str) -> str:
