@@ -44,7 +44,7 @@ class KeptAnswers:
         OSError: the folder cannot be created or read.
     """
 
-    def __init__(self, folder: Path | None, *, number: int, megabytes: int) -> None:
+    def __init__(self, folder: Path | None, *, number: int = 10_000, megabytes: int = 500) -> None:
         self._folder = folder
         self._number, self._bytes = number, megabytes << 20
         self._memory: OrderedDict[str, bytes] = OrderedDict()

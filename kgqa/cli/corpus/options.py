@@ -64,9 +64,7 @@ model_options = combined(
 )
 """Options of the language model."""
 
-embedding_options = combined(
-    setting_option("rank.embeddings"), setting_option("rank.model"), setting_option("rank.precision")
-)
+embedding_options = combined(setting_option("rank.embeddings"), setting_option("rank.model"))
 """Options of the embedding model."""
 
 writing_options = combined(

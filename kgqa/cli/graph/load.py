@@ -235,11 +235,10 @@ def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, resumable: bool, **options: Any) -> None:
     settings = resolve()
-    memory = settings.graph.load_memory
     unchanged = f"{folder} is unchanged."
     unchanged += f" Resume: kgqa graph load --resume --into {folder}" if resumable else ""
     with stop_message(unchanged), LoadBars(files) as bars:
-        report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars.show_load, **options)
+        report = load_into_folder(files, folder, progress=bars.show_load, **options)
     with open_graph(folder, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
         facts["warnings"] = _warnings(graph)

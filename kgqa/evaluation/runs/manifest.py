@@ -38,8 +38,8 @@ SECRET_SETTINGS = ("llm.extra_body", "llm.stages")
 SERVICE_SETTINGS = tuple(settings_in(ServeSettings))
 """Settings of `kgqa serve`, among them its tokens; run.json does not contain them."""
 MACHINE_SETTINGS = (
-    *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
-    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.cache", "graph.load_memory"),
+    *("cache.folder", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
+    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.cache"),
     *SERVICE_SETTINGS,
 )
 """Settings that depend on the machine and do not change the answers."""
