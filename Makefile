@@ -122,18 +122,18 @@ curl-for-tests:
 	  else false; fi; } || \
 	  echo "curl is not installed; the test of docs/serve.md is skipped. To run it: apt-get install curl"
 
-virtuoso-start: $(STAMP) ## start your own Virtuoso server
+virtuoso-start: $(DEMO) ## start your own Virtuoso server
 	$(BIN)/kgqa virtuoso start
 
-virtuoso-status: $(STAMP) ## show the state of your Virtuoso server
+virtuoso-status: $(DEMO) ## show the state of your Virtuoso server
 	$(BIN)/kgqa virtuoso status
 
-virtuoso-stop: $(STAMP) ## stop your Virtuoso server
+virtuoso-stop: $(DEMO) ## stop your Virtuoso server
 	$(BIN)/kgqa virtuoso stop
 
-freebase: freebase-arguments $(STAMP) ## load Freebase into your Virtuoso server: DUMP=freebase-rdf-latest.gz [RESUME=1], or DB=virtuoso.db
+freebase: freebase-arguments $(DEMO) ## load Freebase into your Virtuoso server: DUMP=freebase-rdf-latest.gz [RESUME=1], or DB=virtuoso.db
 	@if test -n "$$DB"; then \
-	  $(BIN)/kgqa virtuoso stop && { $(BIN)/kgqa virtuoso adopt -- "$$DB"; adopted=$$?; $(BIN)/kgqa virtuoso start && exit $$adopted; }; \
+	  $(BIN)/kgqa virtuoso stop && $(BIN)/kgqa virtuoso start --database "$$DB"; \
 	else $(BIN)/kgqa freebase load $(if $(RESUME),--resume) -- "$$DUMP"; fi
 
 # Checks the options DUMP and DB before anything is installed or stopped.

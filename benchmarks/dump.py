@@ -52,12 +52,12 @@ def unpack(dump: Path) -> dict[str, float]:
 def clean(dump: Path, work: Path) -> dict[str, float]:
     """Return the seconds that cleaning takes, and its counts."""
     from kgqa.virtuoso.freebase.cleaning import clean_dump
-    from kgqa.virtuoso.freebase.journal import LoadOptions
+    from kgqa.virtuoso.freebase.judge import Cleaning
 
     out = work / "out"
     started = time.perf_counter()
     try:
-        tally = clean_dump(dump, LoadOptions().cleaning(), out, workers=CORES)
+        tally = clean_dump(dump, Cleaning(), out, workers=CORES)
         seconds = time.perf_counter() - started
         written = sum(file.stat().st_size for file in out.iterdir())
     finally:

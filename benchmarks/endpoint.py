@@ -39,8 +39,8 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
-from kgqa.virtuoso.instance.processes import free_port
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.process import free_port
+from kgqa.virtuoso.server import Server
 
 DEMO_IRI = "http://kgqa.example/demo"
 LATENCY = 0.05

@@ -92,7 +92,9 @@ def blindness(folder: Path, only: Sequence[str], records: Mapping[str, Records])
     if not json.loads((folder / "embedder.json").read_text()):
         yield "no embedding model was in use"
     for section in only:
-        if len(records[section]) < LEAST.get(section, 1):
+        if section == "virtuoso" and not records[section]:
+            print(f"{folder} has no answers on Virtuoso, which was not installed")
+        elif len(records[section]) < LEAST.get(section, 1):
             yield f"{section} has {len(records[section])} records, not {LEAST.get(section, 1)}"
     if "answers" in only:
         statuses = Counter(answer["status"] for answer in records["answers"].values())

@@ -155,7 +155,8 @@ def dump(work: Path) -> Iterator[Record]:
 def metrics(work: Path) -> Iterator[Record]:
     run, queries = work / "run", work / "queries"
     questions = file(FREEBASE[1])
-    kgqa("eval", "run", "--dataset", questions, *loaded(FREEBASE[0], work), "--out", run, "--losses", "-q")
+    options = (*loaded(FREEBASE[0], work), "--losses", "--concurrency", "1", "-q")
+    kgqa("eval", "run", "--dataset", questions, "--out", run, *options)
     for row in read_rows(run / "predictions.jsonl"):
         yield "scores of a run", row["id"], {key: row[key] for key in ("scores", "loss", "hops")}
     yield "report of a run", "all", without_times(json.loads(kgqa("report", run, "--json", "--all-metrics")))

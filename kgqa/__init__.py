@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kgqa.model.display import draw_with
+from kgqa.text.display import draw_with
 from kgqa.version import __version__
 
 if TYPE_CHECKING:

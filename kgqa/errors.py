@@ -69,7 +69,7 @@ class SettingsError(KgqaError):
 
 
 class PluginError(KgqaError):
-    """A plugin of another package raised an exception, returned a wrong result, or recorded an invalid event."""
+    """A plugin of another package recorded an event that is none, or that cannot be written as JSON."""
 
 
 class SchemaError(KgqaError):

@@ -1,21 +1,21 @@
-"""Loads methods, choosers, tournaments, data set readers and stores by name, from kgqa and other packages."""
+"""Loads methods, choosers, tournaments, data set readers and stores by name, from kgqa and other packages.
+
+What the user has installed is trusted: a plugin is called as it is, and may raise. `culprit` names it then.
+"""
 
 from __future__ import annotations
 
 import difflib
-import inspect
-import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from kgqa.errors import KgqaError, PluginError, SettingsError
-from kgqa.settings.setting import PluginKind, Section, Setting, check, settings_of
+from kgqa.errors import SettingsError
+from kgqa.settings.setting import PluginKind, Section, Setting, settings_of
 from kgqa.settings.table import own_settings
 
 if TYPE_CHECKING:
@@ -27,24 +27,6 @@ SELECTORS: Mapping[str, PluginKind] = {
     "rank.chooser": "chooser",
 }
 """The settings that select a plugin by its name."""
-SHOW_TRACEBACK = "Show the traceback: kgqa -v COMMAND"
-_KEY = re.compile(r"([a-z][a-z0-9]*)\.[a-z][a-z0-9_]*")
-_SECRET_SECTIONS = {"embeddings", "virtuoso"}
-"""Sections whose environment variables, such as KGQA_EMBEDDINGS_KEY, hold secrets."""
-CALLS: Mapping[PluginKind, tuple[str, str]] = {
-    "method": ("answer", "question, *, resources, trace, topics, names"),
-    "tournament": ("play", "question, candidates, chooser, *, k, record"),
-    "chooser": ("open", "resources"),
-    "dataset": ("", "file, name"),
-    "store": ("", "rest, *, writable"),
-    "web_search": ("", "query, k"),
-}
-"""For each kind: the attribute that holds the function of an `Extension`, and the arguments kgqa calls it with."""
-
-_FOREIGN: tuple[PluginKind, ...] = ("dataset", "web_search")
-"""The kinds that only other packages add to."""
-_GROUPS: Mapping[PluginKind, str] = {"web_search": "kgqa.web_searches"}
-"""The groups of entry points that are not called `kgqa.` and the plural of the kind with an s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,125 +73,37 @@ def plugin(kind: PluginKind, name: str) -> Any:
     """Load a plugin by name. A plugin of kgqa takes precedence over one of another package with the same name.
 
     Raises:
-        SettingsError: There is no such plugin, it cannot be imported, or it declares a setting or preset that is not
-            allowed.
+        SettingsError: There is no such plugin, or it cannot be imported.
     """
-    point = _points(kind).get(name)
-    if point is None:
-        if kind not in _FOREIGN and not any(map(_is_ours, _points(kind).values())):
-            raise SettingsError(f"kgqa is not installed completely: it has no {kind}s.", "Install it again with pip.")
-        near, names = did_you_mean(name, plugin_names(kind)), ", ".join(plugin_names(kind))
-        hint = f"{near}Choose one of: {names}." if names else "No installed package has one."
-        raise SettingsError(f"Unknown {kind} {name}.", hint)
-    values = {each.value for each in _every_point(kind) if each.name == name}
-    if len(values) > 1 and not _is_ours(point):
-        raise SettingsError(
-            f"Several packages have a {kind} {name}: {', '.join(sorted(values))}.", "Uninstall all but one."
-        )
+    points = _points(kind)
+    if name not in points:
+        choices = f"Choose one of: {', '.join(points)}." if points else "No installed package has one."
+        raise SettingsError(f"Unknown {kind} {name}.", did_you_mean(name, points) + choices)
     try:
-        found = point.load()
-    except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
-        raise SettingsError(f"The {kind} {name} cannot be loaded from {point.value}: {error}") from error
-    if not _is_ours(point):
-        try:
-            if isinstance(found, Extension):
-                _check(found)
-            check_call(kind, found)
-        except Exception as error:  # declarations of a wrong type may raise anything
-            text = str(error) if isinstance(error, SettingsError) else f"{type(error).__name__}: {error}"
-            raise SettingsError(f"The {kind} {name} ({point.value}) is invalid: {text}") from error
-    return found
+        return points[name].load()
+    except Exception as error:
+        value = points[name].value
+        raise SettingsError(f"The {kind} {name} cannot be loaded from {value}: {error}") from error
 
 
-def check_call(kind: PluginKind, found: Any) -> None:
-    """Check that a plugin of another package can be called as kgqa calls plugins of its kind.
-
-    Raises:
-        SettingsError: It is not a function, or does not accept these arguments.
-    """
-    attribute, arguments = CALLS[kind]
-    function = getattr(found, attribute, None) if isinstance(found, Extension) else found
-    if isinstance(function, str) and function is not found:
-        return  # imported when the plugin is used
-    if not callable(function):
-        raise SettingsError(f"It is neither a {kind} nor a function: {found!r:.100}")
-    positional, _, keywords = (part.replace(",", " ").split() for part in arguments.partition("*"))
-    try:
-        signature = inspect.signature(function)
-        signature.bind(*positional, **dict.fromkeys([*keywords, *getattr(found, "parameters", ())]))
-    except TypeError as error:
-        if kind != "dataset" or signature.parameters:  # a reader without a file takes no arguments
-            raise SettingsError(f"It must accept the arguments ({arguments}): {error}.") from error
-    except ValueError:
-        pass  # not written in Python
-
-
-def failure(what: str, error: BaseException, function: Any) -> str:
-    """Return a message about an exception in a function of another package, with the place in this package."""
-    log_exception(error)
-    package = str(getattr(function, "__module__", "")).partition(".")[0]
-    frames = [
-        f" ({Path(frame.f_code.co_filename).name}, line {line})"
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == package
-    ]
-    return f"{what} failed{frames[-1] if frames else ''}: {type(error).__name__}: {error}".rstrip(": ") + "."
-
-
-@contextmanager
-def contained(kind: PluginKind, name: str, function: Any, *, hint: str = "") -> Iterator[None]:
-    """Turn an unknown exception or SystemExit of a plugin of another package into a PluginError.
-
-    `hint`: what to do if the plugin uses an attribute of None.
-    """
-    try:
-        yield
-    except (Exception, SystemExit) as error:
-        from kgqa.trace.trace import BudgetExhausted  # not needed for `--version`
-
-        if isinstance(error, (KgqaError, BudgetExhausted)):
-            raise
-        todo = hint if hint and isinstance(error, AttributeError) and error.obj is None else SHOW_TRACEBACK
-        raise PluginError(failure(_title(kind, name), error, function), todo) from error
-
-
-def plugin_defect(kind: PluginKind, name: str, text: str) -> PluginError:
-    """Return an error that names a plugin and its package; `text` says what the plugin did, such as `returned 3`."""
-    return PluginError(f"{_title(kind, name)} {text}.")
-
-
-def _title(kind: PluginKind, name: str) -> str:
-    return f"The {kind} {name} ({_points(kind)[name].value})"
-
-
-def log_exception(error: BaseException) -> None:
-    """Log the traceback of an exception of another package; the option -v shows it."""
-    import logging  # not needed for `--version`
-
-    logging.getLogger("kgqa").debug("", exc_info=error)
+def culprit(error: BaseException) -> str:
+    """Return which plugin of another package raised an exception, and where, from its traceback; "" if none did."""
+    points = [(kind, point) for kind in get_args(PluginKind) for point in _points(kind).values() if not _is_ours(point)]
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        module = str(frame.f_globals.get("__name__"))
+        package = module.partition(".")[0]
+        near = [(kind, point) for kind, point in points if point.module.partition(".")[0] == package]
+        if near:
+            exact = [f"{kind} {point.name}" for kind, point in near if point.module == module]
+            named = " or ".join(exact or [f"{kind} {point.name}" for kind, point in near])
+            return f"The {named} of {package} ({Path(frame.f_code.co_filename).name}, line {line})"
+    return ""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the start of a hint with the names that are similar to `name`; empty if there are none."""
     near = difflib.get_close_matches(name, list(names), n=3)
     return f"Did you mean {' or '.join(near)}? " if near else ""
-
-
-def plugin_errors() -> list[str]:
-    """Load all plugins of other packages; return a message for each one that cannot be used."""
-    errors = dict.fromkeys(known_settings({}, installed=True)[1])
-    for kind in get_args(PluginKind):
-        for point in _every_point(kind):
-            if _is_ours(point):
-                continue
-            if is_ours(kind, point.name):
-                errors[f"The {kind} {point.name} ({point.value}) has no effect, because kgqa has one."] = None
-                continue
-            try:
-                plugin(kind, point.name)
-            except SettingsError as error:
-                errors[str(error)] = None
-    return list(errors)
 
 
 def is_ours(kind: PluginKind, name: str) -> bool:
@@ -244,47 +138,39 @@ def known_settings(values: Mapping[str, Any], *, installed: bool = False) -> tup
         The settings by key, and an error message for each plugin that cannot be loaded.
     """
     found, errors = dict(_settings_of_kgqa()), dict[str, None]()
-    _add(found, [(kind, str(values[key])) for key, kind in SELECTORS.items() if key in values], errors)
+    foreign = [(key, name) for key, kind in SELECTORS.items() for name in plugin_names(kind) if not is_ours(kind, name)]
+    _add(found, [(key, name) for key, name in foreign if values.get(key) == name], errors)
     if installed or values.keys() - found.keys():
-        _add(found, [(kind, name) for kind in SELECTORS.values() for name in plugin_names(kind)], errors)
+        _add(found, foreign, errors)
     return found, list(errors)
 
 
-def _add(found: dict[str, Setting], plugins: Iterable[tuple[PluginKind, str]], errors: dict[str, None]) -> None:
-    """Add the settings of plugins of other packages to `found`, and the messages about invalid plugins to `errors`."""
-    for kind, name in plugins:
-        if name not in plugin_names(kind) or is_ours(kind, name):
-            continue
+def _add(found: dict[str, Setting], plugins: Iterable[tuple[str, str]], errors: dict[str, None]) -> None:
+    """Add the settings of plugins, each given by the setting that selects it and its name; collect error messages."""
+    for key, name in plugins:
         try:
-            extension = plugin(kind, name)
+            extension = plugin(SELECTORS[key], name)
         except SettingsError as error:
             errors[str(error)] = None
-            continue
-        for setting in extension.table.values() if isinstance(extension, Extension) else ():
-            if found.setdefault(setting.key, setting) != setting:
-                errors[f"The {kind} {name} is not used in full: another plugin has the setting {setting.key}."] = None
+        else:
+            found |= {**extension.table, **found} if isinstance(extension, Extension) else {}
 
 
 def _points(kind: PluginKind) -> dict[str, EntryPoint]:
-    return _points_on(kind, tuple(sys.path))[0]
-
-
-def _every_point(kind: PluginKind) -> list[EntryPoint]:
-    return _points_on(kind, tuple(sys.path))[1]
+    return _points_on(kind, tuple(sys.path))
 
 
 @lru_cache(64)
-def _points_on(kind: PluginKind, path: tuple[str, ...]) -> tuple[dict[str, EntryPoint], list[EntryPoint]]:
-    """Return the entry points by name, and all of them: several packages may have the same name."""
+def _points_on(kind: PluginKind, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Return the entry points by name, those of kgqa first."""
     from importlib.metadata import entry_points  # imported late, because it takes a third of the time of `--version`
 
-    points = sorted(
-        entry_points(group=_GROUPS.get(kind, f"kgqa.{kind}s")), key=lambda point: (not _is_ours(point), point.name)
-    )
+    group = "kgqa.web_searches" if kind == "web_search" else f"kgqa.{kind}s"
+    points = sorted(entry_points(group=group), key=lambda point: (not _is_ours(point), point.name))
     found: dict[str, EntryPoint] = {}
     for point in points:
         found.setdefault(point.name, point)
-    return found, points
+    return found
 
 
 def _is_ours(point: EntryPoint) -> bool:
@@ -302,42 +188,3 @@ def _settings_of_kgqa() -> Mapping[str, Setting]:
         key = "ask.method"
         found[key] = replace(found[key], default=names[0], help=f"{found[key].help}: {summaries}")
     return found
-
-
-def _check(extension: Extension) -> None:
-    """Check the declarations of another package.
-
-    Raises:
-        SettingsError: A setting or preset is not allowed.
-    """
-    presets, stages = (getattr(extension, name, {}) for name in ("presets", "stages"))
-    for name, tables in (("presets", presets), ("stages", stages)):
-        if not isinstance(tables, Mapping) or not all(
-            isinstance(key, str) and isinstance(table, Mapping) for key, table in tables.items()
-        ):
-            raise SettingsError(f"{name} must map each name to a dictionary, not {tables!r:.100}.")
-    own = _settings_of_kgqa()
-    known = {**own, **extension.table}
-    for setting in extension.table.values():
-        match = _KEY.fullmatch(setting.key)
-        if match is None:
-            raise SettingsError(f"{setting.key} must be a key such as mine.rounds.")
-        if setting.kind not in (str, int, float, dict):
-            kinds = "str, int, float or dict (for a switch: str with choices=('on', 'off'))"
-            raise SettingsError(f"The kind of {setting.key} must be {kinds}, not {setting.kind!r}.")
-        if setting.called or setting.option or setting.plugin:
-            raise SettingsError(f"{setting.key} must not have called=, option= or plugin=; users set it by its key.")
-        if match[1] in {key.partition(".")[0] for key in own} | _SECRET_SECTIONS:
-            raise SettingsError(f"{setting.key} is in a section of kgqa.", "Use your own section, such as mine.rounds.")
-        check(setting, setting.default, "default")
-    for preset, values in presets.items():
-        for key, value in values.items():
-            if key not in known or key in SELECTORS or (key in own and own[key].trusted):
-                raise SettingsError(f"The preset {preset} may not set {key}.")
-            check(known[key], value, f"preset {preset}")
-    for key in getattr(extension, "parameters", {}).values():
-        if key not in known:
-            raise SettingsError(f"A parameter has the setting {key}, which does not exist.", "Declare it in settings=.")
-    for stage, sampling in stages.items():
-        if unknown := [value for value in sampling.values() if isinstance(value, str) and value not in known]:
-            raise SettingsError(f"The stage {stage} refers to the setting {unknown[0]}, which does not exist.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kgqa.net.limiter import RequestLimiter
+from kgqa.net.limits import RequestLimiter
 
 pytest_plugins = ["tests.browser", "tests.cli_runner", "tests.foreign_package", "tests.virtuoso_server"]
 ROOT = Path(__file__).resolve().parent.parent

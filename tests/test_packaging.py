@@ -42,7 +42,7 @@ BROUGHT_BY = {
 CHECK_INSTALLATION = """
 from importlib import import_module
 from importlib.resources import files
-import kgqa, kgqa.virtuoso, kgqa.virtuoso.server.server
+import kgqa, kgqa.virtuoso, kgqa.virtuoso.server
 from kgqa.cli.main import COMMANDS, cli
 for name in COMMANDS:
     assert cli.get_command(None, name).help, name

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 from kgqa.errors import ServerError
-from kgqa.virtuoso.instance.launching import client_program, end_process, server_program
-from kgqa.virtuoso.instance.processes import free_port, lock_owner
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.process import client_program, end_process, free_port, lock_owner, server_program
+from kgqa.virtuoso.server import Server
 
 # small, because other processes of the tests run at the same time
 MEMORY_SHARE = 0.02
@@ -56,7 +55,7 @@ def end(server: Server) -> None:
     """End the server of a test, whatever the test did to it."""
     owner = lock_owner(server.folder.lock)
     if owner:
-        end_process(owner.pid)
+        end_process(owner)
 
 
 def copied(prepared: Path, folder: Path) -> Path:

@@ -218,9 +218,11 @@ def _show(
 
 
 def _print_event(event: Event) -> None:
-    from kgqa.trace.words import event_words
+    from kgqa.trace import ActingEvent, TextEvent
 
-    detail = event_words(event) or "  ".join(
+    # the words of a search leave out candidates and scores
+    words = event.in_words() if isinstance(event, (ActingEvent, TextEvent)) else ""
+    detail = words or "  ".join(
         f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in event.detail.items()
     )

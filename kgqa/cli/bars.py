@@ -76,9 +76,7 @@ class StatusLine:
             self._bar.close()
 
     def _show(self, event: Event) -> None:
-        from kgqa.trace.words import progress_words
-
-        if text := progress_words(event):
+        if text := clean(event.in_words()):
             if self._bar is None:
                 self._bar = open_bar(bar_format="{desc}", leave=False)
-            self._bar.set_description_str(clean(text)[:_LINE])
+            self._bar.set_description_str(text[:_LINE])

@@ -133,16 +133,14 @@ def graph() -> None:
     "virtuoso",
     cls=LazyGroup,
     lazy_commands={
-        "install": ("kgqa.cli.servers.virtuoso_run:install", "Install the Virtuoso package of Debian or Ubuntu."),
-        "start": ("kgqa.cli.servers.virtuoso_run:start", "Start the server; the first start creates its database."),
+        "install": ("kgqa.cli.servers.virtuoso:install", "Install the Virtuoso package of Debian or Ubuntu."),
+        "start": ("kgqa.cli.servers.virtuoso:start", "Start the server; the first start creates its database."),
         "status": (
-            "kgqa.cli.servers.virtuoso_run:status",
+            "kgqa.cli.servers.virtuoso:status",
             "Show whether the server is running, its URL and disk usage.",
         ),
-        "stop": ("kgqa.cli.servers.virtuoso_run:stop", "Write everything to disk and stop the server."),
-        "adopt": ("kgqa.cli.servers.virtuoso_database:adopt", "Use an existing database file in place."),
+        "stop": ("kgqa.cli.servers.virtuoso:stop", "Write everything to disk and stop the server."),
         "index": ("kgqa.cli.servers.virtuoso_database:index", "Index the names of a graph for linking and search."),
-        "drop-names": ("kgqa.cli.servers.virtuoso_database:drop_names", "List or remove the indexes of names."),
         "password-file": ("kgqa.cli.servers.virtuoso_database:password_file", "Print the path of the password file."),
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -162,6 +163,12 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _report_defect(error: Exception, arguments: list[str]) -> NoReturn:
+    from kgqa.plugins import culprit
+
+    if where := culprit(error):
+        traceback.print_exception(error)
+        _print_error(f"{where} failed: {type(error).__name__}: {error}")
+        sys.exit(1)
     if any(a in ("-v", "--verbose", "-vv") for a in arguments):
         raise error
     _print_error(

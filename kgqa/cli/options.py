@@ -163,7 +163,6 @@ _ELSEWHERE = (
     "graph.view",
     "graph.languages",
     "endpoint.profile",
-    "rank.precision",
     "llm.concurrency",
     "llm.replay_only",
 )

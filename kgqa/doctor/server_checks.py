@@ -26,8 +26,8 @@ from kgqa.doctor.subject import (
 from kgqa.errors import KgqaError, LoginRefused, QueryRejected, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.detection import default_view, user_graphs
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store, view_of
 from kgqa.graph.query.templates import render

@@ -59,9 +59,11 @@ def join_topics(
     found.sort(key=lambda candidate: -len(candidate.joins))
     if finder.timed_out and not timed_out:
         trace.record(GaveUp(error="testing which paths meet took too long"))
-    kind = Joined if found else NoIntersection
-    most = max((len(c.joins) + 1 for c in found), default=0)
-    trace.record(kind(paths=tuple(c.words for c in found[:5]), topics=most))
+    if found:
+        most = max(len(c.joins) + 1 for c in found)
+        trace.record(Joined(paths=tuple(c.words for c in found[:5]), topics=most))
+    else:
+        trace.record(NoIntersection())
     return found
 
 

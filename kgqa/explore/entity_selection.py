@@ -71,7 +71,7 @@ def select_entities(
     prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
     chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
     answered = isinstance(chosen, AnsweringPick)
-    trace.record(Entities(selected=tuple(texts[index] for index in chosen), answered=answered or None))
+    trace.record(Entities(selected=tuple(texts[index] for index in chosen), answered=answered))
     if answered:
         return []
     result = []

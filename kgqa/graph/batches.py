@@ -14,7 +14,7 @@ SINGLY = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed
 """Errors of a batch after which its items are queried one by one, because a single item may be the cause."""
 CallEach = Callable[..., list[Any]]
 """Calls a function for each item, and returns errors of the types `tolerated` in place of results; see
-`CallPool.map`."""
+`ThreadPool.map`."""
 
 
 def in_batches(

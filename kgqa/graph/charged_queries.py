@@ -10,7 +10,7 @@ from kgqa.errors import ResultCapped, RowCapMet, StoreTimeout
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
 from kgqa.model import Entity
-from kgqa.net.stopping import stoppable
+from kgqa.net.threads import stoppable
 from kgqa.trace import Timeout
 from kgqa.trace.trace import Trace
 

@@ -16,7 +16,7 @@ from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.schema import Schema
 
 CallEach = Callable[..., list[Any]]
-"""Calls a function for each item; see `CallPool.map`."""
+"""Calls a function for each item; see `ThreadPool.map`."""
 MAX_NODES = 1000
 """Most nodes from which a hop is followed at once."""
 START = "node"

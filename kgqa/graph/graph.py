@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.graph.call_pool import CallPool, Item, Result
 from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import START, AlongFinder, count_edges, count_relations, find_edges, find_edges_of
 from kgqa.graph.ends import Ends, EndsFinder, KnownEnds, walks_along
@@ -24,6 +24,7 @@ from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.graph.tables.node_types import find_subject_relations
 from kgqa.model import Candidate, Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.model.conditions import BOOLEAN, Condition
+from kgqa.net.threads import Item, Result, ThreadPool
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
 from kgqa.storage.cache import Cache
@@ -94,7 +95,8 @@ class KnowledgeGraph:
             timeout=max(timeout, graph_tables.TIMEOUT),
             scan=scan,
         )
-        self._calls = CallPool(lambda: self.concurrency, has_room=lambda: self.store.has_free_slot)
+        self._pool = functools.cache(lambda: ThreadPool(max(0, self.concurrency - 1), name="kgqa-graph"))
+        """Threads that all questions about this graph share; the concurrency of a server is known only by a query."""
         self._trace: Trace | None = None
         self._names: Names | None = None
         self._known_ends = KnownEnds()
@@ -152,7 +154,8 @@ class KnowledgeGraph:
 
     def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
         try:
-            self._calls.close()
+            if self._pool.cache_info().currsize:
+                self._pool().close()
             self.tables.close()
         finally:
             if self._owns_store:
@@ -175,8 +178,8 @@ class KnowledgeGraph:
         *,
         tolerated: tuple[type[Exception], ...] = (),
     ) -> list[Any]:
-        """Call a function for each item, as many concurrently as the store allows. See `CallPool.map`."""
-        return self._calls.map(function, items, tolerated=tolerated)
+        """Call a function for each item, as many concurrently as the store allows. See `ThreadPool.map`."""
+        return self._pool().map(function, items, tolerated=tolerated, has_room=lambda: self.store.has_free_slot)
 
     # --- exploration
 

@@ -13,7 +13,7 @@ from typing import Any
 from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
-from kgqa.net.workers import wait_for_event
+from kgqa.net.threads import wait_until
 from kgqa.text.words import clean
 
 _TEMPORARY = ("unreachable", "not_recorded")
@@ -99,7 +99,7 @@ class Replay:
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
             for event in others:
                 # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
-                wait_for_event(event, deadline=deadline, stop=stop)
+                wait_until(event.wait, deadline=deadline, stop=stop)
         # if a prompt occurs more than once, only its first occurrence was sent
         found_in_order = [_again(found[key]) if key in keys[:index] else found[key] for index, key in enumerate(keys)]
         if on_completion is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
@@ -35,8 +36,8 @@ from kgqa.methods.advice import with_advice
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
-from kgqa.plugins import is_ours, plugin
-from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.plugins import culprit, is_ours, plugin
+from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.settings.table import own_keywords
@@ -51,6 +52,8 @@ from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 MAX_TOPICS = 5
 SHOWN_ERRORS = 3
+_TOLD: set[str] = set()
+"""The places in plugins whose tracebacks were shown; the next ones from there are shown by the option -v."""
 
 
 def open_resources(
@@ -107,16 +110,7 @@ def open_resources(
             graph = open_graph_of(settings, graph, cache=cache)
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
-        encoder = None
-        if chosen.embeddings and settings.rank.embeddings == "auto":
-            encoder = open_encoder(
-                cache,
-                model=settings.rank.model,
-                url=settings.rank.model_url,
-                query_prompt=settings.rank.query_prompt,
-                precision=settings.rank.precision,
-                say=say,
-            )
+        encoder = encoder_of(settings.rank, cache, say=say) if chosen.embeddings else None
         owned: tuple[Corpus, ...] = ()
         if place is not None:
             corpus = Corpus.open(place, cache=cache, encoder=encoder, progress=_embedding_message(say))
@@ -188,9 +182,7 @@ def budget_of(settings: Settings) -> Budget:
 
 def cache_of(settings: Settings) -> Cache:
     """Open the cache in the folder given by the settings."""
-    folder = settings.cache.folder
-    limit = int(settings.cache.limit_gb * (1 << 30))
-    return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
+    return Cache(Path(settings.cache.folder)) if settings.cache.folder else Cache.default()
 
 
 def ask(
@@ -254,6 +246,14 @@ def ask(
     except KgqaError as error:
         trace.record(Failed(error=type(error).__name__, message=str(error)))
         found = Answer(question, "failed", reason=str(error), method=name, notes=tuple(notes))
+    except Exception as error:
+        if not (where := culprit(error)):
+            raise
+        reason = f"{where} failed: {type(error).__name__}: {error}"
+        logging.getLogger("kgqa").log(logging.DEBUG if where in _TOLD else logging.ERROR, where, exc_info=error)
+        _TOLD.add(where)
+        trace.record(Failed(error=type(error).__name__, message=reason))
+        found = Answer(question, "failed", reason=reason, method=name, notes=tuple(notes))
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()

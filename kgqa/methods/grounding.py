@@ -74,7 +74,7 @@ def answer_of_path(
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     values = tuple(dict.fromkeys(first))
     words, computed = all_words(graph, candidate.conditions, operation, candidate.path.steps)
-    trace.record(Read(path=candidate.words, answers=len(values), conditions=words or None, operation=computed or None))
+    trace.record(Read(path=candidate.words, answers=len(values), conditions=words, operation=computed))
     compared = operation.topics if operation else ()
     others = {topic.value for topic in topics} - {candidate.path.topic, *compared}
     if not set(values) - others:

@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from kgqa.errors import SettingsError
 from kgqa.model import Answer
-from kgqa.plugins import MethodExtension, check_call, contained, is_ours, plugin, plugin_defect
+from kgqa.plugins import MethodExtension, plugin
 from kgqa.settings.setting import Section, setting
 from kgqa.settings.values import Settings
-from kgqa.storage.model_json import checked
 
 
 @dataclass(frozen=True)
@@ -51,43 +50,23 @@ def method(name: str) -> Method:
     no language model.
 
     Raises:
-        SettingsError: There is no such method, its package cannot be imported, or its declarations are invalid.
+        SettingsError: There is no such method, or it cannot be imported.
     """
     found = plugin("method", name)
     if not isinstance(found, Method):
         found = Method(found)
-    answer = found.answer
-    if isinstance(answer, str):
-        try:
-            answer = resolve_name(answer)
-            if not is_ours("method", name):
-                check_call("method", answer)
-        except (Exception, SystemExit) as error:  # the import of a foreign package may raise anything
-            raise SettingsError(f"The method {name} cannot be loaded from {answer}: {error}") from error
-    return replace(found, answer=answer if is_ours("method", name) else _contained(name, found, answer))
+    if not isinstance(found.answer, str):
+        return found
+    try:
+        return replace(found, answer=resolve_name(found.answer))
+    except Exception as error:
+        raise SettingsError(f"The method {name} cannot be loaded from {found.answer}: {error}") from error
 
 
 def asked_in_order(settings: Settings) -> bool:
     """Return whether each question of a batch depends on those before it, so that they are asked one at a time."""
     in_order = method(settings.ask.method).in_order
     return any(settings.values[key] == value for key, value in in_order.items())
-
-
-def _contained(name: str, method: Method, answer: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Wrap a method from another package; an exception in the method then fails only the current question."""
-
-    def guarded(*arguments: Any, **options: Any) -> Answer:
-        hint = "" if method.model else "If the method needs a language model, declare it: Method(..., model=True)"
-        with contained("method", name, answer, hint=hint):
-            found = answer(*arguments, **options)
-        if not isinstance(found, Answer):
-            raise plugin_defect("method", name, f"returned {type(found).__name__} instead of an Answer")
-        try:
-            return checked(replace(found, trace=()))
-        except ValueError as error:
-            raise plugin_defect("method", name, f"returned an Answer with a wrong value: {error}") from error
-
-    return guarded
 
 
 _AS_PUBLISHED = {

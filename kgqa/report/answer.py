@@ -26,7 +26,7 @@ from kgqa.report.path_text import UNICODE, Signs, path_lines
 from kgqa.text.hints import hint_text
 from kgqa.text.words import clean, counted, display_name, safe_text
 from kgqa.trace import Finished
-from kgqa.trace.words import step_lines
+from kgqa.trace.steps import step_lines
 
 MAX_SHOWN = 30
 MAX_SPANS = 3

@@ -11,9 +11,9 @@ from kgqa.evaluation.analysis.comparison import compare_runs, scores_by_question
 from kgqa.evaluation.metrics.measures import mean
 from kgqa.evaluation.metrics.retrieval import CUTS
 from kgqa.evaluation.runs.run_files import METRICS, PREDICTIONS, Run
-from kgqa.model.display import html_of
 from kgqa.report.lenient_json import count_of, number_of, object_of, text_of
 from kgqa.report.titles import model_names, run_titles
+from kgqa.text.display import html_of
 from kgqa.text.words import clean
 
 LABELS = {

@@ -6,8 +6,6 @@ from typing import Any
 
 from kgqa.text.words import clean
 from kgqa.trace import Event
-from kgqa.trace.search_words import search_words
-from kgqa.trace.words import event_words, progress_words
 
 MAX_TEXT = 400
 MAX_ITEMS = 12
@@ -15,8 +13,7 @@ MAX_ITEMS = 12
 
 def step_object(event: Event) -> dict[str, Any]:
     """Return the step of an event; `words` is empty if only its fields can tell what happened."""
-    words = search_words(event) or event_words(event) or progress_words(event)
-    return {"kind": event.kind, "at": event.at, "words": clean(words), "detail": shortened(event.detail)}
+    return {"kind": event.kind, "at": event.at, "words": clean(event.in_words()), "detail": shortened(event.detail)}
 
 
 def shortened(value: Any) -> Any:

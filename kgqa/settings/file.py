@@ -49,7 +49,6 @@ OWN_KEYS = (
     "llm.temperature",
     "llm.prices",
     "cache.folder",
-    "cache.limit_gb",
 )
 """The settings of the user's own file that are explained there."""
 _EXAMPLES: Mapping[str, Any] = {

@@ -53,11 +53,6 @@ class GraphSettings(Section, name="graph"):
         1000, "maximum end nodes of a path from which exploration continues", minimum=1, option="--frontier-cap"
     )
     timeout: float = setting(60.0, "time limit of a SPARQL query, in seconds", minimum=0.001, option="--timeout")
-    load_memory: int | None = setting(
-        None,
-        "maximum memory for loading into a folder, in MB; if not set, 4,096 plus eight times the size of the files",
-        minimum=1,
-    )
 
 
 class EndpointSettings(Section, name="endpoint"):
@@ -80,17 +75,8 @@ class EndpointSettings(Section, name="endpoint"):
         "user name for the server's login; the password is read from KGQA_ENDPOINT_PASSWORD or kept by kgqa keys",
         trusted=True,
     )
-    login_server: str | None = setting(
-        None,
-        "URL of a server, other than on this machine, that gets your login if a corpus folder names it",
-        trusted=True,
-    )
-    connect_timeout: float = setting(5.0, "maximum seconds to wait for a connection", minimum=0.001)
-    patience: float = setting(10.0, "for how many seconds a server without a reply is retried", minimum=0)
     row_cap: int | None = setting(None, "number of rows at which the server cuts results without notice", minimum=1)
     cache: Literal["on", "off"] = setting("on", "on: cache query results on disk; off: send every query")
-    cache_days: float = setting(7.0, "days until a cached result expires", minimum=0)
-    cache_gb: float = setting(2.0, "maximum size of all cached results, in GB", minimum=0)
 
 
 class AskSettings(Section, name="ask"):
@@ -176,11 +162,6 @@ class ExploreSettings(Section, name="explore"):
         "what is compared: path: the whole path; last-relation: only its last relation (ablation)",
         option="--prune-by",
     )
-    lengths: Literal["any", "deepest"] = setting(
-        "any",
-        "which paths may be accepted: any: paths of all lengths; deepest: only paths of the maximum depth",
-        option="--lengths",
-    )
     combine: Literal["intersect", "separate"] = setting(
         "intersect",
         "how several topics are handled: intersect: their paths must meet; separate: each topic is explored alone",
@@ -263,7 +244,6 @@ class RankSettings(Section, name="rank"):
     query_prompt: str | None = setting(
         None, "text put before each question that is embedded; if not set, the query prompt of the embedding model"
     )
-    precision: Literal["fp32", "int8"] = setting("fp32", "number format of the embedding model", option="--precision")
 
 
 class BudgetSettings(Section, name="budget"):
@@ -383,7 +363,6 @@ class CacheSettings(Section, name="cache"):
     """Where kgqa keeps what can be made again."""
 
     folder: str | None = setting(None, "cache folder; if not set, your user's cache folder", trusted=True)
-    limit_gb: float = setting(10.0, "maximum size of the cache, in GB", minimum=0, trusted=True)
 
 
 class ServeSettings(Section, name="serve"):
@@ -416,8 +395,6 @@ class ServeSettings(Section, name="serve"):
         "your user's data",
         trusted=True,
     )
-    kept: int = setting(10_000, "maximum answers kept for permanent links", minimum=0, trusted=True)
-    kept_mb: int = setting(500, "maximum size of all kept answers, in MB", minimum=0, trusted=True)
     cache: int = setting(
         1000,
         "number of answers that are given again for the same question while the graph is unchanged; 0: none",
@@ -429,10 +406,7 @@ class ServeSettings(Section, name="serve"):
         minimum=1,
     )
     queue: int = setting(200, "maximum questions that wait", minimum=0)
-    body_kb: int = setting(256, "maximum size of a request, in KB", minimum=1)
-    read_seconds: float = setting(10.0, "maximum seconds until the headers, and then the body, arrive", minimum=0.1)
     query_seconds: float = setting(20.0, "time limit of a client's own SPARQL query, in seconds", minimum=0.1)
-    query_rows: int = setting(1000, "maximum rows of a client's own SPARQL query", minimum=1)
     shutdown_seconds: float = setting(
         30.0, "how long questions in flight may take after Ctrl-C or SIGTERM before they are stopped", minimum=0
     )

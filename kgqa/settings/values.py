@@ -162,10 +162,12 @@ def resolve(
         raise SettingsError(f"ask.preset ({origins['ask.preset']}) must be one of {names}, not {preset!r}.")
     for name in dict.fromkeys(("ours", preset)):
         for key, value in presets.get(name, {}).items():
+            setting = _known(key, table, where=f"Preset {name} of {method}: ")
             if origins[key] in ("default", method):
-                values[key], origins[key] = value, method if name == "ours" else preset
+                values[key] = check(setting, value, f"preset {name}")
+                origins[key] = method if name == "ours" else preset
     _limit_hops(values, origins, ("default", method, preset))
-    notes = tuple(_misspelled_variables(environment, table.values()))
+    notes = (*_misspelled_variables(environment, table.values()), *(errors if installed else ()))
     return Settings(values, origins, frozenset(local), notes, table)
 
 

@@ -31,7 +31,7 @@ _CALLS = {
     "eval resume": "kgqa.evaluation.resume({values}{options})",
 }
 """The Python calls for commands."""
-_LOAD_INTO_URL = "kgqa.virtuoso.bulk.url_loading.load_into_url([{values}]{options})"
+_LOAD_INTO_URL = "kgqa.virtuoso.graph_loading.load_into_url([{values}]{options})"
 _ARGUMENT = r"""(?:'[^']*'|"[^"]*"|[^\s`,;()'"]*[^\s`,;()'".:])"""
 _END = r"(?=[,;)]|[.:]?$|[.:] | --)"
 # a lower-case word such as "skip" is an option's value only at the end of a clause: "--on-error skip."

@@ -1,20 +1,29 @@
-"""The events of a question's trace: one frozen class per kind.
+"""The events of a question's trace: one frozen class per kind, each with its words.
 
 A method records an event with `trace.record(Pool(hop=1, paths=keys))`. Its JSON is `{kind, at, ...}` with one key per
 field (docs/events.md). A method of another package records subclasses of `Event` of its own:
 
-    @dataclass(frozen=True, kw_only=True)
-    class Visited(Event):
+    class Visited(Event, frozen=True):
         '''The nodes that a round of the search visited.'''
         nodes: tuple[str, ...]
 
+        def in_words(self) -> str:
+            return f"visited {len(self.nodes)} nodes"
+
 Fields may hold only JSON values: strings, numbers, booleans, None, and tuples and mappings of these.
-`model_json.read_event` restores the classes of this module from JSON; other events become `UnknownEvent`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from msgspec import ValidationError, convert
+
 from kgqa.trace.acting import (
+    ActingEvent,
     ActionRead,
     AnswerVerified,
     Called,
@@ -46,18 +55,16 @@ from kgqa.trace.decision import (
     Sufficient,
 )
 from kgqa.trace.event import Event, UnknownEvent
-from kgqa.trace.models import (
-    Leaks,
-    NoReply,
-    Reasoning,
-    StageModels,
-    Unparsed,
-)
 from kgqa.trace.problems import (
     Failed,
     GaveUp,
+    Leaks,
+    NoReply,
     NoWalks,
+    Reasoning,
+    StageModels,
     Timeout,
+    Unparsed,
 )
 from kgqa.trace.search import (
     Entities,
@@ -84,6 +91,7 @@ from kgqa.trace.text import (
     Stopped,
     SubQuestion,
     SufficiencyJudged,
+    TextEvent,
 )
 from kgqa.trace.topics import (
     Clauses,
@@ -98,6 +106,7 @@ from kgqa.trace.topics import (
 __all__ = [
     "KINDS",
     "Accepted",
+    "ActingEvent",
     "ActionRead",
     "AnswerVerified",
     "Called",
@@ -160,10 +169,12 @@ __all__ = [
     "SufficiencyJudged",
     "Sufficient",
     "TaskGiven",
+    "TextEvent",
     "Timeout",
     "UnknownEvent",
     "Unparsed",
     "Unsupported",
+    "read_event",
 ]
 
 KINDS: tuple[type[Event], ...] = (
@@ -176,3 +187,22 @@ KINDS: tuple[type[Event], ...] = (
     Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
 )  # fmt: skip
 """All event classes of kgqa, in the order in which docs/events.md lists them."""
+AnyEvent: Any = reduce(or_, KINDS)
+"""An event of kgqa, told apart by its kind."""
+
+
+def read_event(data: Mapping[str, Any]) -> Event:
+    """Restore an event from its JSON object `{kind, at, ...}`; never raises.
+
+    Returns:
+        An event of the class of its kind, without keys that are not fields; an `UnknownEvent` with all the data if the
+        kind is not one of kgqa, or the fields do not fit it.
+    """
+    try:
+        event: Event = convert(data, AnyEvent)
+    except ValidationError:
+        kind, at = data.get("kind"), data.get("at")
+        values = {str(key): value for key, value in data.items() if key not in ("kind", "at")}
+        number = at if isinstance(at, (int, float)) else 0.0
+        return UnknownEvent(kind if isinstance(kind, str) else "", values, at=number)
+    return event

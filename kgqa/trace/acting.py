@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from typing import Any
 
+from msgspec import Struct
+
+from kgqa.text.words import counted
 from kgqa.trace.event import Event
+from kgqa.trace.phrases import SHOWN, listed, shortened
+
+_FEW = 60
+_JUDGMENT = re.compile(r"[\s*_]{0,20}\bjudge?ment[*_]{0,4}:[\s*_]{0,20}(?:yes|no)\W{0,20}\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskGiven(Event):
+def after_colon(text: str) -> str:
+    """Return a text, shortened, to follow after a colon; "" if there is none."""
+    return f": {shortened(text)}" if text else ""
+
+
+class ActingEvent(Event, frozen=True):
+    """An event of a method in which a language model acts in turns. Its words leave little out."""
+
+
+class TurnEvent(ActingEvent, frozen=True, kw_only=True):
+    """An event of a turn. `trial`: from 0. `step`: number of the turn in the trial, from 1; 0 before the first turn."""
+
+    trial: int = 0
+    step: int = 1
+
+    @property
+    def place(self) -> str:
+        """The trial and the step, in words."""
+        if not self.step:
+            return "first"
+        return f"trial {self.trial + 1}, step {self.step}" if self.trial else f"step {self.step}"
+
+
+class TaskGiven(ActingEvent, frozen=True):
     """The language model was given its task: the messages before its first reply.
 
     `system`: the rules and the tools. `user`: the question, with what is shown beside it.
@@ -17,27 +48,29 @@ class TaskGiven(Event):
     system: str
     user: str
 
+    def in_words(self) -> str:
+        return f"task: {shortened(self.user)}"
 
-@dataclass(frozen=True, kw_only=True)
-class StepPlanned(Event):
+
+class StepPlanned(TurnEvent, frozen=True):
     """The language model planned its next step. `trial`: from 0. `step`: number of the turn in the trial, from 1."""
 
     text: str
-    trial: int = 0
-    step: int = 1
+
+    def in_words(self) -> str:
+        return f"{self.place}: {self.text}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class FactNeeded(Event):
+class FactNeeded(TurnEvent, frozen=True):
     """The language model said which fact of the graph is missing now. `trial`, `step`: as in `StepPlanned`."""
 
     text: str
-    trial: int = 0
-    step: int = 1
+
+    def in_words(self) -> str:
+        return f"{self.place}: {self.text}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ActionRead(Event):
+class ActionRead(TurnEvent, frozen=True):
     """A reply with actions was read.
 
     `reply`: the text of the reply. `actions`: the calls that were read, as text. `problem`: why the reply, or a part of
@@ -48,12 +81,13 @@ class ActionRead(Event):
     actions: tuple[str, ...] = ()
     problem: str = ""
     thought: str = ""
-    trial: int = 0
-    step: int = 1
+
+    def in_words(self) -> str:
+        acts = ", ".join(map(action_words, self.actions)) or ("no action" if self.problem else "an answer")
+        return f"{self.place}: {'; '.join(filter(None, [self.thought, acts, self.problem]))}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Called(Event):
+class Called(TurnEvent, frozen=True):
     """A function of the graph or a tool was called.
 
     `arguments`: as text; those of a tool as JSON. `paths`: the paths in words along which the result was found.
@@ -67,12 +101,34 @@ class Called(Event):
     names: tuple[str, ...] = ()
     total: int = 0
     failed: bool = False
-    trial: int = 0
-    step: int = 1
+
+    def in_words(self) -> str:
+        along = f" along {listed(self.paths)}" if self.paths and not self.failed else ""
+        return f"{self.place}: {self.call_words()} → {self.result_words()}{along}"
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether a tool was called, whose arguments are one JSON object, and not a function of a graph."""
+        return len(self.arguments) == 1 and self.arguments[0].lstrip().startswith("{")
+
+    def call_words(self) -> str:
+        """Write a call of the graph as `Neighbour[Kimigayo, anthem of]`, and that of a tool with its arguments."""
+        if self.is_tool:
+            return f"{self.name}({_tool_arguments(_object(self.arguments[0]), self.arguments[0])})"
+        return f"{self.name}[{', '.join(self.arguments)}]"
+
+    def result_words(self) -> str:
+        """Say what the call found: its first values, or their number."""
+        if self.failed:
+            return "failed"
+        if not self.names:
+            return counted(self.total, "result" if self.is_tool else "value")
+        more = self.total - len(self.names[:SHOWN])
+        names = ", ".join(shortened(name, _FEW) for name in self.names[:SHOWN])
+        return f"{names} and {more:,} more" if more > 0 else names
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen(Event):
+class Seen(TurnEvent, frozen=True):
     """The observation that the language model was shown after its calls.
 
     `text`: the whole observation. `count`: number of values or texts in it. `approximate`: whether some were left out.
@@ -81,24 +137,28 @@ class Seen(Event):
     text: str
     count: int = 0
     approximate: bool = False
-    trial: int = 0
-    step: int = 1
+
+    def in_words(self) -> str:
+        some = " (not all)" if self.approximate else ""
+        return f"{self.place}: {counted(self.count, 'value')}{some}: {shortened(self.text)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finished(Event):
+class Finished(TurnEvent, frozen=True):
     """The language model gave its answer. `grounded`: whether it follows from what was found. `why`: if not, why."""
 
     text: str
     answers: tuple[str, ...] = ()
     grounded: bool = False
     why: str = ""
-    trial: int = 0
-    step: int = 1
+
+    def in_words(self) -> str:
+        answer = listed(self.answers) or shortened(self.text) or "no answer"
+        follows = "follows" if self.grounded else "does not follow"
+        why = "" if self.grounded else after_colon(self.why)
+        return f"{self.place}: answer {answer} ({follows} from what was found{why})"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnswerVerified(Event):
+class AnswerVerified(ActingEvent, frozen=True):
     """The answer of a trial was judged. `verdict`: yes, no or unparsed. `asked`: False if code decided, for free."""
 
     verdict: str
@@ -106,17 +166,32 @@ class AnswerVerified(Event):
     asked: bool = True
     trial: int = 0
 
+    def in_words(self) -> str:
+        return f"trial {self.trial + 1}: {self.verdict_words()}{after_colon(self.reason)}"
 
-@dataclass(frozen=True, kw_only=True)
-class Reflected(Event):
+    def verdict_words(self) -> str:
+        """Say how the answer was judged, and whether that took a language model."""
+        verdicts = {"yes": "answer accepted", "no": "answer rejected"}
+        words = verdicts.get(self.verdict, "verdict not readable")
+        return words if self.asked else f"{words} without asking a language model"
+
+    @property
+    def reason(self) -> str:
+        """What the judge wrote, without the line that repeats the verdict."""
+        return _JUDGMENT.sub("", self.text).strip()
+
+
+class Reflected(ActingEvent, frozen=True):
     """The language model reflected on a failed trial; the next trial reads `text`."""
 
     text: str
     trial: int = 0
 
+    def in_words(self) -> str:
+        return f"trial {self.trial + 1}: {shortened(self.text)}"
 
-@dataclass(frozen=True)
-class ProposedSource:
+
+class ProposedSource(Struct, frozen=True):
     """A source of a proposed edit. `number`: as shown in the session. `iri`: IRI or URL. `trust`: its trust."""
 
     number: int
@@ -124,8 +199,7 @@ class ProposedSource:
     trust: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EditProposed(Event):
+class EditProposed(ActingEvent, frozen=True):
     """The language model proposed an edit of the corpus.
 
     `proposal`: its number in the question, from 1. `edit`: insert, update or delete. `content`: the new text.
@@ -141,9 +215,19 @@ class EditProposed(Event):
     sources: tuple[ProposedSource, ...] = ()
     step: int = 1
 
+    def in_words(self) -> str:
+        return f"edit {self.proposal}, step {self.step}: {self.edit_words()}"
 
-@dataclass(frozen=True, kw_only=True)
-class EditGated(Event):
+    def edit_words(self) -> str:
+        """Say what is replaced by what, and with which sources."""
+        new, old = f"“{shortened(self.content)}”", f"“{shortened(self.target_text or self.target)}”"
+        edits = {"insert": f"insert {new}", "update": f"replace {old} by {new}", "delete": f"delete {old}"}
+        sources = ", ".join(str(each.number) for each in self.sources[:SHOWN])
+        cited = f" ({'source' if len(self.sources) == 1 else 'sources'} {sources})" if sources else " (no source)"
+        return edits.get(self.edit, self.edit) + cited
+
+
+class EditGated(ActingEvent, frozen=True):
     """A gate rejected a proposed edit. `rule`: name of the gate. `why`: the reason, as the language model was told."""
 
     proposal: int
@@ -151,9 +235,11 @@ class EditGated(Event):
     why: str
     step: int = 1
 
+    def in_words(self) -> str:
+        return f"edit {self.proposal}: rejected by the gate “{self.rule}”{after_colon(self.why)}"
 
-@dataclass(frozen=True, kw_only=True)
-class EditAccepted(Event):
+
+class EditAccepted(ActingEvent, frozen=True):
     """A proposed edit passed all gates.
 
     `edit`: IRI of the edit. `state`: overlay (seen by this question only), proposed (waits for review) or committed.
@@ -163,3 +249,41 @@ class EditAccepted(Event):
     edit: str
     state: str
     step: int = 1
+
+    def in_words(self) -> str:
+        return f"edit {self.proposal}: accepted; {self.state_words()}"
+
+    def state_words(self) -> str:
+        """Say what became of the edit."""
+        states = {
+            "overlay": "seen by this question only",
+            "proposed": "waits for review",
+            "committed": "committed to the corpus",
+        }
+        return states.get(self.state, self.state)
+
+
+def action_words(action: str) -> str:
+    """Write an action as a call; that of a tool, which is JSON, with its name and arguments."""
+    call = _object(action)
+    if isinstance(call.get("name"), str) and isinstance(call.get("arguments"), dict):
+        return f"{call['name']}({_tool_arguments(call['arguments'], action)})"
+    return action
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Read a JSON object; empty if the text is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _tool_arguments(values: dict[str, Any], text: str) -> str:
+    """Write arguments as `query: Kimigayo`; the text itself if it is no JSON object."""
+    shown = (
+        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in values.items()
+    )
+    return shortened(", ".join(shown) if values or text.strip() == "{}" else text)

@@ -4,52 +4,45 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+from msgspec import Struct, to_builtins
 
-@dataclass(frozen=True)
-class Event:
-    """An event in a trace. `at`: seconds since the question started; set when the event is recorded."""
 
-    kind = "event"
-    """The kind in JSON. A subclass gets its own name in snake case, such as `gave_up`, unless it sets another."""
-    at: float = field(default=0.0, kw_only=True)
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.kind = cls.__dict__.get("kind") or re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+class Event(Struct, frozen=True, kw_only=True, tag_field="kind", tag=_snake_case):
+    """An event in a trace. `at`: seconds since the question started; set when the event is recorded.
+
+    Its kind in JSON is the name of its class in snake case, such as `gave_up`, unless the class sets another `tag`.
+    """
+
+    at: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The kind in JSON."""
+        return str(self.__struct_config__.tag)
 
     @property
     def detail(self) -> dict[str, Any]:
-        """The fields as JSON data, without `at` and without optional fields that are None."""
-        values = [(field, getattr(self, field.name)) for field in fields(self) if field.name != "at"]
-        return {
-            field.metadata.get("formerly", field.name): _plain(value)
-            for field, value in values
-            if value is not None or "optional" not in field.metadata
-        }
+        """The JSON object of the event without `kind` and `at`."""
+        return {name: value for name, value in to_builtins(self).items() if name not in ("kind", "at")}
+
+    def in_words(self) -> str:
+        """Say in one line what happened; "" if only the fields can tell. `clean` it before it is printed."""
+        return ""
 
 
-@dataclass(frozen=True)
-class UnknownEvent(Event):
+class UnknownEvent(Event, frozen=True, tag=False):
     """An event of another package or version, or one whose JSON does not fit its kind."""
 
     kind: str = ""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
 
     @property
     def detail(self) -> dict[str, Any]:
         """The event's JSON data, unchanged."""
         return dict(self.values)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-def optional() -> Any:
-    """Declare a field that is left out of the JSON while it is None."""
-    return field(default=None, metadata={"optional": True})

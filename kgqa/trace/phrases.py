@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kgqa.text.words import clean
+
 SHOWN = 5
 LONGEST = 160
 
@@ -16,10 +18,5 @@ def listed(items: Sequence[object]) -> str:
 
 def shortened(text: str, most: int = LONGEST) -> str:
     """Return a text as one line without control characters, with at most `most` characters."""
-    cut = one_line(text[: 4 * most])
+    cut = clean(text[: 4 * most])
     return cut if len(cut) <= most and len(text) <= 4 * most else f"{cut[: most - 1]}…"
-
-
-def one_line(text: str) -> str:
-    """Return a text as one line; characters that terminals and browsers do not print as such become blanks."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,36 +1,73 @@
-"""Events about problems."""
+"""Events about language models and about problems."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any
 
-from kgqa.trace.event import Event, optional
+from msgspec import field
+
+from kgqa.trace.event import Event
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timeout(Event):
+class StageModels(Event, frozen=True, tag="models"):
+    """The language model and the sampling parameters of each stage."""
+
+    stages: Mapping[str, Any]
+
+
+class Unparsed(Event, frozen=True):
+    """Replies that could not be read, even after asking again. `count`: number of replies."""
+
+    stage: str
+    count: int
+
+
+class NoReply(Event, frozen=True):
+    """A prompt without a reply.
+
+    `failure`: the cause, such as "unreachable". `text`: the server's message; its key in JSON is `detail`.
+    """
+
+    stage: str
+    failure: str
+    text: str = field(name="detail")
+
+
+class Reasoning(Event, frozen=True):
+    """The reasoning that a model sent beside its reply; the first 2,000 characters."""
+
+    stage: str
+    text: str
+
+
+class Leaks(Event, frozen=True):
+    """The check of all prompts of the question. `texts`: number of texts; `leaks`: texts that name a masked topic."""
+
+    texts: int
+    leaks: int
+
+
+class Timeout(Event, frozen=True):
     """A query exceeded its time limit. `error`: the class of the exception."""
 
     error: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class GaveUp(Event):
+class GaveUp(Event, frozen=True, kw_only=True, omit_defaults=True):
     """A query of the search failed, and the search continued without its result. `path`: the path in words."""
 
-    path: str | None = optional()
+    path: str = ""
     error: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoWalks(Event):
+class NoWalks(Event, frozen=True):
     """The query for the walks of the evidence failed."""
 
     error: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Failed(Event):
+class Failed(Event, frozen=True):
     """The question ended with an error. `error`: the class of the exception."""
 
     error: str

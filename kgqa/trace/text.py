@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
+from kgqa.text.words import counted
 from kgqa.trace.event import Event
+from kgqa.trace.phrases import SHOWN, listed, shortened
 
 
-@dataclass(frozen=True, kw_only=True)
-class Retrieved(Event):
+class TextEvent(Event, frozen=True):
+    """An event of a method that answers from a text corpus. Its words leave nothing out."""
+
+
+def _asked(number: int) -> str:
+    return f"sub-question {number}" if number else "question"
+
+
+def _in_round(number: int, channel: str) -> str:
+    return f"round {number}, {channel}" if channel else f"round {number}"
+
+
+class Retrieved(TextEvent, frozen=True):
     """The pieces of a text corpus that were found for a query, best first, by their IRIs.
 
     `step`: number of the sub-question or round that the query belongs to; 0 for the question itself. `channel`: how
@@ -20,18 +33,24 @@ class Retrieved(Event):
     step: int = 0
     channel: str = ""
 
+    def in_words(self) -> str:
+        channel = f", {self.channel}" if self.channel else ""
+        return f"{_asked(self.step)}{channel}: {counted(len(self.pieces), 'piece')} for “{self.query}”"
 
-@dataclass(frozen=True)
-class SubQuestion:
+
+class SubQuestion(Struct, frozen=True):
     """A sub-question. `text`: may refer to answers of others, such as #1. `needs`: the numbers of these others."""
 
     number: int
     text: str
     needs: tuple[int, ...] = ()
 
+    def in_words(self) -> str:
+        """Return the number and the text."""
+        return f"{self.number}. {self.text}"
 
-@dataclass(frozen=True, kw_only=True)
-class Planned(Event):
+
+class Planned(TextEvent, frozen=True):
     """Sub-questions that were made of the question, or that ask for what is missing.
 
     `round`: 0 for the first ones. `number`: unique among all sub-questions of the question.
@@ -40,9 +59,14 @@ class Planned(Event):
     sub_questions: tuple[SubQuestion, ...]
     round: int = 0
 
+    def in_words(self) -> str:
+        asked = (
+            each.in_words() + (f" (needs {listed(each.needs)})" if each.needs else "") for each in self.sub_questions
+        )
+        return f"round {self.round}: {'; '.join(asked) or 'no sub-questions'}"
 
-@dataclass(frozen=True, kw_only=True)
-class Grounded(Event):
+
+class Grounded(TextEvent, frozen=True):
     """References of a sub-question were replaced by answers of earlier ones.
 
     `filled`: whether all were; if not, `text` contains words of the sub-questions without an answer instead.
@@ -52,17 +76,21 @@ class Grounded(Event):
     text: str
     filled: bool = True
 
+    def in_words(self) -> str:
+        return f"{_asked(self.step)}: {self.text}{'' if self.filled else ' (an earlier answer is missing)'}"
 
-@dataclass(frozen=True, kw_only=True)
-class PiecesKept(Event):
+
+class PiecesKept(TextEvent, frozen=True):
     """The pieces that the next prompt shows, best first, by their IRIs. `step`: as in `Retrieved`."""
 
     pieces: tuple[str, ...]
     step: int = 0
 
+    def in_words(self) -> str:
+        return f"{_asked(self.step)}: {counted(len(self.pieces), 'piece')}"
 
-@dataclass(frozen=True, kw_only=True)
-class StepAnswered(Event):
+
+class StepAnswered(TextEvent, frozen=True):
     """A sub-question, or the question itself (step 0), was answered from pieces.
 
     `answers`: empty if the pieces do not contain the answer. `read`: whether the reply could be read. `quotes`,
@@ -78,9 +106,20 @@ class StepAnswered(Event):
     step: int = 0
     round: int = 0
 
+    def in_words(self) -> str:
+        return f"{_asked(self.step)}: {self.question} → {self.answer_words()}"
 
-@dataclass(frozen=True)
-class LocalFact:
+    def answer_words(self) -> str:
+        """Return the answers, and how many of the quotes hold."""
+        if not self.read:
+            return "the reply could not be read"
+        if not self.answers:
+            return "not in the passages"
+        quoted = f" ({self.verified} of {counted(self.quotes, 'quote')} verified)" if self.quotes else ""
+        return f"{listed(self.answers)}{quoted}"
+
+
+class LocalFact(Struct, frozen=True):
     """A fact in the evidence graph of a question. `chunk`: IRI of the chunk that contains `quote`."""
 
     subject: str
@@ -90,8 +129,7 @@ class LocalFact:
     quote: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvidenceEdited(Event):
+class EvidenceEdited(TextEvent, frozen=True):
     """The evidence graph of the question was changed.
 
     `added`: new facts. `removed`: IRIs or texts of pieces and facts that were dropped. `merged`: pairs of names that
@@ -104,9 +142,17 @@ class EvidenceEdited(Event):
     merged: tuple[tuple[str, str], ...] = ()
     refused: int = 0
 
+    def in_words(self) -> str:
+        changes = [f"+ {each.subject} — {each.relation} → {each.object}" for each in self.added[:SHOWN]]
+        if len(self.added) > SHOWN:
+            changes.append(f"+ {len(self.added) - SHOWN:,} more")
+        changes += [f"{one} = {other}" for one, other in self.merged[:SHOWN]]
+        counts = {"removed": len(self.removed), "refused": self.refused}
+        changes += [f"{number:,} {what}" for what, number in counts.items() if number]
+        return f"{_asked(self.step)}: {'; '.join(changes) or 'nothing'}"
 
-@dataclass(frozen=True, kw_only=True)
-class SufficiencyJudged(Event):
+
+class SufficiencyJudged(TextEvent, frozen=True):
     """The language model judged whether the evidence answers the question.
 
     `verdict`: yes, no or unparsed. `missing`: what is missing, in words. `accepted`: whether the answer was accepted;
@@ -118,17 +164,21 @@ class SufficiencyJudged(Event):
     missing: str = ""
     accepted: bool = False
 
+    def in_words(self) -> str:
+        words = {"yes": "sufficient, but not accepted: no verified quote", "no": "insufficient"}
+        verdict = "sufficient" if self.accepted else words.get(self.verdict, "verdict not readable, so insufficient")
+        missing = f"; missing: {shortened(self.missing)}" if self.missing else ""
+        return f"round {self.round}: {verdict}{missing}"
 
-@dataclass(frozen=True)
-class DraftClaim:
+
+class DraftClaim(Struct, frozen=True):
     """A claim of a draft. `verified`: whether its quote stands in the piece that it names."""
 
     text: str
     verified: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drafted(Event):
+class Drafted(TextEvent, frozen=True):
     """The chain of reasoning was drafted. `channel`: empty if the draft rests on all channels."""
 
     text: str
@@ -136,9 +186,13 @@ class Drafted(Event):
     round: int = 0
     channel: str = ""
 
+    def in_words(self) -> str:
+        verified = sum(each.verified for each in self.claims)
+        quoted = f" ({verified} of {counted(len(self.claims), 'claim')} with a verified quote)" if self.claims else ""
+        return f"{_in_round(self.round, self.channel)}: {self.text}{quoted}"
 
-@dataclass(frozen=True, kw_only=True)
-class DraftVerified(Event):
+
+class DraftVerified(TextEvent, frozen=True):
     """A draft was verified. `verdict`: yes, no or unparsed. `failed`: numbers of claims that do not hold, from 1."""
 
     verdict: str
@@ -146,10 +200,18 @@ class DraftVerified(Event):
     round: int = 0
     channel: str = ""
 
+    def in_words(self) -> str:
+        words = {"yes": "draft accepted", "no": "draft rejected"}
+        verdict = words.get(self.verdict, "verdict not readable, so the draft is rejected")
+        failed = f"; claims that do not hold: {listed(self.failed)}" if self.failed else ""
+        return f"{_in_round(self.round, self.channel)}: {verdict}{failed}"
 
-@dataclass(frozen=True, kw_only=True)
-class Stopped(Event):
+
+class Stopped(TextEvent, frozen=True):
     """A method over text stopped. `round`: the last round. `why`: the reason in words."""
 
     round: int
     why: str
+
+    def in_words(self) -> str:
+        return f"round {self.round}: {self.why}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
+
+from kgqa.text.words import counted
 from kgqa.trace.event import Event
+from kgqa.trace.phrases import listed
 
 
-@dataclass(frozen=True)
-class LinkedMention:
+class LinkedMention(Struct, frozen=True):
     """A part of the question, and the short ids of the entities that it may mean, most likely first (at most 5).
 
     `exact`: whether the text is the whole name of the first entity.
@@ -20,15 +22,17 @@ class LinkedMention:
     exact: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Linked(Event):
+class Linked(Event, frozen=True):
     """The parts of the question that name entities of the graph."""
 
     mentions: tuple[LinkedMention, ...]
 
+    def in_words(self) -> str:
+        named = [f"“{each.text}”" for each in self.mentions]
+        return f"topics in the question: {listed(named)}" if named else "no topic found in the question"
 
-@dataclass(frozen=True, kw_only=True)
-class Masked(Event):
+
+class Masked(Event, frozen=True):
     """The question, with its topics masked, as the ranking compares it with paths.
 
     `unmasked`: number of topics without a mention in the question. `leaks`: number of names that are still readable.
@@ -39,36 +43,41 @@ class Masked(Event):
     leaks: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown(Event):
+class Shown(Event, frozen=True):
     """The question as prompts show it."""
 
     question: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class CuesRead(Event):
+class CuesRead(Event, frozen=True, tag="cues"):
     """What the wording of the question says about the path.
 
     `words`: words for the hops, from the topic outward. `hops`: number of hops that the wording suggests. `asked_for`:
     the kind of answer, such as "person"; "" if unknown.
     """
 
-    kind = "cues"
     words: tuple[str, ...]
     hops: int
     asked_for: str
 
+    def in_words(self) -> str:
+        wanted = f", asked for: {self.asked_for}" if self.asked_for else ""
+        return f"the wording suggests {counted(self.hops, 'hop')}{wanted}"
 
-@dataclass(frozen=True, kw_only=True)
-class Clauses(Event):
+
+class Clauses(Event, frozen=True):
     """The clause of the question for each topic, by the topic's mark in prompts; empty after an unusable reply."""
 
     clauses: Mapping[str, str]
 
+    def in_words(self) -> str:
+        return f"the question has {counted(len(self.clauses), 'clause')}"
 
-@dataclass(frozen=True, kw_only=True)
-class Unsupported(Event):
+
+class Unsupported(Event, frozen=True):
     """The method declined the question. `asks_for`: what paths cannot answer, such as "a count"."""
 
     asks_for: str
+
+    def in_words(self) -> str:
+        return f"paths cannot answer {self.asks_for}"

@@ -1,1 +1,1 @@
-"""Runs a Virtuoso server for the user: start and stop it, and load graphs into it."""
+"""Installs, starts and stops a Virtuoso server of the user, and loads RDF files and the Freebase dump into it."""

@@ -133,14 +133,14 @@ def test_a_script_gives_options_and_nothing_is_replaced_without_asking(kgqa, tmp
     assert kgqa(*options).returncode == 2 and "beam" in (tmp_path / "kgqa.toml").read_text()
     assert kgqa("init", input="n\n").returncode == 1 and "beam" in (tmp_path / "kgqa.toml").read_text()
     own.mkdir(parents=True)
-    (own / "kgqa.toml").write_text("# mine\n[llm]\nmodel = 'openai:old' # best\n\n[rank]\nprecision = 'int8'\n")
+    (own / "kgqa.toml").write_text("# mine\n[llm]\nmodel = 'openai:old' # best\n\n[rank]\nprefilter = 'bm25'\n")
     (tmp_path / "kgqa.toml").unlink()
     refused = kgqa(*options)
     assert refused.returncode == 2 and "openai:old" in refused.err and not (tmp_path / "kgqa.toml").exists()
     assert kgqa(*options, "--replace").returncode == 0
     assert tomllib.loads((tmp_path / "kgqa.toml").read_text())["graph"] == {"path": "mygraph/"}
     assert (own / "kgqa.toml").read_text() == (
-        "# mine\n[llm]\nmodel = \"openai:gpt-x\"\n\n[rank]\nprecision = 'int8'\n"
+        "# mine\n[llm]\nmodel = \"openai:gpt-x\"\n\n[rank]\nprefilter = 'bm25'\n"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
 from kgqa.storage.corpus_file import read_corpus_file
@@ -110,7 +110,7 @@ def test_server_that_others_run_needs_a_login(run, kgqa, virtuoso_server, tmp_pa
     elsewhere = {"KGQA_VIRTUOSO_FOLDER": str(tmp_path / "none")}
     done = kgqa(*arguments, **elsewhere)
     assert done.returncode == 1 and "KGQA_ENDPOINT_PASSWORD" in done.err
-    password = virtuoso_server.allow_updates("corpora", "pass word-2").read_text().strip()
+    password = virtuoso_server.allow_updates("corpora").read_text().strip()
     login = {"KGQA_ENDPOINT_USER": "corpora", "KGQA_ENDPOINT_PASSWORD": password}
     done = kgqa(*arguments, **elsewhere, **login)
     assert done.returncode == 0, done.err

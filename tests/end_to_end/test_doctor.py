@@ -35,7 +35,7 @@ def freebase(tmp_path_factory, data_folder):
         with gzip.open(data_folder / "freebase_fast" / "kg.nt.gz") as source:
             file = server.import_folder / "kg.nt"
             file.write_bytes(source.read())
-        assert [result.error for result in server.load([file], GRAPH)] == [None]
+        server.load([file], GRAPH)
         yield server.url
 
 

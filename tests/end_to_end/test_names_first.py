@@ -19,7 +19,7 @@ from tests.cli_runner import Finished
 
 INDEXED = "once for all questions"
 QUESTIONS = 3
-BUDGET = {"KGQA_BUDGET_SECONDS": "2", "KGQA_ENDPOINT_PATIENCE": "0.3", "KGQA_ENDPOINT_CACHE": "off"}
+BUDGET = {"KGQA_BUDGET_SECONDS": "2", "KGQA_ENDPOINT_CACHE": "off"}
 
 
 def reads_names(request: SparqlRequest) -> bool:

@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 
 import kgqa.demo
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server import Server
 from tests.virtuoso_server import copied, running_server
 
 DEMO, OTHER = "http://demo.example/graph", "http://other.example/graph"
 QUESTION = "Which city is the capital of the country whose anthem is Kimigayo?"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 HOSTILE = ["a\x1b[2Jb", "c\u202ed", "}} UNION {{ ?s ?p ?o }} #", '" . } # \\', "line\nline", "\x07\x9b1m"]
-QUICK = {"KGQA_RANK_EMBEDDINGS": "off", "KGQA_ENDPOINT_PATIENCE": "0.5"}
+QUICK = {"KGQA_RANK_EMBEDDINGS": "off"}
 
 
 def load(server: Server, file: Path, graph: str) -> None:
     copy = server.import_folder / file.name
     shutil.copyfile(file, copy)
-    assert [result.error for result in server.load([copy], graph)] == [None]
+    server.load([copy], graph)
 
 
 @pytest.fixture(scope="module")

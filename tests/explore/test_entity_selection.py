@@ -70,7 +70,7 @@ def test_no_path_continues_if_no_entity_is_useful(small):
             return [[] for _ in chunks]
 
     found, _, trace = select(small(*many_entities(3)), "who?", path("m.a", "r.r.has"), chooser=NoneChooser())
-    assert found == [] and [e.answered for e in trace.events() if e.kind == "entities"] == [None]
+    assert found == [] and [e.answered for e in trace.events() if e.kind == "entities"] == [False]
 
 
 def test_every_entity_is_shown_up_to_the_limit(small):

@@ -9,8 +9,8 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.explore.beam import BeamSettings, explore
-from kgqa.graph.endpoint.requests.transport import Access
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.transport import Access
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import RelationPath

@@ -13,8 +13,8 @@ import pyoxigraph
 
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.profiles import Profile
-from kgqa.graph.endpoint.requests.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
@@ -22,8 +22,8 @@ from kgqa.graph.store import Store
 from kgqa.model import Entity, Triple, Value
 from kgqa.schema import Schema, bundled_schema
 from kgqa.testing.rdflib_store import RdflibStore
-from kgqa.virtuoso.bulk.name_graph import index_graph
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.graph_loading import index_graph
+from kgqa.virtuoso.server import Server
 from tests.graph.in_process_loads import in_process_loads
 
 KINDS = ("embedded", "rdflib", "virtuoso")
@@ -198,8 +198,7 @@ class VirtuosoGraphFactory:
 
     def _load_files(self, files: Sequence[Path], name: str) -> None:
         """Load files of the import folder and delete them."""
-        for result in self._server.load(files, name):
-            assert result.error is None, result
+        self._server.load(files, name)
         for file in files:
             file.unlink()
 

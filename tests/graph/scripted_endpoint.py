@@ -7,11 +7,11 @@ import time
 
 import pytest
 
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.requests.access import Access
-from kgqa.graph.endpoint.requests.transport import Transport
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.transport import Transport
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table
 
@@ -74,7 +74,9 @@ def connect():
 
 def send_query(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> tuple[int, bytes]:
     """Return status and body of the reply to a query."""
-    with transport.query(query, is_ask=False, seconds=seconds) as reply:
+    at = time.monotonic() + seconds
+    transport.detect(seconds)
+    with transport.slot(at) as deadline, transport.reply(query, kind="SELECT", deadline=deadline) as reply:
         return reply.status, b"".join(reply.chunks)
 
 

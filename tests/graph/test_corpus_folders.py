@@ -9,11 +9,12 @@ import pytest
 
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_graph, open_graph_of, open_store
 from kgqa.model import Entity
+from kgqa.settings.keys import set_key
 from kgqa.settings.values import resolve
 from kgqa.storage.corpus_file import BesideGraph, CorpusFile, read_corpus_file
 from kgqa.testing.sparql_server import SparqlServer
@@ -124,34 +125,37 @@ def test_a_folder_that_names_a_server(tmp_path):
 
 
 def test_a_folder_cannot_have_a_login_sent_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     folder = write(tmp_path / "corpus", graph=ABROAD)
     for access in (Access(user="me"), Access(password="secret")):
         with pytest.raises(SettingsError, match="Your login is not sent to https://sparql.example.org/sparql"):
             open_graph(folder, endpoint=EndpointOptions(access=access))
     monkeypatch.setenv(PASSWORD_VARIABLE, "secret")
-    with pytest.raises(SettingsError, match="endpoint.login_server"):
+    with pytest.raises(SettingsError, match="kgqa keys set"):
         open_graph_of(settings(), folder)
-    with open_graph_of(settings(endpoint_login_server=ABROAD, schema="corpus"), folder) as graph:
+    set_key(ABROAD, "secret")
+    with open_graph_of(settings(schema="corpus"), folder) as graph:
         assert graph.store.location == ABROAD
     monkeypatch.delenv(PASSWORD_VARIABLE)
     for host in ("localhost", "127.0.0.1", "[::1]", "127.1.2.3"):
         own = EndpointOptions(access=Access(user="me"))
         own.check_login(CorpusFile(folder, graph=f"http://{host}:8890/sparql"))
-    for url in ("http://localhost.evil.org/", "http://127.0.0.1.evil.org/", "http://10.0.0.1/", ABROAD + "x"):
-        own = EndpointOptions(access=Access(user="me"), login_server=ABROAD)
+    for url in (
+        "http://localhost.evil.org/",
+        "http://127.0.0.1.evil.org/",
+        "http://10.0.0.1/",
+        "http://sparql.example.org/",
+    ):
+        own = EndpointOptions(access=Access(user="me"))
         with pytest.raises(SettingsError, match="not sent"):
             own.check_login(CorpusFile(folder, graph=url))
 
 
-def test_documents_are_not_written_to_a_server_that_only_the_folder_names(tmp_path):
+def test_documents_are_not_written_to_a_server_that_only_the_folder_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     folder = write(tmp_path / "corpus", graph=ABROAD)
     with pytest.raises(SettingsError, match="Nothing is written to https://sparql.example.org/sparql"):
         EndpointOptions().check_login(CorpusFile(folder, graph=ABROAD), writing=True)
-    EndpointOptions(login_server=ABROAD).check_login(CorpusFile(folder, graph=ABROAD), writing=True)
+    set_key(ABROAD, "secret")
+    EndpointOptions().check_login(CorpusFile(folder, graph=ABROAD), writing=True)
     EndpointOptions().check_login(CorpusFile(folder, "http://127.0.0.1:8890/sparql"), writing=True)
-
-
-def test_the_login_server_is_the_users_own_setting(tmp_path):
-    (tmp_path / "kgqa.toml").write_text(f'[endpoint]\nlogin_server = "{ABROAD}"\n')
-    with pytest.raises(SettingsError, match=r"cannot be set by a kgqa.toml in the working folder"):
-        resolve({}, environment={}, folder=tmp_path, user_file=tmp_path / "none.toml")

@@ -22,10 +22,11 @@ TOKENS = ("a-long-secret-token", "another-secret-token")
 
 @pytest.fixture(scope="module")
 def served(session_cache) -> Iterator[Running]:
-    with running(
-        cache_folder=str(session_cache), rank_embeddings="off", serve_read_seconds=0.5, serve_body_kb=8
-    ) as found:
-        yield found
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("kgqa.serve.limits.READ_SECONDS", 0.5)
+        patched.setattr("kgqa.serve.limits.BODY_BYTES", 8 << 10)
+        with running(cache_folder=str(session_cache), rank_embeddings="off") as found:
+            yield found
 
 
 @pytest.fixture(scope="module")

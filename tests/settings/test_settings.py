@@ -145,7 +145,6 @@ WRONG = [
     ("rank.lexical_weight", float("nan")),
     ("rank.depth_penalty", float("nan")),
     ("rank.lexical_weight", float("inf")),
-    ("cache.limit_gb", float("inf")),
     ("graph.timeout", float("inf")),
     ("budget.seconds", float("inf")),
     ("budget.seconds", 1e300),

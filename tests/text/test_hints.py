@@ -14,7 +14,7 @@ from kgqa import errors
 from kgqa.cli.main import cli
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
-from kgqa.net.workers import Workers
+from kgqa.net.threads import ThreadPool
 from kgqa.text.hints import command_line_wording, hint_text, repeat_options, reworded, service_wording
 from tests.conftest import ROOT
 
@@ -48,7 +48,7 @@ from tests.conftest import ROOT
         ),
         (
             "Load it: kgqa graph load FILE --into http://h:1/sparql --graph-iri IRI",
-            'Load it: kgqa.virtuoso.bulk.url_loading.load_into_url(["FILE"], url="http://h:1/sparql", graph_iri="IRI")',
+            'Load it: kgqa.virtuoso.graph_loading.load_into_url(["FILE"], url="http://h:1/sparql", graph_iri="IRI")',
         ),
         ("Resume it: kgqa eval resume --trust runs/a", 'Resume it: kgqa.evaluation.resume("runs/a", trust=True)'),
         (
@@ -91,7 +91,7 @@ def test_clients_of_the_service_have_no_command_line(hint, api, agent, chat):
     with command_line_wording(), service_wording():
         repeat_options([("--graph", "private/")])
         assert hint_text(hint) == api
-        workers = Workers(1)
+        workers = ThreadPool(1)
         assert workers.submit(lambda: hint_text(hint)).result(10) == api
         workers.close()
     assert agent is None or reworded(api, "agent") == agent

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 import pytest
 
@@ -12,8 +11,7 @@ from kgqa.trace import Event, Shown
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 
-@dataclass(frozen=True)
-class Retrieved(Event):
+class Retrieved(Event, frozen=True):
     """An event of another package."""
 
     chunks: tuple[str, ...]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.server import Server
 from tests.virtuoso_server import copied, running_server
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.virtuoso.instance.processes import free_port
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.process import free_port
+from kgqa.virtuoso.server import Server
 from tests.conftest import ROOT
 from tests.virtuoso_server import copied, end
 
@@ -61,20 +61,6 @@ def test_commands_from_start_to_stop(kgqa, folder):
     indexed = run("index", "--graph-iri", "http://names")
     assert (indexed.returncode, indexed.out) == (0, "1 name is indexed.\n"), indexed.err
     assert run("index").returncode == 2
-    assert run("drop-names").out == "The server has no graph of names.\n"
-    old = f"urn:kgqa:names:{'0' * 16}"
-    file.write_text(f'<{old}> <urn:kgqa:names#facts> "{{\\"names\\": 1, \\"graphs\\": [\\"http://names\\"]}}" .\n')
-    for option in ("http://names", "--all"):
-        Server.at(folder).load([file], old)
-        (line,) = run("drop-names").out.splitlines()
-        assert line == f"{old}: 1 names of <http://names>"
-        dropped = run("drop-names", option, "--json")
-        assert [(found["names"], found["of"], found["removed"]) for found in json.loads(dropped.out)] == [
-            (1, ["http://names"], True)
-        ]
-    missing = run("drop-names", "http://nothing")
-    assert missing.returncode == 1 and "<http://nothing> has no graph of names" in missing.err
-    assert json.loads(run("status", "--json", "--triples").out)["triples"] == 1, "the data stays"
     missing = run("index", "--graph-iri", "http://nothing")
     assert missing.returncode == 1 and "There is no graph <http://nothing> on the server" in missing.err
 
@@ -89,39 +75,25 @@ def test_commands_from_start_to_stop(kgqa, folder):
     assert run("status").returncode == 3
 
 
+@pytest.mark.parametrize(
+    "option",
+    [("--http-port", "99999"), ("--memory-share", "nan"), ("--memory-share", "0"), ("--row-cap", "0")]
+    + [("--bind", text) for text in ("example.org", "127.0.0.1\nfoo = bar")],
+)
+def test_options_that_are_not_possible(kgqa, folder, option):
+    refused = kgqa("virtuoso", "start", "--folder", folder, "--show", *option)
+    assert (refused.returncode, refused.out) == (2, "") and option[0] in refused.err
+
+
 def test_errors_have_exit_code_1_and_a_next_step(kgqa, folder, tmp_path):
-    refused = kgqa("virtuoso", "start", "--folder", folder, "--http-port", "99999")
-    assert (refused.returncode, refused.out) == (1, "")
-    assert refused.err == "kgqa: 99999 is not a port. Give a number from 1 to 65535: --http-port N\n"
-    for share in ("nan", "0"):
-        shown = kgqa("virtuoso", "start", "--folder", folder, "--show", "--memory-share", share)
-        assert shown.returncode == 1 and "is out of range" in shown.err
     nothing = kgqa("virtuoso", "index", "--folder", tmp_path / "none", "--graph-iri", "http://g")
-    assert nothing.returncode == 1 and f"kgqa virtuoso start --folder {tmp_path / 'none'}" in " ".join(
-        nothing.err.split()
-    )
+    assert nothing.returncode == 1
+    assert f"kgqa virtuoso start --folder {tmp_path / 'none'}" in " ".join(nothing.err.split())
     assert kgqa("virtuoso", "password-file", "--folder", tmp_path / "none").returncode == 1
     hostile = tmp_path / "\x1b[31mred.db"
     hostile.write_text("x")
-    adopted = kgqa("virtuoso", "adopt", hostile, "--folder", tmp_path / "none")
-    assert adopted.returncode == 1 and "\x1b" not in adopted.err
-
-
-@pytest.mark.slow
-def test_adopt_does_not_prompt_without_a_terminal(kgqa, folder, tmp_path):
-    database = folder / "virtuoso.db"
-    password = (folder / "password").read_text().strip()
-    refused = kgqa("virtuoso", "adopt", database, "--folder", tmp_path / "new")
-    assert refused.returncode == 1 and "KGQA_VIRTUOSO_DBA_PASSWORD" in refused.err
-    adopted = kgqa(
-        "virtuoso", "adopt", database, "--json", "--folder", tmp_path / "new", KGQA_VIRTUOSO_DBA_PASSWORD=password
-    )
-    assert json.loads(adopted.out) == {
-        "database": str(database),
-        "password_file": str(tmp_path / "new" / "password"),
-        "password_changed": False,
-    }
-    assert password not in adopted.out + adopted.err
+    started = kgqa("virtuoso", "start", "--database", hostile, "--folder", tmp_path / "none")
+    assert started.returncode == 1 and "is not a Virtuoso database" in started.err and "\x1b" not in started.err
 
 
 # ---- installation ----
@@ -205,6 +177,5 @@ def test_makefile_passes_arguments_unchanged(tmp_path):
         f"<freebase><load><--><{hostile}>",
         f"<freebase><load><--resume><--><{hostile}>",
         "<virtuoso><stop>",
-        f"<virtuoso><adopt><--><{hostile}>",
-        "<virtuoso><start>",
+        f"<virtuoso><start><--database><{hostile}>",
     ]

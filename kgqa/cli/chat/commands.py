@@ -14,8 +14,6 @@ from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Named
 from kgqa.plugins import plugin_names
 from kgqa.text.words import clean, display_name, safe_text
-from kgqa.trace.search_words import search_words
-from kgqa.trace.words import event_words, progress_words
 
 ENDING = ("/quit", "/exit", "/q")
 NOTHING = "Nothing was asked yet."
@@ -49,7 +47,7 @@ def run_command(line: str, session: Session) -> str:
 def _trace(session: Session, argument: str) -> str:
     if session.last is None:
         return NOTHING
-    events = [(each, search_words(each) or event_words(each) or progress_words(each)) for each in session.last.trace]
+    events = [(each, each.in_words()) for each in session.last.trace]
     lines = [clean(f"[{event.at:7.3f} s] {event.kind}: {words}") for event, words in events if words]
     return "\n".join([*lines, "", session.answer_shown(session.last, short=False)])
 

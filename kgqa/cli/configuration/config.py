@@ -12,7 +12,6 @@ import click
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, graph_options, print_result, say, settings_from
 from kgqa.errors import StoreError
-from kgqa.plugins import plugin_errors
 from kgqa.settings.values import FILE_NAME, Settings, user_settings_file
 from kgqa.text.words import clean
 
@@ -36,8 +35,6 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
     `kgqa ask` would use are shown.
     """
     settings = settings_from(options, graph_path, installed=True)
-    for error in plugin_errors():
-        say(f"kgqa: {error}")
     try:
         settings = settings.with_graph(_of_graph(settings))
     except StoreError as error:

@@ -64,9 +64,7 @@ model_options = combined(
 )
 """Options of the language model."""
 
-embedding_options = combined(
-    setting_option("rank.embeddings"), setting_option("rank.model"), setting_option("rank.precision")
-)
+embedding_options = combined(setting_option("rank.embeddings"), setting_option("rank.model"))
 """Options of the embedding model."""
 
 writing_options = combined(
@@ -93,7 +91,7 @@ def build_options(options: dict[str, Any], **more: Any) -> BuildOptions:
 def opened_tools(options: dict[str, Any], *, models: bool = True, ray: str | None = None) -> Iterator[Tools]:
     """Open the embedding model, the cluster and, if `models`, the language model that the options name."""
     from kgqa.corpus.building.tools import open_tools
-    from kgqa.virtuoso.bulk.corpus_server import corpus_server
+    from kgqa.virtuoso.corpus_server import corpus_server
 
     settings = settings_from(options)
     with ExitStack() as opened:

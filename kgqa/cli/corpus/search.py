@@ -60,10 +60,10 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
 
 
 def _object(piece: Piece, found: Found) -> dict[str, Any]:
-    from kgqa.storage.model_json import to_json
+    from msgspec import to_builtins
 
     sources = list(dict.fromkeys(found.sources.get(each.document, each.document) for each in piece.spans))
-    data = {**to_json(piece), "sources": sources}
+    data = {**to_builtins(piece), "sources": sources}
     if piece.iri in found.trusts:
         data |= {"trust": found.trusts[piece.iri], "conflicts_with": list(found.conflicts.get(piece.iri, ()))}
     return data

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import JSON, check_usage, print_result, setting_option, stop_message, verbosity_options, whole
-from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean, counted
 
 
@@ -82,7 +82,7 @@ def fictionalise(
             walks=graph__walks,
             progress=bar,
         )
-    print_result(as_json, {"folder": str(out), **to_json(found)}, _lines(found, clean(str(out))))
+    print_result(as_json, {"folder": str(out), **to_builtins(found)}, _lines(found, clean(str(out))))
 
 
 def _lines(found: Any, folder: str) -> Iterator[str]:

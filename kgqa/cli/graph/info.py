@@ -67,7 +67,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
             "walks": graph.walks,
             "settings": graph.settings,
             "fingerprint": graph.store.fingerprint_of(iris),
-            "files": [file["path"] for file in files],
+            "files": [file.path for file in files],
             "notes": list(graph.notes),
             "top_relations": [
                 {"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:max_relations]

@@ -13,11 +13,9 @@ from kgqa.cli.options import JSON, check_usage, combined, print_result, stop_mes
 from kgqa.cli.servers.options import FOLDER
 from kgqa.schema import language_list
 from kgqa.text.words import clean, counted
-from kgqa.virtuoso.freebase.cleaning import clean_dump
-from kgqa.virtuoso.freebase.dump.layout import LINES_PER_CHUNK
-from kgqa.virtuoso.freebase.dump.rules import ALL_LANGUAGES
-from kgqa.virtuoso.freebase.dump.tally import Tally
-from kgqa.virtuoso.freebase.journal import LoadOptions
+from kgqa.virtuoso.freebase.blocks import Tally
+from kgqa.virtuoso.freebase.cleaning import LINES_PER_CHUNK, clean_dump
+from kgqa.virtuoso.freebase.judge import ALL_LANGUAGES, Cleaning
 
 if TYPE_CHECKING:
     from kgqa.virtuoso.freebase.loading import FreebaseProgress
@@ -62,7 +60,6 @@ class DumpBar(StageBar):
     def show_loading(self, progress: FreebaseProgress) -> None:
         """Show the progress of `load_dump`."""
         activity = {
-            "waiting": "waiting until the server ends an earlier load",
             "cleaning": f"cleaning group {progress.groups_done + 1} and later",
             "loading": f"loading group {progress.groups_done + 1}",
             "indexing": "indexing names",
@@ -125,11 +122,11 @@ def print_cleaned(
     as_json: bool,
 ) -> None:
     """Clean a dump with a progress bar and print the counts; write no files if `out` is None."""
-    options = LoadOptions(languages=parse_languages(languages or "en"), keep_noise=keep_noise)
+    cleaning = Cleaning(parse_languages(languages or "en"), keep_noise)
     with DumpBar(dump) as bar:
         tally = clean_dump(
             dump,
-            options.cleaning(),
+            cleaning,
             out,
             lines_per_chunk=lines_per_chunk or LINES_PER_CHUNK,
             workers=workers,
@@ -182,8 +179,8 @@ def load(
       kgqa freebase load freebase-rdf-latest.gz --resume
       kgqa freebase load freebase-rdf-latest.gz --dry-run --json
     """
-    from kgqa.virtuoso.freebase.loading import load_dump
-    from kgqa.virtuoso.server.server import Server
+    from kgqa.virtuoso.freebase.loading import GRAPH_IRI, load_dump
+    from kgqa.virtuoso.server import Server
 
     check_usage(
         (resume and restart, "--resume and --restart cannot be combined. Give only one of them."),
@@ -197,30 +194,29 @@ def load(
         return
     given: dict[str, Any] = {
         "graph_iri": graph_iri,
-        "languages": parse_languages(languages) if languages else None,
+        "languages": languages,
         "keep_noise": keep_noise or None,
         "lines_per_chunk": lines_per_chunk,
     }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    names = ", ".join("--" + name.replace("_", "-") for name in chosen)
-    check_usage((resume and chosen, f"--resume uses the options of the interrupted load. Omit {names}."))
+    names = ", ".join("--" + name.replace("_", "-") for name, value in given.items() if value is not None)
+    check_usage((resume and names, f"--resume uses the options of the interrupted load. Omit {names}."))
     server = Server.at(folder)
     with stop_message(), DumpBar(dump) as bar:
         report = load_dump(
             server,
             dump,
-            options=None if resume else LoadOptions(**chosen),
+            graph_iri=graph_iri or GRAPH_IRI,
+            cleaning=Cleaning(parse_languages(languages or "en"), keep_noise),
+            lines_per_chunk=lines_per_chunk or LINES_PER_CHUNK,
             resume=resume,
             restart=restart,
             workers=workers,
             loaders=loaders,
             progress=bar.show_loading,
         )
-    seconds = report.seconds
     lines = (
         f"<{clean(report.graph_iri)}> has {counted(report.triples, 'triple')}, {report.names:,} of them names and "
-        f"aliases, after {seconds['total']:,.0f} s (cleaning {seconds.get('cleaning', 0):,.0f} s, in parallel loading "
-        f"{seconds.get('loading', 0):,.0f} s; names {seconds['indexing']:,.0f} s).",
+        f"aliases, after {report.seconds:,.0f} s.",
         *tally_lines(report.tally),
         f'Ask it: kgqa ask "..." --graph {server.url} --graph-iri {clean(report.graph_iri)}',
     )

@@ -23,7 +23,7 @@ from kgqa.llm.asking import ReplyReader, ask_readings
 from kgqa.llm.client import Prompt
 from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.net.workers import Workers
+from kgqa.net.threads import ThreadPool
 from kgqa.settings.values import Settings
 from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted
@@ -100,7 +100,7 @@ class ModelExtractor:
         window = 2 * self._concurrency
         finished: SimpleQueue[tuple[ExtractionRequest, ChunkResult | BaseException]] = SimpleQueue()
         outage = _Outage()
-        workers = Workers(self._concurrency, name="kgqa-extract")
+        workers = ThreadPool(self._concurrency, name="kgqa-extract")
         try:
             running = 0
             while True:

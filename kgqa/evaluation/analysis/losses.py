@@ -96,11 +96,11 @@ class TraceKeys:
     @classmethod
     def of(cls, events: Sequence[Event]) -> TraceKeys:
         """Collect the path keys of a trace."""
-        ranked = [event.keys for event in events if isinstance(event, PathsRanked) and event.keys is not None]
+        ranked = [event.keys for event in events if isinstance(event, PathsRanked)]
         return cls(
             pool=frozenset(key for event in events if isinstance(event, Pool) for key in event.paths),
             shortlist=frozenset(key for event in events if isinstance(event, Shortlist) for key in event.paths),
-            kept=frozenset(key for event in events if isinstance(event, Kept) for key in event.keys or ()),
+            kept=frozenset(key for event in events if isinstance(event, Kept) for key in event.keys),
             ranked=ranked[-1] if ranked else (),
             rejected=frozenset(event.key for event in events if isinstance(event, Rejected)),
             complete=any(isinstance(event, Pool) for event in events),

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import KgqaError, SettingsError
+from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.catalogue import PublishedFile, published_datasets
 from kgqa.evaluation.datasets.fields import Record
 from kgqa.evaluation.datasets.formats import freebase, images, shared_corpora, text, tog, wikidata
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
-from kgqa.plugins import failure, plugin, plugin_names
-from kgqa.storage.model_json import checked
+from kgqa.plugins import plugin, plugin_names
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]
@@ -115,33 +114,10 @@ def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuest
     except ValueError:
         pass  # not written in Python
     number = 0
-    try:
-        for number, question in enumerate(_checked(name, read(*arguments)), 1):  # noqa: B007 - counted
-            yield question
-    except KgqaError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise QuestionFileError(failure(f"{source} cannot be read: the reader {name}", error, read)) from error
+    for number, question in enumerate(read(*arguments), 1):  # noqa: B007 - counted
+        yield question
     if not number:
         raise QuestionFileError(f"{source} contains no questions.")
-
-
-def _checked(name: str, questions: Any) -> Iterator[GoldQuestion]:
-    """Yield the questions of a reader of another package, after a check of the types of their fields."""
-    if not isinstance(questions, Iterable):
-        raise QuestionFileError(
-            f"The reader {name} returned {type(questions).__name__}.", "It must yield or return questions."
-        )
-    for number, question in enumerate(questions, 1):
-        try:
-            if not isinstance(question, GoldQuestion):
-                raise ValueError(f"{question!r:.100} is not a GoldQuestion")
-            found = checked(question)
-            if empty := [each for each in ("text", "id") if not getattr(found, each).strip()]:
-                raise ValueError(f"{empty[0]} is empty")
-        except ValueError as error:
-            raise QuestionFileError(f"Question {number:,} of the reader {name}: {error}.") from error
-        yield found
 
 
 def located(source: str) -> tuple[str, Path | None]:

@@ -13,16 +13,12 @@ from kgqa.trace import (
     EditAccepted,
     EditGated,
     EditProposed,
-    FactNeeded,
-    Finished,
     Reflected,
-    Seen,
-    StepPlanned,
+    read_event,
 )
+from kgqa.trace.acting import TurnEvent
 
-_IN_TURNS = frozenset(each.kind for each in (StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished))
-_IN_TRIALS = _IN_TURNS | {AnswerVerified.kind, Reflected.kind}
-_OF_EDITS = {EditProposed.kind: "proposed", EditAccepted.kind: "accepted", EditGated.kind: "rejected"}
+_OUTCOMES = {EditProposed: "proposed", EditAccepted: "accepted", EditGated: "rejected"}
 """Outcomes of edits. An edit may be accepted twice: for its question, and into a state after it."""
 
 
@@ -37,27 +33,27 @@ class TurnTable:
 
     def add(self, trace: Iterable[Mapping[str, Any]]) -> None:
         """Count the events of a question, given as JSON."""
-        trials: set[Any] = set()
-        turns: set[Any] = set()
+        trials: set[int] = set()
+        turns: set[tuple[int, int]] = set()
         edits: set[tuple[str, int]] = set()
-        for event in trace:
-            kind = str(event.get("kind"))
-            if kind in _IN_TRIALS:
-                trials.add(_key(event.get("trial", 0)))
-            if kind in _IN_TURNS and event.get("step") != 0:  # 0: before the first turn
-                turns.add((_key(event.get("trial", 0)), _key(event.get("step", 1))))
-            if kind == Called.kind:
-                self._calls += 1
-                self._failed += event.get("failed") is True
-            elif kind == ActionRead.kind:
-                self._replies += 1
-                self._unread += not event.get("actions") and bool(event.get("problem"))
-            elif kind == AnswerVerified.kind:
-                self._verdicts[str(event.get("verdict"))] += 1
-            elif kind in _OF_EDITS:
-                edits.add((_OF_EDITS[kind], _key(event.get("proposal", 0))))
-                if kind == EditGated.kind:
-                    self._gates[str(event.get("rule"))] += 1
+        for event in map(read_event, trace):
+            if isinstance(event, (TurnEvent, AnswerVerified, Reflected)):
+                trials.add(event.trial)
+            if isinstance(event, TurnEvent) and event.step:  # 0: before the first turn
+                turns.add((event.trial, event.step))
+            match event:
+                case Called():
+                    self._calls += 1
+                    self._failed += event.failed
+                case ActionRead():
+                    self._replies += 1
+                    self._unread += bool(event.problem) and not event.actions
+                case AnswerVerified():
+                    self._verdicts[event.verdict] += 1
+                case EditGated():
+                    self._gates[event.rule] += 1
+            if isinstance(event, (EditProposed, EditAccepted, EditGated)):
+                edits.add((_OUTCOMES[type(event)], event.proposal))
         self._edits.update(outcome for outcome, _ in edits)
         self._n += bool(trials)
         self._trials += len(trials)
@@ -79,10 +75,6 @@ class TurnTable:
             "edits": {},
         }
         if self._edits:
-            counts = {name: self._edits[name] for name in _OF_EDITS.values()}
+            counts = {name: self._edits[name] for name in _OUTCOMES.values()}
             found["edits"] = {**counts, "gates": dict(sorted(self._gates.items()))}
         return found
-
-
-def _key(value: Any) -> int:
-    return value if isinstance(value, int) else 0

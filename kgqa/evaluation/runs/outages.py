@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from kgqa.evaluation.runs.records import Record
-from kgqa.storage.model_json import read_event
-from kgqa.trace import Event, NoReply, Timeout
+from kgqa.trace import Event, NoReply, Timeout, read_event
 
 OLD_CLASSES = {"NoPlace": "QueueTimeout", "BrokenOff": "ConnectionLost"}
 """Map from the names of failure classes in kgqa 0.1, still found in run folders, to the current names."""

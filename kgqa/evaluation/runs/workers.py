@@ -28,7 +28,7 @@ from kgqa.evaluation.runs.manifest import (
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan, Topics
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.methods.ask import graph_id, open_resources
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
@@ -40,7 +40,7 @@ from kgqa.settings.values import Settings, resolve
 from kgqa.text.hints import Repeated, command_line_wording, hint_text, place, repeated_options
 from kgqa.text.words import counted
 
-NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "cache.limit_gb", "endpoint.user")
+NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "endpoint.user")
 """Settings that each node reads from its own environment and its own settings file; their values are not sent."""
 LOCAL_VARIABLES = (
     *(OPENAI_KEY_VARIABLE, KEY_VARIABLE, EMBEDDINGS_KEY_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"),

@@ -17,7 +17,7 @@ from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
-from kgqa.net.stopping import CHECK_SECONDS, current_stop
+from kgqa.net.threads import CHECK_SECONDS, question_stop
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
@@ -191,7 +191,7 @@ def _wait(fd: int, deadline: float | None, timeout: float | None) -> None:
     Raises:
         StoreTimeout: the deadline has passed, or the question of this thread was stopped.
     """
-    stop, ready = current_stop(), False
+    stop, ready = question_stop.get(), False
     while not ready:
         left = None if deadline is None else deadline - time.monotonic()
         if stop is not None and stop.is_set():

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
 
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE, Access, check_address
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access, check_address
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
+from kgqa.net.servers import is_loopback
 from kgqa.settings.keys import kept_key
 from kgqa.settings.values import FILE_NAME, Settings
 from kgqa.storage.cache import Cache
@@ -26,18 +25,13 @@ class EndpointOptions:
 
     Attributes:
         caches: whether results are stored on disk.
-        cache_days: days after which stored results expire. cache_bytes: the largest total size of stored results.
         row_cap: number of rows at which the server is known to truncate results.
-        login_server: URL of a server that gets the login even if only a corpus folder names it.
     """
 
     profile: str = "auto"
     access: Access = field(default_factory=Access)
     caches: bool = True
-    cache_days: float = 7.0
-    cache_bytes: int = 2 << 30
     row_cap: int | None = None
-    login_server: str = ""
 
     @classmethod
     def of(cls, settings: Settings) -> EndpointOptions:
@@ -64,14 +58,9 @@ class EndpointOptions:
                 contact=settings.endpoint.contact or "",
                 concurrency=settings.endpoint.concurrency,
                 rate=settings.endpoint.rate,
-                connect_seconds=settings.endpoint.connect_timeout,
-                patience=settings.endpoint.patience,
             ),
             caches=settings.endpoint.cache == "on",
-            cache_days=settings.endpoint.cache_days,
-            cache_bytes=int(settings.endpoint.cache_gb * (1 << 30)),
             row_cap=settings.endpoint.row_cap,
-            login_server=settings.endpoint.login_server or "",
         )
 
     def check_login(self, corpus: CorpusFile, *, writing: bool = False) -> None:
@@ -83,19 +72,17 @@ class EndpointOptions:
             writing: whether documents will be written to the server.
 
         Raises:
-            SettingsError: there is something to send, and the server is neither on this machine nor `login_server`.
+            SettingsError: there is something to send, and the server is not on this machine, and the user has kept no
+                password for it.
         """
         url = corpus.url and check_address(corpus.url)
-        if not url or not (writing or self.access.user or self.access.password) or _is_loopback(url):
-            return
-        if self.login_server and check_address(self.login_server) == url:
+        if not url or not (writing or self.access.user or self.access.password) or is_loopback(url) or kept_key(url):
             return
         what, do = ("Nothing is written", "write there") if writing else ("Your login is not sent", "log in there")
         raise SettingsError(
             f"{what} to {clean(url)[:200]}, because only the corpus folder {clean(str(corpus.folder))} names this "
             "server.",
-            f"To {do}, set endpoint.login_server in your own settings file, or the environment variable "
-            "KGQA_ENDPOINT_LOGIN_SERVER, to this URL.",
+            f"To {do}, keep your password for this server: kgqa keys set {url}",
         )
 
     def access_to(self, url: str) -> Access:
@@ -117,10 +104,10 @@ class EndpointOptions:
             SettingsError: `url` is not the address of an endpoint.
         """
         results = None
-        if self.caches and min(cache.limit_bytes, self.cache_bytes, self.cache_days) > 0:
+        if self.caches and cache.limit_bytes > 0:
             # a separate folder, because SQLite creates further files next to its database
             file = cache.entry("results", "endpoints") / "results.sqlite"
-            results = ResultCache(file, days=self.cache_days, limit_bytes=self.cache_bytes)
+            results = ResultCache(file)
         return EndpointStore(
             url,
             access=self.access_to(url),
@@ -130,12 +117,3 @@ class EndpointOptions:
             row_cap=self.row_cap,
             writable=writable,
         )
-
-
-def _is_loopback(url: str) -> bool:
-    """Return whether a server is on this machine, which is certain for `localhost` and for addresses in numbers."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

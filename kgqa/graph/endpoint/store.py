@@ -11,14 +11,12 @@ from typing import Any, TypeVar
 
 from kgqa.errors import DamagedResult, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
+from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
 from kgqa.graph.endpoint.replies.recording import RecordingStream
 from kgqa.graph.endpoint.replies.reply_errors import body_error, check_complete, reply_error
-from kgqa.graph.endpoint.requests.access import Access, check_address
-from kgqa.graph.endpoint.requests.deadlines import RequestDeadline
-from kgqa.graph.endpoint.requests.retries import MAX_FAILURES, ConnectionLost
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
@@ -35,7 +33,7 @@ from kgqa.graph.store import (
     Rows,
 )
 from kgqa.model import Entity, Triple
-from kgqa.net.limiter import QueueTimeout
+from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestDeadline
 from kgqa.text.words import clean
 
 T = TypeVar("T")
@@ -80,7 +78,7 @@ class EndpointStore:
         timeout: float = DEFAULT_TIMEOUT,
         row_cap: int | None = None,
     ) -> None:
-        from kgqa.graph.endpoint.requests.transport import Transport  # urllib3 takes long to import
+        from kgqa.graph.endpoint.transport import Transport  # urllib3 takes long to import
 
         self.url = check_address(url)
         self.location = self.url
@@ -305,9 +303,11 @@ class EndpointStore:
 
     def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
         """Send a query and return the headers of the reply, whatever its status; used to diagnose a server."""
-        with self._transport.query(query, is_ask=False, seconds=timeout or self.timeout) as reply:
-            for _ in _bounded(reply.chunks):
-                pass
+        at = time.monotonic() + (timeout or self.timeout)
+        with (
+            self._transport.slot(at) as deadline,
+            self._transport.reply(query, kind="SELECT", deadline=deadline) as reply,
+        ):
             return reply.headers
 
     # --- inside
@@ -340,7 +340,7 @@ class EndpointStore:
                 raise
             except StoreTimeout:
                 if len(self._slow_queries) < MAX_SLOW_QUERIES and not deadline.stopped:
-                    self._slow_queries[key] = max(deadline.seconds, self._slow_queries.get(key, 0.0))
+                    self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
                 raise
         # after an edit, the result may include it or not
         if self._cache and cached_as and body is not None and version == self.version_of():
@@ -356,7 +356,7 @@ class EndpointStore:
             The result, and the body of the reply if `record` is true.
         """
         while True:
-            with self._transport.reply(query, is_ask=is_ask, deadline=deadline) as reply:
+            with self._transport.reply(query, kind="ASK" if is_ask else "SELECT", deadline=deadline) as reply:
                 profile = self._transport.profile
                 text = "" if reply.status == 200 else b"".join(reply.chunks).decode("utf-8", "replace")
                 error = reply_error(reply.status, reply.headers, text, profile, self.url, query=query)

@@ -13,7 +13,7 @@ from itertools import islice
 
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.client import Completion, Prompt
-from kgqa.net.workers import Workers, wait_for_all
+from kgqa.net.threads import ThreadPool, wait_for_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class RequestBatcher:
         self._changed = threading.Condition()
         self._waiting: deque[_BatchedRequest] = deque()
         self._running: list[_BatchedRequest] = []
-        self._thread = Workers(1, name="kgqa-batcher")
+        self._thread = ThreadPool(1, name="kgqa-batcher")
         self._closed = False
 
     def complete(

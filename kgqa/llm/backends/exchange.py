@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of
-from kgqa.net.servers import ReplyTooLarge, redirect_target, retry_after
+from kgqa.net.servers import redirect_target
 
 FIRST_PAUSE = 0.5  # seconds
 LONGEST_PAUSE = 30.0  # seconds
@@ -59,16 +59,10 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
     except APIStatusError as error:
         return _status_failure(error)
     except APITimeoutError as error:
-        limit, missing = ("connect", "connection") if "Connect" in type(error.__cause__).__name__ else ("read", "reply")
-        seconds = error.request.extensions.get("timeout", {}).get(limit)
-        return RequestFailure("temporary", f"no {missing} within {seconds:g} s" if seconds else f"no {missing} in time")
+        return RequestFailure("temporary", f"no reply within {error.request.extensions['timeout']['read']:g} s")
     except APIConnectionError as error:
-        cause = error.__cause__ or error
-        if isinstance(cause, ConnectError) and "SSL" not in str(cause):
-            return RequestFailure("temporary", NOTHING_ANSWERS)
-        return RequestFailure("temporary", f"{type(cause).__name__}: {cause}")
-    except ReplyTooLarge as error:
-        return RequestFailure("temporary", str(error))
+        is_silent = isinstance(error.__cause__, ConnectError)
+        return RequestFailure("temporary", NOTHING_ANSWERS if is_silent else str(error.__cause__ or error))
     try:
         return read(response.json())
     except UnreadableBody as error:
@@ -79,6 +73,8 @@ def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFa
 
 def _status_failure(error: Any) -> RequestFailure:
     """Classify an `openai.APIStatusError`."""
+    from kgqa.net.client import retry_after
+
     status = error.status_code
     response = error.response
     if target := redirect_target(status, response.headers.get("location", ""), str(response.request.url)):

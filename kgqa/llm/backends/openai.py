@@ -36,11 +36,9 @@ from kgqa.net.servers import (
     OPENAI_KEY_VARIABLE,
     OPENAI_URL,
     base_url,
-    open_client,
-    responds,
     usable_key,
 )
-from kgqa.net.workers import Workers, wait_for_all
+from kgqa.net.threads import ThreadPool, wait_for_all
 from kgqa.text.installation import install_command
 from kgqa.text.words import clean
 
@@ -107,8 +105,10 @@ class OpenAIChat:
         self._choices = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
         self._schemas: dict[str, ConstraintSupport] = {}  # by schema: a server may reject only some schemas
         # the library's own retries are off: `_retry` also repeats after invalid JSON and after errors with status 200
-        self._client = open_client(self.url, self._key, timeout=timeout, is_openai=url is None)
-        self._workers = Workers(concurrency, name="kgqa-llm")
+        from kgqa.net.model_server import ModelServer
+
+        self._server = ModelServer(self.url, self._key, timeout=timeout, is_openai=url is None)
+        self._workers = ThreadPool(concurrency, name="kgqa-llm")
         self.name = model or "(first listed)"
         self.name = model or self._first_model()
 
@@ -161,13 +161,13 @@ class OpenAIChat:
 
     def responds(self, seconds: float) -> bool:
         """Return whether the server sends any reply within `seconds`."""
-        return responds(self._client, seconds)
+        return self._server.responds(seconds)
 
     def close(self) -> None:
         """Abort the requests in progress; may be called more than once."""
         self._closed.set()
         self._workers.close()
-        self._client.close()
+        self._server.close()
 
     # ---- one prompt, in a thread of the workers ----
 
@@ -223,7 +223,7 @@ class OpenAIChat:
         return self._schemas.setdefault(json.dumps(prompt.schema, sort_keys=True), ConstraintSupport("json_schema"))
 
     def _post(self, prompt: Prompt, fields: dict[str, Any]) -> Any:
-        return self._client.chat.completions.with_raw_response.create(
+        return self._server.api.chat.completions.with_raw_response.create(
             model=self.name,
             messages=wire_messages(prompt.messages),
             extra_body=fields,
@@ -283,7 +283,7 @@ class OpenAIChat:
 
     def _first_model(self) -> str:
         attempts = count()
-        while not isinstance(result := exchange(self._client.models.with_raw_response.list, _first_listed), str):
+        while not isinstance(result := exchange(self._server.api.models.with_raw_response.list, _first_listed), str):
             if not self._wait(result, next(attempts)):
                 self.close()
                 raise self._fatal(result)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.errors import KgqaError, SettingsError
-from kgqa.plugins import contained, plugin, plugin_defect
+from kgqa.errors import KgqaError, PluginError, SettingsError
+from kgqa.plugins import plugin
 from kgqa.text.words import clean, safe_text
 
 MAX_PASSAGES = 20
@@ -71,10 +71,10 @@ def _plugin_search(name: str) -> WebSearch:
     function = plugin("web_search", name)
 
     def search(query: str, k: int) -> Sequence[WebPassage]:
-        with contained("web_search", name, function):
+        try:
             found = function(query, k)
-        if not isinstance(found, Sequence) or not all(isinstance(each, WebPassage) for each in found):
-            raise plugin_defect("web_search", name, "did not return a list of WebPassage")
+        except Exception as error:  # the network may fail; the model is told so
+            raise PluginError(f"The web search {name} failed: {type(error).__name__}: {error}") from error
         return [checked_passage(each) for each in found[: min(k, MAX_PASSAGES)]]
 
     return search

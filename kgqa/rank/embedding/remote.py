@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
-from kgqa.net.servers import ReplyTooLarge, base_url, open_client, redirect_target, responds, usable_key
+from kgqa.net.servers import base_url, redirect_target, usable_key
 from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.settings.keys import find_key
 from kgqa.text.installation import install_command
@@ -31,6 +31,9 @@ LARGEST_REPLY = 32 << 20
 
 class RemoteEncoder:
     """An embedding model on a server. Thread-safe.
+
+    A batch that the server refuses is halved, because servers accept different numbers of texts in a request. The size
+    that worked is kept for further calls.
 
     Attributes:
         size: The length of the vectors; None until the first reply.
@@ -50,9 +53,12 @@ class RemoteEncoder:
         self.url = base_url(url, of="embeddings", key=EMBEDDINGS_KEY_VARIABLE)
         self.model = model
         self.size = size
+        self._batch_size = BATCH_SIZE
         self.name = remote_key(self.url, model)
         self._key = usable_key(find_key(EMBEDDINGS_KEY_VARIABLE, self.url), EMBEDDINGS_KEY_VARIABLE)
-        self._client = open_client(
+        from kgqa.net.model_server import ModelServer
+
+        self._server = ModelServer(
             self.url, self._key, timeout=SECONDS, is_openai=False, retries=RETRIES, largest=LARGEST_REPLY
         )
 
@@ -61,22 +67,34 @@ class RemoteEncoder:
 
         Raises:
             ModelUnavailable: The server cannot be reached or its reply cannot be used.
+            ModelRefused: The server refuses even a single text.
         """
         if not texts:
             return np.empty((0, 0), dtype=np.float32)
-        parts = [self._batch(texts[start : start + BATCH_SIZE]) for start in range(0, len(texts), BATCH_SIZE)]
+        parts: list[np.ndarray] = []
+        start, size = 0, self._batch_size
+        while start < len(texts):
+            batch = texts[start : start + size]
+            try:
+                parts.append(self._batch(batch))
+                start += len(batch)
+            except ModelRefused:
+                if len(batch) == 1:
+                    raise
+                size = len(batch) // 2
+        self._batch_size = size
         return np.concatenate(parts)
 
     def responds(self, seconds: float) -> bool:
         """Return whether the server sends any reply within `seconds`."""
-        return responds(self._client, seconds)
+        return self._server.responds(seconds)
 
     def _batch(self, texts: Sequence[str]) -> np.ndarray:
-        from openai import APIStatusError, OpenAIError
+        from openai import APIConnectionError, APIStatusError, OpenAIError
 
         # servers refuse an empty string
         sent = [text if text.strip() else "." for text in texts]
-        create = self._client.embeddings.with_raw_response.create
+        create = self._server.api.embeddings.with_raw_response.create
         # errors are not chained, because a server's message may contain the key
         try:
             reply = create(model=self.model, input=sent, encoding_format="float")
@@ -92,8 +110,8 @@ class RemoteEncoder:
             if error.status_code in _REFUSED_TEXTS:
                 raise ModelRefused(str(failure)) from None
             raise failure from None
-        except ReplyTooLarge as error:
-            raise self._failure(str(error)) from None
+        except APIConnectionError as error:
+            raise self._failure(str(error.__cause__ or error)) from None
         except (OpenAIError, ValueError, RecursionError) as error:
             raise self._failure(f"{type(error).__name__}: {error}") from None
         if self.size is None:

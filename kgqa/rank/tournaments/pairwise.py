@@ -90,7 +90,7 @@ def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Cho
         # the first candidate wins a tie, because it comes first in prefilter order
         won.append(reply if reply in (-1, NEITHER) else 1)
         picked = {1: (first.words,), -1: (second.words,), NEITHER: ()}[won[-1]]
-        tie = None if reply in (1, -1, NEITHER) else True
+        tie = reply not in (1, -1, NEITHER)
         record(MatchPlayed(candidates=(first.words, second.words), picked=picked, tie=tie))
     return won
 

@@ -9,7 +9,6 @@ from kgqa.report.agents.differences import Words, changed_words
 from kgqa.report.agents.observations import observation_of
 from kgqa.text.words import counted
 from kgqa.trace import EditAccepted, EditGated, EditProposed, Event, Seen
-from kgqa.trace.acting_words import STATES
 
 MAX_EDITS = 60
 MAX_SOURCES = 20
@@ -94,7 +93,7 @@ def _shown(
     new = edit.content if edit.edit != "delete" else ""
     before, after = changed_words(old, new)
     if accepted:
-        outcome, state = "accepted", STATES.get(accepted.state, accepted.state)
+        outcome, state = "accepted", accepted.state_words()
     elif gated:
         outcome, state = "rejected", "rejected by a gate"
     else:

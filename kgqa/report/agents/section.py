@@ -13,7 +13,7 @@ from kgqa.report.agents.walk_drawing import draw_walk
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.text.words import counted
 from kgqa.trace import ActionRead, AnswerVerified, Called, Event, Finished
-from kgqa.trace.acting_words import action_words, call_words, found_words, is_tool, verdict_reason, verdict_words
+from kgqa.trace.acting import action_words
 
 MAX_CALLS = 64
 _OPEN_TURNS = 12
@@ -65,7 +65,7 @@ def _trial(trial: Trial, edits: ShownEdits | None, *, titled: bool, opened: bool
         "number": trial.number,
         "title": f"Trial {trial.number + 1}" if titled else "",
         "opened": opened,
-        "outcome": verdict_words(outcome) if outcome else "",
+        "outcome": outcome.verdict_words() if outcome else "",
         "good": bool(outcome and outcome.verdict == "yes"),
         "turns": [_turn(each, edits) for each in trial.turns],
         "verdicts": [_verdict(each, whys) for each in trial.verdicts],
@@ -104,11 +104,11 @@ def _action(read: ActionRead, calls: Sequence[Called]) -> dict[str, Any]:
 
 def _call(call: Called) -> dict[str, Any]:
     """Describe a call. The results of a tool are in what was seen, so only their number is given."""
-    tool = is_tool(call)
+    tool = call.is_tool
     return {
-        "text": call.name if tool else call_words(call),
+        "text": call.name if tool else call.call_words(),
         "failed": call.failed,
-        "found": counted(call.total, "result") if tool and not call.failed else found_words(call),
+        "found": counted(call.total, "result") if tool and not call.failed else call.result_words(),
         "paths": [path for path in call.paths[:MAX_CALLS] if path not in call.names],
     }
 
@@ -125,6 +125,6 @@ def _finished(event: Finished) -> dict[str, Any]:
 
 def _verdict(event: AnswerVerified, whys: Collection[str]) -> dict[str, Any]:
     """Describe a verdict; a reason that is given beside the answer is not repeated."""
-    words = verdict_words(event)
-    text = "" if event.text in whys else verdict_reason(event)
+    words = event.verdict_words()
+    text = "" if event.text in whys else event.reason
     return {"words": f"{words[:1].upper()}{words[1:]}", "text": text, "good": event.verdict == "yes"}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kgqa.trace import (
+    ActingEvent,
     ActionRead,
     AnswerVerified,
     Called,
@@ -19,7 +20,6 @@ from kgqa.trace import (
     Seen,
     StepPlanned,
 )
-from kgqa.trace.acting_words import ACTING_EVENTS
 
 MAX_TURNS = 200
 MAX_EVENTS = 4000
@@ -69,7 +69,7 @@ class ActingTrials:
 def trials_of(trace: Iterable[Event]) -> ActingTrials:
     """Return the trials of a trace; without trials for methods that do not act in turns."""
     reader = _Reader()
-    for event in [each for each in trace if isinstance(each, ACTING_EVENTS)][:MAX_EVENTS]:
+    for event in [each for each in trace if isinstance(each, ActingEvent)][:MAX_EVENTS]:
         reader.read(event)
     return ActingTrials(list(reader.trials.values()), len(reader.left_out))
 

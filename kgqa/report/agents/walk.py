@@ -13,7 +13,6 @@ from typing import Any
 from kgqa.llm.replies.action_lines import SETS
 from kgqa.report.lenient_json import count_of, list_of, objects_of, text_of
 from kgqa.trace import Called, Event
-from kgqa.trace.acting_words import call_words
 
 MAX_PLACES = 60
 MAX_HOPS = 12
@@ -140,7 +139,7 @@ class _Builder:
         if place.total is None:
             # a call without a relation lists those of a topic
             place.total, place.names = (1, place.names) if place.topic else (event.total, event.names)
-        place.calls.append(f"{event.trial + 1}.{event.step} {call_words(event)}")
+        place.calls.append(f"{event.trial + 1}.{event.step} {event.call_words()}")
         place.steps.append((event.trial, event.step))
 
     def name(self, path: Path, names: Sequence[str]) -> None:

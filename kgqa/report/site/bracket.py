@@ -123,9 +123,9 @@ def _play(stage: Stage, event: MatchPlayed) -> None:
         stage.left_out += 1
         return
     picked = set(event.picked)
-    scores = (*(event.scores or ()), *[None] * len(words))
+    scores = (*event.scores, *[None] * len(words))
     contenders = tuple(Contender(each, each in picked, number_of(score)) for each, score in zip(words, scores))
-    match = Match(contenders[:MAX_CONTENDERS], bool(event.tie), max(0, len(contenders) - MAX_CONTENDERS))
+    match = Match(contenders[:MAX_CONTENDERS], event.tie, max(0, len(contenders) - MAX_CONTENDERS))
     while len(stage.rounds) <= round_:
         stage.rounds.append([])
     stage.rounds[round_].append(match)

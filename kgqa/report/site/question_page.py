@@ -28,14 +28,24 @@ from kgqa.report.site.outcomes import (
 )
 from kgqa.report.text.passages import chunk_of
 from kgqa.report.text.piece_texts import NoTexts, PieceTexts
-from kgqa.report.text.rounds import TEXT_EVENTS
 from kgqa.report.text.section import text_section
 from kgqa.schema import usable_prefixes
 from kgqa.storage.answer_json import json_text
-from kgqa.storage.model_json import read_event
 from kgqa.text.words import local_name
-from kgqa.trace import Event, Kept, Leaks, Linked, Masked, MatchPlayed, Pool, Shortlist, Shown
-from kgqa.trace.acting_words import ACTING_EVENTS
+from kgqa.trace import (
+    ActingEvent,
+    Event,
+    Kept,
+    Leaks,
+    Linked,
+    Masked,
+    MatchPlayed,
+    Pool,
+    Shortlist,
+    Shown,
+    TextEvent,
+    read_event,
+)
 
 MAX_PATHS = 12
 MAX_TRIPLES = 60
@@ -51,7 +61,7 @@ GROUNDS = {
 }
 _GROUNDS_OF_TEXT = {**GROUNDS, "model": UNQUOTED}
 _GROUNDS_OF_TURNS = {**GROUNDS, "model": UNPROVEN}
-_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, *TEXT_EVENTS, *ACTING_EVENTS)
+_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, TextEvent, ActingEvent)
 _NO_TEXTS = NoTexts()
 
 

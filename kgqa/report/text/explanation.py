@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kgqa.report.lenient_json import count_of, object_of, objects_of, text_of
-from kgqa.storage.model_json import read_event
 from kgqa.text.words import clean
-from kgqa.trace.words import step_lines
+from kgqa.trace import read_event
+from kgqa.trace.steps import step_lines
 
 MAX_CITED = 60
 MAX_STEPS = 60

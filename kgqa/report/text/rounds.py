@@ -9,7 +9,6 @@ from kgqa.trace import (
     Drafted,
     DraftVerified,
     Event,
-    EvidenceEdited,
     Grounded,
     PiecesKept,
     Planned,
@@ -17,16 +16,12 @@ from kgqa.trace import (
     StepAnswered,
     Stopped,
     SufficiencyJudged,
+    TextEvent,
 )
 
 MAX_STEPS = 80
 MAX_DEPTH = 6
 MAX_EVENTS = 4000
-TEXT_EVENTS = (
-    Retrieved, Planned, Grounded, PiecesKept, StepAnswered, EvidenceEdited, SufficiencyJudged, Drafted, DraftVerified,
-    Stopped,
-)  # fmt: skip
-"""The events that `rounds_of` and the evidence graph show."""
 Verdict = SufficiencyJudged | DraftVerified
 
 
@@ -105,7 +100,7 @@ class TextRounds:
 def rounds_of(trace: Iterable[Event]) -> TextRounds:
     """Return the rounds of a trace; without rounds for methods that do not answer from text."""
     reader = _Reader()
-    for event in [each for each in trace if isinstance(each, TEXT_EVENTS)][:MAX_EVENTS]:
+    for event in [each for each in trace if isinstance(each, TextEvent)][:MAX_EVENTS]:
         reader.read(event)
     return reader.found
 

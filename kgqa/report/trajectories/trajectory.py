@@ -12,7 +12,6 @@ from typing import Any
 from kgqa.evaluation.metrics.retrieval import retrieval_scores
 from kgqa.evaluation.metrics.rewards import Episode, TurnForm, form_of_reply
 from kgqa.evaluation.runs.records import Record
-from kgqa.storage.model_json import read_event
 from kgqa.trace import (
     ActionRead,
     Called,
@@ -25,6 +24,7 @@ from kgqa.trace import (
     Seen,
     StepPlanned,
     TaskGiven,
+    read_event,
 )
 
 

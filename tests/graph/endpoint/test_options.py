@@ -6,8 +6,8 @@ import pytest
 
 from kgqa.errors import PartialResult, SettingsError
 from kgqa.graph.detection import user_graphs
+from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.requests.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal
 from kgqa.settings.values import resolve
@@ -42,16 +42,14 @@ def test_profile_gives_the_defaults(home):
 def test_settings_and_environment_password_are_used(home, monkeypatch):
     for name, value in {
         "ENDPOINT_PROFILE": "qlever", "ENDPOINT_CONCURRENCY": "3", "ENDPOINT_RATE": "2.5", "ENDPOINT_CONTACT": "a@e.org",
-        "ENDPOINT_USER": "u", "ENDPOINT_PASSWORD": "geheim", "ENDPOINT_CONNECT_TIMEOUT": "1", "ENDPOINT_PATIENCE": "0",
-        "ENDPOINT_ROW_CAP": "10000", "ENDPOINT_CACHE": "off", "ENDPOINT_CACHE_DAYS": "1", "ENDPOINT_CACHE_GB": "0.5",
+        "ENDPOINT_USER": "u", "ENDPOINT_PASSWORD": "geheim", "ENDPOINT_ROW_CAP": "10000", "ENDPOINT_CACHE": "off",
     }.items():  # fmt: skip
         monkeypatch.setenv(f"KGQA_{name}", value)
     options = EndpointOptions.of(resolve())
     access = options.access
     assert (access.user, access.password, access.contact) == ("u", "geheim", "a@e.org")
-    assert (access.concurrency, access.rate, access.connect_seconds, access.patience) == (3, 2.5, 1.0, 0.0)
+    assert (access.concurrency, access.rate) == (3, 2.5)
     assert (options.profile, options.row_cap, options.caches) == ("qlever", 10_000, False)
-    assert (options.cache_days, options.cache_bytes) == (1.0, 1 << 29)
     assert "geheim" not in repr(options)
 
 
@@ -107,16 +105,7 @@ def counts(request):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "requests"),
-    [
-        ({}, 1),
-        ({"caches": False}, 2),
-        ({"cache_days": 0}, 2),
-        ({"cache_bytes": 0}, 2),
-        ({"cache_days": 1, "cache_bytes": 1 << 20}, 1),
-    ],
-)
+@pytest.mark.parametrize(("options", "requests"), [({}, 1), ({"caches": False}, 2)])
 def test_result_cache_can_be_disabled(tmp_path, options, requests):
     with SparqlServer(counts) as server:
         assert requests_of_two_runs(server, tmp_path, **options) == requests

@@ -11,11 +11,11 @@ import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.charged_queries import ChargedQueries
-from kgqa.graph.endpoint.requests.access import Access, check_address
-from kgqa.graph.endpoint.requests.retries import ConnectionLost
+from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Literal
+from kgqa.net.limits import ConnectionLost
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
 from kgqa.trace.trace import Trace

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.errors import PartialResult
 from kgqa.graph.endpoint import fingerprint
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal, Triple
 from kgqa.testing.sparql_server import SparqlReply, table, truth

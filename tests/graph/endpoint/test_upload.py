@@ -17,7 +17,7 @@ import pytest
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import batches
 from kgqa.graph.endpoint import upload
-from kgqa.graph.endpoint.requests.access import Access
+from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph
 from kgqa.model import Literal, Triple

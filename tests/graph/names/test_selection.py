@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -19,13 +17,12 @@ from kgqa.graph.names.name_reader import read_names
 from kgqa.graph.names.selection import UnindexedNames
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
-from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
 from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
-from kgqa.virtuoso.bulk.name_graph import NamesGraph, index_graph, names_graphs
-from kgqa.virtuoso.server.server import Server
+from kgqa.virtuoso.graph_loading import index_graph
+from kgqa.virtuoso.server import Server
 from tests.graph import scripted_endpoint
 from tests.graph.hard_names import LABEL, SCHEMA, lines, load_onto_server, table_lines
 from tests.virtuoso_server import copied, running_server
@@ -106,21 +103,6 @@ class TestIndexChoice:
         graph = open_table()
         assert isinstance(graph.names, ServerNames)
         assert len(graph.search("stadium", limit=100)) == before + len(words)
-
-    def test_index_of_an_older_version_is_removed(self, server, open_table):
-        view = [2, [IRI], SCHEMA.label, SCHEMA.alias]
-        old = f"urn:kgqa:names:{hashlib.sha256(json.dumps(view).encode()).hexdigest()[:16]}"
-        facts = json.dumps({"triples": 3, "names": 3, "tokens": 5, "longest": 2, "graphs": [IRI]})
-        file = server.import_folder / "outdated.nt"
-        file.write_text(
-            '<urn:kgqa:name:http://e/bowl> <urn:kgqa:names#label> "k4x7abcwsuper k4x7abcwbowl k4x7abcl2" .\n'
-            f"<{old}> <urn:kgqa:names#facts> {render_term(Literal(facts))} .\n"
-        )
-        assert server.load([file], old)[0].error is None
-        assert NamesGraph(old, (IRI,), 3) in names_graphs(server)
-        assert [match.entity.iri for match in open_table().search("super bowl")] == ["http://e/bowl"]
-        index_graph(server, open_table().store, SCHEMA, IRI)
-        assert not server.holds(old)
 
 
 class TestLimitsOfAQuestion:

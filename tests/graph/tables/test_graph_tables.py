@@ -12,11 +12,11 @@ from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.endpoint.replies.reply_errors import check_complete
-from kgqa.graph.endpoint.requests.retries import ConnectionLost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath, Step
+from kgqa.net.limits import ConnectionLost
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.storage.cache import Cache
 from kgqa.trace.trace import Trace

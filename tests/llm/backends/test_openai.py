@@ -20,7 +20,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Completion, Message, Prompt, Sampling
 from kgqa.llm.replay import Replay
-from kgqa.net.servers import LARGEST_REPLY
+from kgqa.net.model_server import LARGEST_REPLY
 from kgqa.testing import faults
 from kgqa.testing.faults import Fault, ModelReply
 from kgqa.testing.loopback import LoopbackServer, Response
@@ -497,9 +497,7 @@ def test_redirected_model_list_is_refused(open_client):
     assert got == []
 
 
-@pytest.mark.parametrize(
-    "target", ["http://[", "http://a:99999999/", "//", "\x1b[31m", "/v1/elsewhere", "javascript:1", "?"]
-)
+@pytest.mark.parametrize("target", ["http://[", "http://a:99999999/", "//a\x1b[31m", "javascript:1"])
 def test_redirect_to_malformed_target_is_an_error(open_client, target):
     with ScriptedServer(lambda _: faults.redirected(target)) as server:
         with pytest.raises(ModelUnavailable, match="307: the server redirects to") as caught:

@@ -21,18 +21,12 @@ def find(query, k):
 
 def broken(query, k):
     raise OSError("no network")
-
-def wrong(query, k):
-    return ["text"]
 """
 
 
 @pytest.fixture
 def web(foreign_package):
-    foreign_package(
-        "[kgqa.web_searches]\nfind = web_module:find\nbroken = web_module:broken\nwrong = web_module:wrong\n",
-        web_module=MODULE,
-    )
+    foreign_package("[kgqa.web_searches]\nfind = web_module:find\nbroken = web_module:broken\n", web_module=MODULE)
 
 
 def test_a_recorded_search_gives_the_same_results_without_the_web(web, tmp_path):
@@ -47,12 +41,11 @@ def test_a_recorded_search_gives_the_same_results_without_the_web(web, tmp_path)
     assert len(first) == 2 and all(len(each.text) <= MAX_PASSAGE_CHARS and "\x1b" not in each.text for each in first)
 
 
-@pytest.mark.parametrize(("name", "said"), [("broken", "no network"), ("wrong", "list of WebPassage")])
-def test_a_failing_search_is_told_to_the_model_and_the_session_goes_on(web, run, name, said):
-    with opened_web_search(name) as search, pytest.raises(PluginError, match=said):
+def test_a_failing_search_is_told_to_the_model_and_the_session_goes_on(web, run):
+    with opened_web_search("broken") as search, pytest.raises(PluginError, match="no network"):
         search("Ada", 2)
-    asked = run(call("web_search", query="Ada"), final("unknown"), evograph__web=name)
-    assert said in asked.requests[-1][-1]["content"] and asked.answer.status == "no_answer"
+    asked = run(call("web_search", query="Ada"), final("unknown"), evograph__web="broken")
+    assert "no network" in asked.requests[-1][-1]["content"] and asked.answer.status == "no_answer"
 
 
 def test_a_corpus_plays_the_web(corpus_folder):

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import ModelRefused, ModelUnavailable, SettingsError
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.rank.embedding.remote import BATCH_SIZE, EMBEDDINGS_KEY_VARIABLE, RemoteEncoder, remote_key
 from kgqa.storage.cache import Cache
@@ -182,6 +182,31 @@ def test_server_failure_is_an_error(server, monkeypatch, status, times):
     assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
+@pytest.mark.parametrize(("most", "status", "sizes"), [(10, 413, [64, 32, 16, 8]), (32, 400, [64, 32]), (1, 422, [64])])
+def test_refused_batch_is_halved_and_the_size_is_kept(server, most, status, sizes):
+    refusal = (status, {"error": {"message": f"at most {most} texts"}})
+    server.reply = lambda body: refusal if len(body["input"]) > most else (200, valid_reply(body))
+    encoder = RemoteEncoder(server.url, "m")
+    texts = [f"text {'x' * i}" for i in range(BATCH_SIZE)]
+    vectors = encoder.encode(texts)
+    assert vectors == pytest.approx(np.stack([normalised(text) for text in texts]), abs=1e-6)
+    assert [len(body["input"]) for body in server.requests][: len(sizes)] == sizes
+    requests = len(server.requests)
+    encoder.encode(texts)
+    assert all(len(body["input"]) <= most for body in server.requests[requests:])
+
+
+def test_refused_text_is_an_error_with_the_words_of_the_server(server):
+    refusal = (400, {"error": {"message": "text is longer than 512 tokens"}})
+    server.reply = lambda body: refusal if "long" in body["input"] else (200, valid_reply(body))
+    encoder = RemoteEncoder(server.url, "m")
+    with pytest.raises(ModelRefused, match="longer than 512 tokens"):
+        encoder.encode(["a"] * 40 + ["long"] + ["b"] * 40)
+    server.requests.clear()
+    encoder.encode(["a"] * BATCH_SIZE)
+    assert len(server.requests) == 1  # the size of a batch was not the reason
+
+
 def test_temporary_failure_is_retried(server):
     replies = iter([(500, {"error": "busy"})])
     server.reply = lambda body: next(replies, (200, valid_reply(body)))
@@ -264,9 +289,7 @@ def test_name_contains_prompt_and_server(server, tmp_path):
     assert len(list(folder.glob("*.sqlite"))) == 2  # paths have no prompt
 
 
-@pytest.mark.parametrize(
-    "given", [{"model": None}, {"model": ""}, {"model": "m", "precision": "int8"}, {"model": "m", "precision": "fp8"}]
-)
+@pytest.mark.parametrize("given", [{"model": None}, {"model": ""}])
 def test_incompatible_options_are_refused(server, tmp_path, given):
     with pytest.raises(SettingsError):
         open_encoder(Cache(tmp_path), url=server.url, **given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from itertools import cycle
 
 import pytest
@@ -144,7 +143,6 @@ def test_bounds():
 
 
 def test_an_earlier_trial_of_a_long_question_is_folded():
-    many = [replace(each, trial=trial, step=step) for trial in range(2) for step in range(1, 8)
-            for each in (Called(name="f"),)]  # fmt: skip
+    many = [Called(name="f", trial=trial, step=step) for trial in range(2) for step in range(1, 8)]
     section = agents_section(many, {})
     assert [each["opened"] for each in section["trials"]] == [False, True]

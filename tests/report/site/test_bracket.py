@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgqa.report.site import bracket
 from kgqa.report.site.bracket import MAX_CONTENDERS, MAX_LISTED, MAX_MATCHES, Contender, Stage
-from kgqa.storage.model_json import read_event
+from kgqa.trace import read_event
 
 
 def stages_of(trace) -> list[Stage]:

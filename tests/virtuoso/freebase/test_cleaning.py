@@ -10,29 +10,18 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.errors import KgqaError, LoadError
-from kgqa.virtuoso.freebase.cleaning import Cleaner, clean_dump
-from kgqa.virtuoso.freebase.dump.layout import (
-    FILES_PER_GROUP,
-    Layout,
-    chunk_file,
-    chunk_files,
-    file_of,
-    files_of_worker,
-)
-from kgqa.virtuoso.freebase.dump.lines import BlockJudge
-from kgqa.virtuoso.freebase.dump.reader import DumpPosition
-from kgqa.virtuoso.freebase.dump.rules import Cleaning
-from kgqa.virtuoso.freebase.dump.tally import EXAMPLES, Tally
-from kgqa.virtuoso.freebase.rules import freebase_rules
+from kgqa.virtuoso.freebase.blocks import EXAMPLES, BlockJudge, Tally
+from kgqa.virtuoso.freebase.cleaning import clean_dump, clean_groups
+from kgqa.virtuoso.freebase.judge import Cleaning
+from kgqa.virtuoso.freebase.worker import FILES_PER_GROUP, chunk_file
 
-CLEANING = Cleaning(rules=freebase_rules())
+CLEANING = Cleaning()
 COUNT = 6000
 LINES = list(dump_lines(COUNT, seed=3, broken=0.05))
 KEPT, TALLY = BlockJudge(CLEANING).block(b"".join(LINES))
@@ -53,28 +42,6 @@ def counts(tally: Tally) -> dict:
 
 def contents(folder) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
-
-
-class TestLayout:
-    @given(st.integers(1, 300_000), st.integers(0, 500))
-    def test_parts_of_files_and_groups(self, lines_per_chunk, part):
-        layout = Layout(lines_per_chunk)
-        assert 0 < layout.lines_per_part * layout.parts_per_file <= lines_per_chunk
-        first = layout.group_of(part) * layout.parts_per_group
-        assert first <= part < first + layout.parts_per_group
-        own = [p for p in range(first, first + layout.parts_per_group) if file_of(p) == file_of(part)]
-        assert len(own) == layout.parts_per_file
-
-    @pytest.mark.parametrize("workers", range(1, FILES_PER_GROUP + 1))
-    def test_each_file_has_one_writer(self, workers):
-        files = [file for worker in range(workers) for file in files_of_worker(worker, workers)]
-        assert sorted(files) == list(range(FILES_PER_GROUP))
-
-    def test_chunks_are_numbered_consecutively(self, tmp_path):
-        assert chunk_file(tmp_path, 0, 0).name == "freebase-000001.nt"
-        assert chunk_file(tmp_path, 2, 1).name == "freebase-000010.nt"
-        (tmp_path / "freebase-notes.nt").touch()
-        assert chunk_files(tmp_path) == []
 
 
 class TestTally:
@@ -108,14 +75,12 @@ class TestCleanDump:
         assert counts(tally) == counts(TALLY)
         found = contents(tmp_path / "out")
         assert sorted(b"".join(found.values()).splitlines()) == sorted(KEPT.splitlines())
-        # the lines of each file are known from its parts
-        layout = Layout(lines_per_chunk)
-        wanted: dict[str, bytes] = {}
-        for part in range(-(-COUNT // layout.lines_per_part)):
-            name = chunk_file(tmp_path, layout.group_of(part), file_of(part)).name
-            own = b"".join(LINES[part * layout.lines_per_part : (part + 1) * layout.lines_per_part])
-            wanted[name] = wanted.get(name, b"") + BlockJudge(CLEANING).block(own)[0]
-        assert found == {name: data for name, data in wanted.items() if data}
+        assert len(found) == min(-(-COUNT // lines_per_chunk), COUNT)
+        # a file with the lines of one part
+        for number, name in enumerate(sorted(found)) if lines_per_chunk < 1_000 else ():
+            own = b"".join(LINES[number * lines_per_chunk : (number + 1) * lines_per_chunk])
+            assert found[name] == BlockJudge(CLEANING).block(own)[0]
+            assert name == chunk_file(tmp_path, number // FILES_PER_GROUP, number % FILES_PER_GROUP).name
 
     def test_counting_writes_no_files(self, dump, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -152,68 +117,69 @@ class TestCleanDump:
 
     def test_disk_full(self, small_disk, tmp_path):
         write_dump(tmp_path / "dump.gz", 60_000, broken=0)
-        with pytest.raises(LoadError, match=r"is full \(.* GB free\).*up to .* GB.*Free some space"):
+        with pytest.raises(LoadError, match=r"cannot be written \(No space left on device\).*Free some space"):
             clean_dump(tmp_path / "dump.gz", CLEANING, small_disk(2) / "out", workers=2)
 
 
-class TestCleaner:
+class TestGroups:
     def test_resume_at_each_group(self, dump, tmp_path):
-        whole = tmp_path / "whole"
+        whole, done, number = tmp_path / "whole", Tally(), -1
         clean_dump(dump, CLEANING, whole, lines_per_chunk=400)
-        position, done, wanted = DumpPosition(), Tally(), contents(whole)
+        wanted = contents(whole)
         for number in range(4):
             folder = tmp_path / str(number)
             folder.mkdir()
-            with Cleaner(dump, CLEANING, folder, 400, workers=2, first_group=number, place=position) as cleaner:
-                cleaner.start(number)
-                group = cleaner.wait(number)
-            assert contents(folder) == {name: wanted.get(name, b"") for name in (file.name for file in group.files)}
-            done.add(group.tally)
-            assert (group.place is None) == (number == 3)
-            position = group.place
-            # positions are starts of gzip members, so at most one member is read again
-            assert position is None or position.line in (0, 1000, 2500, 2600)
+            groups = clean_groups(dump, CLEANING, folder, lines_per_chunk=400, workers=2, first_group=number)
+            files, tally = next(groups)
+            assert {file.name: file.read_bytes() for file in files} == {
+                file.name: wanted.get(file.name, b"") for file in files
+            }
+            done.add(tally)
+            assert len(list(groups)) == 3 - number
         assert counts(done) == counts(TALLY)
 
-    def test_killed_worker_is_an_error(self, dump):
-        with Cleaner(dump, CLEANING, None, 100, workers=2) as cleaner:
-            os.kill(cleaner._running[1]._process.pid, signal.SIGKILL)
-            cleaner.start(0)
-            with pytest.raises(KgqaError, match="was killed by signal 9.*lower workers="):
-                cleaner.wait(0)
+    def test_workers_end_with_the_iterator(self, dump):
+        """A worker that was killed is an error."""
+        groups = clean_groups(dump, CLEANING, None, lines_per_chunk=100, workers=2)
+        next(groups)
+        workers = children()
+        assert len(workers) == 2
+        os.kill(workers[1], signal.SIGKILL)
+        with pytest.raises(KgqaError, match="was killed by signal 9.*lower workers="):
+            list(groups)
+        assert children() == []
 
-    def test_workers_end_with_the_cleaner(self, dump):
-        with Cleaner(dump, CLEANING, None, 100, workers=2) as cleaner:
-            cleaner.start(0)
-            processes = [worker._process for worker in cleaner._running]
-        assert [process.poll() for process in processes] == [-9, -9]
-
-    def test_workers_end_with_a_killed_parent(self, dump, tmp_path):
+    def test_workers_end_with_a_killed_parent(self, dump):
         code = (
-            "import sys, os, pathlib\n"
-            "from kgqa.virtuoso.freebase.cleaning import Cleaner\n"
-            "from kgqa.virtuoso.freebase.dump.rules import Cleaning\n"
-            "with Cleaner(pathlib.Path(sys.argv[1]), Cleaning(), None, 10, workers=2) as cleaner:\n"
-            "    print(*(w._process.pid for w in cleaner._running), flush=True)\n"
-            "    sys.stdin.read()\n"
+            "import sys, pathlib\n"
+            "from kgqa.virtuoso.freebase.cleaning import clean_groups\n"
+            "from kgqa.virtuoso.freebase.judge import Cleaning\n"
+            "groups = clean_groups(pathlib.Path(sys.argv[1]), Cleaning(), None, lines_per_chunk=10, workers=2)\n"
+            "print(len(next(groups)), flush=True)\n"
+            "sys.stdin.read()\n"
         )
         parent = subprocess.Popen(
             [sys.executable, "-c", code, dump], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        pids = list(map(int, parent.stdout.readline().split()))
+        parent.stdout.readline()
+        workers = children(parent.pid)
+        assert len(workers) == 2
         parent.kill()
         parent.wait()
-        assert len(pids) == 2
-        for _ in range(100):
-            if not any(_is_worker_running(pid) for pid in pids):
-                break
+        deadline = time.monotonic() + 10
+        while any(map(is_worker, workers)) and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert not any(_is_worker_running(pid) for pid in pids)
+        assert not any(map(is_worker, workers))
 
 
-def _is_worker_running(pid: int) -> bool:
+def children(parent: int | None = None) -> list[int]:
+    """Return the process ids of the workers of a process."""
+    text = Path(f"/proc/{parent or os.getpid()}/task/{parent or os.getpid()}/children").read_text()
+    return [pid for pid in map(int, text.split()) if is_worker(pid)]
+
+
+def is_worker(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return b"dump_worker" in file.read()
+        return b"freebase.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False

@@ -1,1 +1,0 @@
-"""HTTP requests to a SPARQL server: construction, limits, login, retries and deadlines."""

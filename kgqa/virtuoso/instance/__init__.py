@@ -1,1 +1,0 @@
-"""The folder, virtuoso.ini, process, log and SQL client of one Virtuoso server."""

@@ -1,0 +1,339 @@
+"""Requests over real connections: reuse, limits, retries and deadlines."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kgqa.errors import StoreTimeout, StoreUnavailable
+from kgqa.model import Entity, Literal
+from kgqa.testing.sparql_faults import (
+    busy,
+    moved,
+    pieces,
+    qlever_limit,
+    trickling,
+    web_page,
+    zipped,
+)
+from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
+from kgqa.virtuoso.process import free_port
+from tests.graph import scripted_endpoint
+from tests.graph.scripted_endpoint import seconds_of, send_query
+
+QUERY = "SELECT ?x WHERE { ?x ?p ?o }"
+serve, connect = scripted_endpoint.serve, scripted_endpoint.connect
+TABLE = table(["x"], [[Entity("http://e/1")]])
+
+
+# --- connections
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("size", [1, 5000])
+def test_connection_is_reused(serve, connect, framing, size):
+    body = table_bytes(["x"], [[Entity(f"http://e/{n}")] for n in range(size)])
+    server = serve(SparqlReply(body=body) if framing == "length" else pieces(body[:100], body[100:]))
+    transport = connect(server)
+    for _ in range(20):
+        assert send_query(transport) == (200, body)
+    assert len(server.requests) == 20 and server.connections == 1
+
+
+def test_connection_is_reused_after_an_error_but_not_after_a_partial_reply(serve, connect):
+    server = serve(SparqlReply(400, b"No.", "text/plain"))
+    transport = connect(server)
+    for _ in range(3):
+        assert send_query(transport) == (400, b"No.")
+    assert server.connections == 1
+    server.enqueue(SparqlReply(body=b"x" * 10_000_000))
+    with transport.slot(time.monotonic() + 5) as deadline:
+        with transport.reply(QUERY, kind="SELECT", deadline=deadline) as reply:
+            next(reply.chunks)
+    assert send_query(transport) == (400, b"No.") and server.connections == 2
+
+
+def test_concurrency_limit_is_shared(serve, connect):
+    server = serve(SparqlReply(body=TABLE.body, seconds=0.05))
+    transports = [connect(server, concurrency=3) for _ in range(4)]
+    with ThreadPoolExecutor(12) as threads:
+        for found in [threads.submit(send_query, transports[number % 4]) for number in range(24)]:
+            assert found.result() == (200, TABLE.body)
+    assert server.most_at_once == 3
+
+
+# --- time
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        SparqlReply(body=TABLE.body, seconds=30),
+        SparqlReply(body=TABLE.body, head_pause=0.05),
+        trickling(TABLE.body, seconds=0.1),
+        trickling(TABLE.body, seconds=0.1, framing="close"),
+        pieces(TABLE.body[:30], 30.0, TABLE.body[30:]),
+        SparqlReply(404, trickling(b"x" * 100, seconds=0.1).body, framing="close"),
+        pieces(b'{"head": {"vars": ["x"]}', *[b" ", 0.2] * 100),
+    ],
+    ids=["first byte", "head", "chunks", "bytes", "silence", "error", "endless"],
+)
+def test_late_server_ends_at_the_deadline(serve, connect, sent):
+    transport = connect(serve(sent))
+    started = time.monotonic()
+    with pytest.raises(StoreTimeout) if sent.status == 200 else contextlib.nullcontext():
+        send_query(transport, seconds=0.3)
+    assert 0.25 < time.monotonic() - started < 1.3
+
+
+def test_close_ends_running_requests(serve, connect):
+    server = serve(SparqlReply(body=TABLE.body, seconds=30))
+    transport = connect(server, concurrency=2)
+    with ThreadPoolExecutor(4) as threads:
+        waiting = [threads.submit(send_query, transport, seconds=30) for _ in range(4)]  # two wait for a slot
+        while len(server.requests) < 2:
+            time.sleep(0.01)
+        started = time.monotonic()
+        transport.close()
+        for each in waiting:
+            with pytest.raises(StoreUnavailable, match="has been closed"):
+                each.result()
+    assert time.monotonic() - started < 2
+    with pytest.raises(StoreUnavailable, match="has been closed"):
+        send_query(transport)
+
+
+CTRL_C = """
+import sys
+from kgqa.graph.endpoint.store import EndpointStore
+store = EndpointStore(sys.argv[1], profile="generic")
+print("asking", flush=True)
+try:
+    store.select("SELECT ?x WHERE { ?x ?p ?o }", timeout=60)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_ctrl_c_closes_the_connection(serve, python, wait_until):
+    server = serve(trickling(b" " * 100_000, seconds=0.02))
+    process = python(CTRL_C, server.url)
+    assert process.stdout.readline().strip() == "asking"
+    assert wait_until(lambda: server.requests)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline().strip() == "interrupted"
+    assert wait_until(lambda: server.cut == 1, 2)  # while the process is still running
+
+
+# --- retries
+
+
+def test_starting_server_is_awaited(serve, connect):
+    port = free_port()
+    transport = connect(f"http://127.0.0.1:{port}/sparql")
+    threading.Timer(0.6, lambda: serve(TABLE, port=port)).start()
+    assert send_query(transport) == (200, TABLE.body)
+
+
+def test_address_that_never_answered_is_given_up_soon(connect):
+    transport = connect(f"http://127.0.0.1:{free_port()}/sparql")
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="Nothing answers at .*whether the server is running"):
+        send_query(transport, seconds=30)
+    assert time.monotonic() - started < 4
+
+
+def test_server_that_answered_before_is_awaited_longer(serve, connect):
+    server = serve(TABLE)
+    transport = connect(server, patience=1.5)
+    send_query(transport)
+    server.close()
+    seconds = seconds_of(send_query, transport, seconds=30)
+    assert 0.4 < seconds < 2.5
+    threading.Timer(0.5, lambda: serve(TABLE, port=server.port)).start()
+    assert send_query(transport, seconds=30) == (200, TABLE.body)
+
+
+def test_deadlocked_query_is_retried(serve, connect):
+    deadlock = SparqlReply(500, b"Virtuoso 40001 Error SR172: Transaction deadlocked", content_type="text/plain")
+    server = serve([deadlock, TABLE])
+    assert send_query(connect(server)) == (200, TABLE.body)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("form", ["number", "date"])
+def test_retry_after_holds_for_all_transports(serve, connect, form):
+    wait = 1 if form == "number" else datetime.now(UTC) + timedelta(seconds=2)
+    server = serve(TABLE)
+    server.enqueue(busy(429, retry_after=wait))
+    transports = [connect(server) for _ in range(3)]
+    with ThreadPoolExecutor(6) as threads:
+        first = threads.submit(send_query, transports[0])
+        while not server.requests:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        others = [threads.submit(send_query, transports[number % 3]) for number in range(5)]
+        assert all(each.result() == (200, TABLE.body) for each in (first, *others))
+    turned_away, *later = sorted(request.arrived for request in server.requests)
+    assert min(later) - turned_away >= 0.9
+
+
+# --- time limits sent to the server
+
+
+def test_limit_refused_by_qlever_is_not_sent(serve, connect):
+    def script(request):
+        return qlever_limit(30) if request.fields.get("timeout", "1s") not in ("1s", "20s") else TABLE
+
+    server = serve(script)
+    transport = connect(server, profile="qlever")
+    assert send_query(transport, seconds=60) == (200, TABLE.body)
+    assert send_query(transport, seconds=60) == (200, TABLE.body)
+    assert send_query(transport, seconds=20) == (200, TABLE.body)
+    assert [request.fields.get("timeout") for request in server.requests] == ["60s", None, None, "20s"]
+
+
+@pytest.mark.parametrize(("own", "sent_limit"), [("10", None), ("30", "20000"), (None, None)])
+def test_limit_is_sent_to_virtuoso_only_below_its_own(serve, connect, own, sent_limit):
+    def script(request):
+        if "MaxQueryExecutionTime" not in request.query:
+            return TABLE
+        return (
+            SparqlReply(500, b"No permission", "text/plain")
+            if own is None
+            else table(["seconds", "rows"], [[Literal(own), None]])
+        )
+
+    server = serve(script, server="Virtuoso/07.20.3229 (Linux)")
+    transport = connect(server, detects=True)
+    send_query(transport, seconds=20)
+    assert transport.profile.name == "virtuoso"
+    found = server.requests[-1].fields.get("timeout")
+    assert found == sent_limit or (sent_limit and int(sent_limit) - 1000 < int(found) <= int(sent_limit))
+    send_query(transport, seconds=20)
+    assert len(server.requests) == 4  # its kind and its limits are requested once
+
+
+def test_profile_is_not_detected_from_a_proxy_error(serve, connect):
+    server = serve(TABLE, server="Virtuoso/07")
+    transport = connect(server, detects=True)
+    server.enqueue(SparqlReply(404, b"", "text/html", headers=()))
+    transport.profile
+    send_query(transport)
+    assert transport.profile.name == "virtuoso"
+
+    other = serve(truth(True), server="nginx")
+    other.enqueue(web_page(404))
+    transport = connect(other, detects=True)
+    assert send_query(transport)[0] == 200
+    assert transport.profile.name == "generic" and len(other.requests) == 2
+    send_query(transport)
+    assert len(other.requests) == 4  # detection is repeated after a first reply
+    send_query(transport)
+    assert len(other.requests) == 5
+
+
+# --- redirects, login, proxies and certificates
+
+
+def test_credentials_are_not_sent_elsewhere(serve, connect):
+    elsewhere = serve(TABLE)
+    server = serve(lambda request: moved(elsewhere.url, 307), server="x")
+    for status in (301, 302, 303, 307, 308):
+        server.enqueue(moved(elsewhere.url, status))
+        assert send_query(connect(server, user="u", password="geheim"))[0] == status
+    assert elsewhere.requests == []
+
+
+BASIC, DIGEST = 'Basic realm="r"', 'Digest realm="r", nonce="n{}", qop="auth"'
+
+
+@pytest.mark.parametrize("challenge", [BASIC, DIGEST.format(1)])
+def test_login_follows_the_first_challenge_and_is_kept(serve, connect, challenge):
+    def script(request):
+        if "authorization" in request.headers:
+            return TABLE
+        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", challenge),))
+
+    server = serve(script)
+    transport = connect(server, user="u", password="geheim")
+    assert [send_query(transport)[0] for _ in range(3)] == [200, 200, 200]
+    assert ["authorization" in request.headers for request in server.requests] == [False, True, True, True]
+    assert all("geheim" not in str(request) for request in server.requests)
+
+
+def test_stale_challenge_is_answered_again(serve, connect):
+    nonce = 1
+
+    def script(request):
+        if f'nonce="n{nonce}"' in request.headers.get("authorization", ""):
+            return TABLE
+        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", DIGEST.format(nonce)),))
+
+    server = serve(script)
+    transport = connect(server, user="u", password="geheim")
+    assert send_query(transport)[0] == 200
+    nonce = 2
+    assert send_query(transport)[0] == 200 and len(server.requests) == 4
+
+
+@pytest.mark.parametrize("access", [{"user": "u", "password": "wrong"}, {}])
+def test_refused_login_is_not_repeated(serve, connect, access):
+    server = serve(SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", BASIC),)))
+    assert send_query(connect(server, **access))[0] == 401
+    assert len(server.requests) == (2 if access else 1)
+
+
+def test_proxy_and_compression_are_used_for_remote_hosts(serve, connect, monkeypatch):
+    proxy = serve(zipped(TABLE.body))
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert send_query(connect("http://graph.example/sparql")) == (200, TABLE.body)
+    assert proxy.requests[0].path.startswith("http://graph.example/sparql?query=")
+    assert proxy.requests[0].headers["accept-encoding"] == "gzip"
+    server = serve(TABLE)
+    assert send_query(connect(server)) == (200, TABLE.body)
+    assert (
+        "accept-encoding" not in server.requests[0].headers
+        or server.requests[0].headers["accept-encoding"] == "identity"
+    )
+    proxy.close()
+    with pytest.raises(StoreUnavailable, match=r"The proxy http://127.0.0.1:\d+ for http://graph.example"):
+        send_query(connect("http://graph.example/sparql", patience=0.3))
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """Return a self-signed certificate for 127.0.0.1 and its key."""
+    folder = tmp_path_factory.mktemp("certificate")
+    files = folder / "certificate.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
+def test_unknown_certificate_is_an_error_with_advice(serve, connect, certificate):
+    server = serve(TABLE, certificate=certificate)
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="certificate.*SSL_CERT_FILE"):
+        send_query(connect(server, user="u", password="geheim"))
+    assert time.monotonic() - started < 1 and server.requests == []
+
+
+def test_configured_certificate_is_accepted(serve, connect, certificate, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    server = serve(TABLE, certificate=certificate)
+    transport = connect(server)
+    assert [send_query(transport) for _ in range(5)] == [(200, TABLE.body)] * 5 and server.connections == 1
+    server.enqueue(trickling(TABLE.body, seconds=0.1))
+    assert 0.4 < seconds_of(send_query, transport, seconds=0.5) < 1.5  # the TLS connection is cut
+    assert send_query(transport) == (200, TABLE.body)

@@ -1,0 +1,176 @@
+"""Events in words: a line each, and the steps of an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.report.answer import answer_text
+from kgqa.report.text.explanation import explanation
+from kgqa.storage.answer_json import answer_object
+from kgqa.text.words import clean
+from kgqa.trace import (
+    KINDS,
+    ActingEvent,
+    ActionRead,
+    AnswerVerified,
+    Called,
+    DraftVerified,
+    EditProposed,
+    EvidenceEdited,
+    Finished,
+    LocalFact,
+    PathsRanked,
+    Planned,
+    Pool,
+    ProposedSource,
+    RankedPath,
+    Reflected,
+    Retrieved,
+    Seen,
+    StepAnswered,
+    SufficiencyJudged,
+    TextEvent,
+)
+from kgqa.trace.steps import MAX_LINES, step_lines
+from tests.report.agents.traces import GRAPH_TURNS, TOOL_TURNS, acting_answer
+from tests.report.text.traces import LIGHT, RAG, ROUNDS, STEPS, text_answer
+from tests.trace.test_events import built
+
+FACT = LocalFact("a", "r", "b", LIGHT, "q")
+
+
+def test_methods_over_text_and_in_turns_tell_every_event():
+    events = (*GRAPH_TURNS, *TOOL_TURNS, *RAG, *ROUNDS, *STEPS)
+    assert all(event.in_words() for event in events)
+    told = {type(event).__name__ for event in events} | {"TaskGiven"}
+    assert told == {kind.__name__ for kind in KINDS if issubclass(kind, (ActingEvent, TextEvent))}
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (Pool(hop=2, paths=("a",)), "hop 2: 1 candidate"),
+        (PathsRanked(paths=(RankedPath("a → b", 0.256, 0),)), "best path: a → b (0.26)"),
+        (PathsRanked(paths=()), "no path found"),
+        (GRAPH_TURNS[0], "step 1: The question asks for a birthplace. First find the light, then its architect."),
+        (GRAPH_TURNS[4], "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr along Skerry Light → architect"),
+        (GRAPH_TURNS[9], "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more along "
+                         "Skerry Light → architect → work"),
+        (GRAPH_TURNS[10], "step 2: Feature[p1, birthplace] → failed"),
+        (GRAPH_TURNS[12], "step 3: answer Oban (does not follow from what was found: “Oban” is in no observation)"),
+        (GRAPH_TURNS[13], "trial 1: answer rejected without asking a language model: Oban was not seen."),
+        (GRAPH_TURNS[21], "trial 2, step 2: answer Kirkwick (follows from what was found)"),
+        (TOOL_TURNS[1], "step 1: The graph comes first.; graph_search(query: Ines Marr)"),
+        (TOOL_TURNS[2], "step 1: graph_search(query: Ines Marr) → Ines Marr was born in Oban in 1832. and 1 more"),
+        (TOOL_TURNS[5], "step 2: web_search(query: birthplace of Ines Marr) → 1 result"),
+        (TOOL_TURNS[8], "edit 1, step 3: replace “Ines Marr was born in Oban in 1832.” by “Ines Marr was born in "
+                        "Kirkwick in 1832.” (sources 3, 1)"),
+        (TOOL_TURNS[9], "edit 1: accepted; seen by this question only"),
+        (TOOL_TURNS[13], "edit 2: rejected by the gate “sources”: A deletion needs a source that contradicts the text."),
+        (AnswerVerified(verdict="unparsed"), "trial 1: verdict not readable"),
+        (AnswerVerified(verdict="no", text="Not seen.\n**Judgment:** no."), "trial 1: answer rejected: Not seen."),
+        (ActionRead(reply="x", problem="No call."), "step 1: no action; No call."),
+        (Called(name="insert", arguments=("{broken",)), "step 1: insert({broken) → 0 results"),
+        (Seen(text="a\nb", count=1, approximate=True), "step 1: 1 value (not all): a b"),
+        (EditProposed(proposal=1, edit="delete", target_text="t", sources=(ProposedSource(4, "iri"),)),
+         "edit 1, step 1: delete “t” (source 4)"),
+        (STEPS[0], "round 0: 1. Who was the architect of the Skerry Light?; 2. Where was #1 born? (needs 1); 3. Who leads "
+                   "the town #2? (needs 2)"),
+        (STEPS[1], "sub-question 1, semantic: 1 piece for “Who was the architect of the Skerry Light?”"),
+        (STEPS[4], "sub-question 1: Who was the architect of the Skerry Light? → Ines Marr (1 of 1 quote verified)"),
+        (STEPS[9], "sub-question 3: Who leads the town born Ines Marr? (an earlier answer is missing)"),
+        (STEPS[10], "sub-question 3: Who leads the town born Ines Marr? → the reply could not be read"),
+        (STEPS[11], "round 0: The architect is Ines Marr; she was born in Oban. (1 of 2 claims with a verified quote)"),
+        (STEPS[12], "round 0: draft rejected; claims that do not hold: 2"),
+        (EvidenceEdited(step=2, added=(FACT,) * 6, merged=(("a", "c"),), removed=("x",), refused=3),
+         f"sub-question 2: {'+ a — r → b; ' * 5}+ 1 more; a = c; 1 removed; 3 refused"),
+        (EvidenceEdited(step=0), "question: nothing"),
+        (SufficiencyJudged(round=1, verdict="no", missing="m"), "round 1: insufficient; missing: m"),
+        (SufficiencyJudged(round=1, verdict="yes"), "round 1: sufficient, but not accepted: no verified quote"),
+        (SufficiencyJudged(round=1, verdict="unparsed"), "round 1: verdict not readable, so insufficient"),
+        (DraftVerified(verdict="unparsed"), "round 0: verdict not readable, so the draft is rejected"),
+        (Planned(sub_questions=()), "round 0: no sub-questions"),
+        (Retrieved(query="q", pieces=()), "question: 0 pieces for “q”"),
+    ],
+)  # fmt: skip
+def test_words(event, words):
+    assert event.in_words() == words
+
+
+@given(st.one_of(map(built, KINDS)))
+def test_steps_are_lines_without_control_characters(event):
+    assert isinstance(event.in_words(), str)
+    for line in step_lines([event]):
+        assert line == clean(line)
+
+
+def test_a_hostile_text_stays_one_short_line():
+    text = "\x1b[2J\u202e" + "line\n" * 1000
+    for event in (Reflected(text=text), Finished(text=text), Called(name=text, arguments=(text,))):
+        (line,) = step_lines([event])
+        assert "\x1b" not in line and "\u202e" not in line and len(line) < 400
+
+
+def test_steps_of_two_trials():
+    lines = step_lines(GRAPH_TURNS)
+    assert lines[0].startswith("plan: The question asks for a birthplace.")
+    assert lines[1] == "step 1: Retrieve[Skerry Light] → Skerry Light"
+    assert "trial 1 taught: Recap: the birthplace was asked. Analysis: the works did not help." in "\n".join(lines)
+    assert lines[-1] == "trial 2: answer accepted: Kirkwick was seen and is a town."
+    assert step_lines([AnswerVerified(verdict="yes", text="Seen. Judgment: yes")]) == ["answer accepted: Seen."]
+
+
+def test_many_steps_keep_their_beginning_and_their_end():
+    lines = step_lines([Called(name="Count", arguments=(str(n),), total=n, step=n) for n in range(1, 41)])
+    assert len(lines) == MAX_LINES + 1 and lines[5] == "... 28 more here (--trace shows all) ..."
+    assert lines[4].startswith("step 5:") and lines[6].startswith("step 34:") and lines[-1].startswith("step 40:")
+
+
+def test_steps_of_edits_say_what_became_of_them():
+    lines = step_lines(TOOL_TURNS)
+    assert [line.rsplit(": ", 1)[1] for line in lines if ", edit " in line] == [
+        "accepted, waits for review",
+        "rejected by the gate “sources”",
+        "not decided",
+    ]
+    assert "step 5: The answer is not closed." in lines
+    assert not any("update(" in line for line in lines)  # the line of the edit tells it
+
+
+def test_steps_over_text():
+    assert step_lines(RAG) == []
+    assert step_lines(ROUNDS) == [
+        "the question → not in the passages",
+        "round 1: insufficient; missing: the birthplace of Ines Marr",
+        "round 1 asks: 1. Where was Ines Marr born? 2. Who was Ines Marr?",
+        "the question → Kirkwick (2 of 2 quotes verified)",
+        "round 2: sufficient",
+        "stopped: The answer was accepted.",
+    ]
+    assert step_lines([StepAnswered(question="q1", answers=("a",), step=1)]) == ["1. q1 → a"]
+
+
+def test_answers_as_text():
+    lines = answer_text(acting_answer()).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("  steps  plan: The question"))
+    assert lines[0] == "Kirkwick (c1)" and lines[start + 1] == "         step 1: Retrieve[Skerry Light] → Skerry Light"
+    unproved = "  source the language model; what it found in the graph does not prove the answer"
+    assert unproved in answer_text(acting_answer(TOOL_TURNS))
+    lines = answer_text(text_answer()).splitlines()
+    assert lines[0] == "Kirkwick" and lines[2].startswith("The architect of the Skerry Light")
+    cited = "  cites  Ines Marr was the architect.: “Its architect was Ines Marr” [docs/Skerry Light.txt, 36–63] ✓"
+    assert cited in lines
+    assert "  cites  She lived in Oban.: “She lived in Oban” (not found in the text)" in lines
+    assert not any(line.startswith("  quote") for line in lines)  # the citations show it
+    start = lines.index("  steps  the question → not in the passages")
+    assert lines[start + 1] == "         round 1: insufficient; missing: the birthplace of Ines Marr"
+
+
+def test_all_steps_of_a_saved_answer_are_explained():
+    many = tuple(Called(name="Count", arguments=(str(n),), total=n, step=n) for n in range(1, 41))
+    lines = explanation(answer_object(acting_answer(many), trace=True)).splitlines()
+    assert lines[1:3] == ["Answer: Kirkwick", "Steps:"] and len(lines) == 3 + 40
+    lines = explanation(answer_object(acting_answer(TOOL_TURNS), trace=True)).splitlines()
+    assert lines[-1] == "  step 6: answer Kirkwick (follows from what was found)"

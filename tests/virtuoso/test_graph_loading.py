@@ -1,0 +1,341 @@
+"""Bulk loading of files into a managed Virtuoso server."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kgqa.errors import LoadError, ServerError, StoreUnavailable
+from kgqa.graph.embedded.loading import load_graph as load_into_folder
+from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.rdf.upload import upload_problem
+from kgqa.virtuoso.graph_loading import NAME, bulk_load, discard_load, load_into_url
+from kgqa.virtuoso.loads import forget_journal
+from kgqa.virtuoso.process import lock_owner
+from kgqa.virtuoso.server import Server
+from tests.conftest import SOAK
+from tests.rdf_samples import files_of_each_format
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
+ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+LINES = [f"<http://e/{n}> <http://e/p{n % 7}> <http://e/{n + 1}> ." for n in range(30_000)]
+FILE_LINES = 50_000 if SOAK else 3_000
+CHUNK_LINES = FILE_LINES // 2
+COUNT = 12 * FILE_LINES
+GOOD = COUNT - COUNT // 1000
+_graphs = itertools.count()
+_existing_files: set[str] = set()
+
+
+@pytest.fixture(autouse=True)
+def _clean_up_loads(virtuoso_server):
+    """Discard the interrupted load of a failed test, and ignore files left by other tests."""
+    _existing_files.update(remaining_files(virtuoso_server))
+    yield
+    _existing_files.clear()
+    forget_journal(virtuoso_server, NAME)
+
+
+@pytest.fixture
+def target(virtuoso_server):
+    """`target(server=None) -> EndpointStore` that may write to a new graph."""
+    opened = []
+
+    def target(server: Server | None = None, *, writable: str | None = None) -> EndpointStore:
+        graph = writable or f"urn:bulk:{next(_graphs)}"
+        opened.append(EndpointStore((server or virtuoso_server).url, writable=graph))
+        return opened[-1]
+
+    yield target
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    """`file(lines, name="data.nt") -> Path`."""
+
+    def file(lines: list[str], name: str = "data.nt") -> Path:
+        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return tmp_path / name
+
+    return file
+
+
+@pytest.fixture
+def wait_until():
+    """`wait_until(condition, seconds)`: wait and return whether the condition became true."""
+
+    def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not condition():
+            time.sleep(0.02)
+        return condition()
+
+    return wait_until
+
+
+@pytest.fixture(scope="module")
+def many_files(tmp_path_factory) -> list[Path]:
+    """Twelve files with a few malformed lines; with small chunks they make three groups."""
+    folder = tmp_path_factory.mktemp("many")
+    paths = [folder / f"{number}.nt" for number in range(12)]
+    for number, path in enumerate(paths):
+        lines = (f"<http://e/{number}-{n}> <http://e/p{n % 7}> <http://e/{n // 3}> .\n" for n in range(FILE_LINES))
+        path.write_text("".join(line if n % 1000 else "nonsense\n" for n, line in enumerate(lines)))
+    return paths
+
+
+def triples(store: EndpointStore) -> set[tuple]:
+    return set(store.select(ALL.replace("{", f"FROM <{store.writable}> {{", 1), fresh=True))
+
+
+def remaining_files(server: Server) -> list[str]:
+    """Return the files of a load that are in the server's folder."""
+    journals = [name for name in ("graph-load.json",) if (server.folder.path / name).exists()]
+    found = journals + [path.name for path in server.import_folder.iterdir()]
+    return [name for name in found if name not in _existing_files]
+
+
+class TestLoadedGraph:
+    def test_same_graph_as_embedded_for_every_format(self, tmp_path, virtuoso_server, target):
+        """Blank nodes are renamed per file, so each file adds its own triples."""
+        store, files = target(), files_of_each_format(tmp_path)
+        report = bulk_load(virtuoso_server, store, files)
+        load_into_folder(tmp_path / "g", files)
+        with EmbeddedStore(tmp_path / "g", workers=1) as embedded:
+            expected = set(embedded.select(ALL))
+        assert triples(store) == expected
+        assert (report.added, report.triples, report.malformed) == (len(expected), len(expected), 0)
+        assert remaining_files(virtuoso_server) == []
+
+    def test_loading_a_file_twice_changes_nothing(self, virtuoso_server, target, file):
+        store = target()
+        path = file(["_:x <http://e/p> _:y .", "_:y <http://e/p> <http://e/b> ."])
+        first = bulk_load(virtuoso_server, store, [path])
+        again = bulk_load(virtuoso_server, store, [path])
+        assert (first.added, again.added, again.triples, again.fingerprint) == (2, 0, 2, first.fingerprint)
+
+    def test_many_chunks_of_several_files(self, virtuoso_server, target, file):
+        steps, most, folder = [], [0], virtuoso_server.import_folder / "graph-load"
+
+        def record_progress(progress) -> None:
+            steps.append(progress)
+            most[0] = max(most[0], len(list(folder.iterdir())) if folder.exists() else 0)
+
+        files = [file(LINES[start : start + 3_000], f"{start}.nt") for start in range(0, 30_000, 3_000)]
+        files.insert(4, file(["# nothing"], "empty.nt"))
+        store = target()
+        report = bulk_load(virtuoso_server, store, files, chunk_lines=2_000, progress=record_progress)
+        assert (report.lines, report.added, report.files) == (30_001, 30_000, 11)
+        assert len(triples(store)) == 30_000
+        assert 1 < most[0] <= 8
+        loading = [step for step in steps if step.stage == "loading"]
+        assert [step.lines for step in loading] == sorted(step.lines for step in loading)
+        assert loading[-1].lines == 30_001 and loading[-1].bytes_done == loading[-1].bytes_total
+        assert {step.file for step in loading} == {path.name for path in files}
+
+
+class TestMalformedLines:
+    def test_fail_changes_nothing(self, virtuoso_server, target, file):
+        store = target()
+        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*on_error=.skip"):
+            bulk_load(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
+        assert triples(store) == set() and remaining_files(virtuoso_server) == []
+
+    def test_skip_counts(self, virtuoso_server, target, file):
+        report = bulk_load(virtuoso_server, target(), [file([LINES[0], "nonsense", LINES[1]])], on_error="skip")
+        assert (report.added, report.lines, report.malformed, report.examples[0].line) == (2, 3, 1, 2)
+
+    def test_another_graph(self, virtuoso_server, target, file):
+        store = target()
+        quads = [LINES[0], f"{LINES[1][:-2]} <{store.writable}> .", f"{LINES[2][:-2]} <http://e/other> ."]
+        with pytest.raises(LoadError, match=r"data\.nq, line 3: .*<http://e/other>"):
+            bulk_load(virtuoso_server, store, [file(quads, "data.nq")], on_error="skip")
+        assert bulk_load(virtuoso_server, store, [file(quads[:2], "data.nq")]).added == 2
+
+    @pytest.mark.parametrize("value, message", [
+        (f'"abc"^^<{XSD}integer>', "the server would store 0"),
+        (f'""^^<{XSD}integer>', "the server would store 0"),
+        (f'"P1Y"^^<{XSD}duration>', "does not store such a value"),
+        ('"<a>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>', "does not store such a value"),
+        ('"POINT(x)"^^<http://www.openlinksw.com/schemas/virtrdf#Geometry>', "does not store such a value"),
+        ('"x"@en--ltr', "does not store such a value"),
+        (f"<http://e/{'x' * 2000}>", "an IRI of 2,009 bytes"),
+    ])  # fmt: skip
+    def test_values_the_server_would_change(self, virtuoso_server, target, file, value, message):
+        path = file([LINES[0], f"<http://e/a> <http://e/p> {value} .", LINES[1]])
+        with pytest.raises(LoadError, match=f"line 2: .*{message}"):
+            bulk_load(virtuoso_server, target(), [path])
+        assert bulk_load(virtuoso_server, target(), [path], on_error="skip").added == 2
+
+    def test_valid_integers(self, virtuoso_server, target, file):
+        values = [f'"{n}"^^<{XSD}integer>' for n in ("5", "-5")] + [f'"abc \\"^^<{XSD}integer>"']
+        path = file([f"<http://e/a> <http://e/p> {value} ." for value in values])
+        assert bulk_load(virtuoso_server, target(), [path]).added == 3
+
+    def test_lines_rejected_by_the_server(self, virtuoso_server, target, file, monkeypatch):
+        monkeypatch.setattr("kgqa.virtuoso.graph_loading.unloadable_reason", upload_problem)
+        path = file([LINES[0], '<http://e/a> <http://e/p> "x"@en--ltr .', LINES[1]], "short.nt")
+        with pytest.raises(ServerError, match=r"line 2: .*The line is: <http://e/a> <http://e/p> .x.@en--ltr"):
+            bulk_load(virtuoso_server, target(), [path])
+        assert remaining_files(virtuoso_server) == []
+
+
+class TestInterrupted:
+    @pytest.mark.slow
+    def test_ctrl_c_and_resume(self, virtuoso_server, target, many_files):
+        stopped = []
+
+        def stop(progress) -> None:
+            if progress.stage == "loading" and progress.lines > COUNT // 2 and not stopped:
+                stopped.append(progress)  # only once: a second Ctrl-C does not wait for the server
+                raise KeyboardInterrupt
+
+        store = target()
+        message = r"[1-9][\d,]* of [\d,]+ lines are loaded into <.*>. Resume: kgqa graph load --resume --into http"
+        with pytest.raises(KeyboardInterrupt, match=message):
+            bulk_load(virtuoso_server, store, many_files, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
+        assert 0 < len(triples(store)) < GOOD
+        assert remaining_files(virtuoso_server) == ["graph-load.json"]
+        message = virtuoso_server.status().message
+        assert message == "A load was interrupted. Resume it: kgqa graph load --resume --into URL"
+        with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*resume=True.*restart=True"):
+            bulk_load(virtuoso_server, store, many_files)
+        with pytest.raises(LoadError, match=f"interrupted load is into another graph, <{store.writable}>.*graph_iri="):
+            bulk_load(virtuoso_server, target(), resume=True)
+        report = bulk_load(virtuoso_server, store, resume=True)
+        assert (report.lines, report.malformed, report.added) == (COUNT, COUNT - GOOD, GOOD)
+        assert len(triples(store)) == report.triples == GOOD
+        assert remaining_files(virtuoso_server) == []
+        with pytest.raises(LoadError, match="There is no interrupted load"):
+            bulk_load(virtuoso_server, store, resume=True)
+
+    def test_changed_file_is_not_resumed(self, virtuoso_server, target, file, monkeypatch):
+        def stop(progress) -> None:
+            if progress.stage == "finishing":
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr("kgqa.virtuoso.graph_loading.forget_journal", lambda server, name: None)
+        monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
+        store, path = target(), file(LINES[:50])
+        with pytest.raises(KeyboardInterrupt):
+            bulk_load(virtuoso_server, store, [path], progress=stop)
+        monkeypatch.undo()
+        file(LINES[:51])
+        with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*restart=True"):
+            bulk_load(virtuoso_server, store, resume=True)
+        monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
+        assert discard_load(virtuoso_server.url) and not discard_load(virtuoso_server.url)
+        assert bulk_load(virtuoso_server, store, [path]).triples == 51
+
+    def test_interrupted_check_leaves_nothing_to_resume(self, virtuoso_server, target, file):
+        def stop(progress) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            bulk_load(virtuoso_server, target(), [file(LINES[:50])], progress=stop)
+        assert remaining_files(virtuoso_server) == []
+
+    def test_damaged_journal_is_discarded_by_restart(self, virtuoso_server, target, file):
+        (virtuoso_server.folder.path / "graph-load.json").write_text("{")
+        with pytest.raises(ServerError, match="cannot be read.*restart=True"):
+            bulk_load(virtuoso_server, target(), resume=True)
+        assert bulk_load(virtuoso_server, target(), [file(LINES[:5])], restart=True).added == 5
+
+    @pytest.mark.slow
+    def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many_files, wait_until):
+        store = target()
+        journal = virtuoso_server.folder.path / "graph-load.json"
+        arguments = [virtuoso_server.folder.path, store.writable, CHUNK_LINES, *many_files]
+        process = subprocess.Popen([sys.executable, "-c", LOAD, *map(str, arguments)])
+        try:
+            assert wait_until(lambda: process.poll() is not None or _chunks(journal) >= 1, 60)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert 1 <= _chunks(journal) < 6, "it was done before it was killed"
+        report = bulk_load(virtuoso_server, store, resume=True)
+        assert (report.lines, report.malformed, report.added, len(triples(store))) == (COUNT, COUNT - GOOD, GOOD, GOOD)
+        assert remaining_files(virtuoso_server) == []
+
+    @pytest.mark.slow
+    def test_kill_9_of_the_server(self, own_server, target, many_files):
+        store = target(own_server)
+        timers: list[threading.Timer] = []
+
+        def kill_soon(progress) -> None:
+            if progress.stage == "loading" and not timers:
+                timers.append(threading.Timer(0.2, os.kill, (lock_owner(own_server.folder.lock), signal.SIGKILL)))
+                timers[0].start()
+
+        with pytest.raises(ServerError, match="kgqa virtuoso start.* loaded into .* Resume: kgqa graph load --resume"):
+            bulk_load(own_server, store, many_files, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
+        own_server.start()
+        report = bulk_load(own_server, store, resume=True)
+        assert (report.lines, report.added, len(triples(store))) == (COUNT, GOOD, GOOD)
+        assert remaining_files(own_server) == []
+
+    def test_stopped_server(self, own_server, target, file):
+        store = target(own_server)
+        own_server.stop()
+        with pytest.raises(StoreUnavailable, match="whether the server is running"):
+            bulk_load(own_server, store, [file(LINES[:5])])
+
+    def test_second_load_is_refused(self, virtuoso_server, target, file):
+        def second(progress) -> None:
+            if progress.stage == "loading":
+                with pytest.raises(ServerError, match="Another load into this server is running"):
+                    bulk_load(virtuoso_server, target(), [path])
+
+        path = file(LINES[:50])
+        assert bulk_load(virtuoso_server, target(), [path], progress=second).added == 50
+
+
+def _chunks(journal: Path) -> int:
+    try:
+        return json.loads(journal.read_text())["groups"]
+    except FileNotFoundError:
+        return 0
+
+
+LOAD = """
+import sys
+from pathlib import Path
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.virtuoso.graph_loading import bulk_load
+from kgqa.virtuoso.server import Server
+server = Server.at(Path(sys.argv[1]))
+store = EndpointStore(server.url, writable=sys.argv[2])
+bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))
+"""
+
+
+def test_store_must_be_writable(virtuoso_server, file):
+    with pytest.raises(LoadError, match="open for reading only"):
+        bulk_load(virtuoso_server, EndpointStore(virtuoso_server.url), [file(LINES[:5])])
+
+
+def test_into_a_url(virtuoso_server, monkeypatch, file):
+    """In bulk into the user's own server; a load by updates leaves nothing to resume."""
+    monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
+    label, notes = "<http://www.w3.org/2000/01/rdf-schema#label>", []
+    path = file([f'<http://e/a> {label} "Ada" .', f'<http://e/b> {label} "Bo" .'])
+    done = load_into_url([path], virtuoso_server.url, graph_iri="urn:url-loading", notify=notes.append)
+    assert (done.names, done.report.added, done.schema.name, done.graph_iri) == (2, 2, "rdfs", "urn:url-loading")
+    assert notes == ["The files are loaded. Indexing the names ..."]
+    for attempt in (discard_load, lambda url: load_into_url([], url, resume=True)):
+        with pytest.raises(LoadError, match="cannot be resumed or discarded"):
+            attempt("http://127.0.0.1:1/sparql")
