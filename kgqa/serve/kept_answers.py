@@ -13,7 +13,7 @@ from typing import Any
 
 from kgqa.storage.answer_json import json_text
 from kgqa.storage.atomic_files import replace_file
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json
 
 _ID = re.compile(r"[0-9a-f]{32}")
 MEMORY_MB = 64
@@ -93,8 +93,8 @@ class KeptAnswers:
             with suppress(OSError):
                 data = (self._folder / f"{id}.json").read_bytes()
         with suppress(ValueError):
-            found = load_json(data) if data is not None else None
-            return found if isinstance(found, dict) and isinstance(found.get("question"), str) else None
+            found: dict[str, Any] = parse_json(data or b"", dict[str, Any])
+            return found if isinstance(found.get("question"), str) else None
         return None
 
 

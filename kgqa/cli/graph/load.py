@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import (
@@ -34,7 +35,6 @@ from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings.values import resolve
-from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean, counted
 from kgqa.virtuoso.graph_loading import discard_load, load_into_url
 
@@ -301,7 +301,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),
         *(["  ... (--json lists more)"] if report.malformed > 5 else ()),
     ]
-    print_result(as_json, {**to_json(report), **facts}, lines)
+    print_result(as_json, {**to_builtins(report), **facts}, lines)
 
 
 def _empty(report: LoadReport) -> list[str]:
