@@ -7,7 +7,7 @@ import sys
 
 from tests.conftest import ROOT
 
-HOSTILE = '''
+HOSTILE = """
 import sys
 import warnings
 import pytest
@@ -32,7 +32,7 @@ def test_skipped():
 @pytest.mark.parametrize("text", ["\\udc80"])
 def test_parameter(text):
     assert not text
-'''
+"""
 
 
 def test_lone_surrogates_in_reports_do_not_end_the_run(tmp_path):
