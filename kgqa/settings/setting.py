@@ -26,6 +26,8 @@ class Setting:
     separated by a space; the first one names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`:
     the option's value in help texts. `plugin`: the value is the name of a plugin of this kind. `each_of`: the value is
     a list, separated by commas, of some of these. `secret`: `kgqa config show` hides the value.
+    `explained`: the file of `kgqa init` that explains the setting, "folder" or "user"; `example`: its value there, if
+    there is no default.
     """
 
     key: str
@@ -42,6 +44,8 @@ class Setting:
     plugin: PluginKind | None = None
     each_of: tuple[str, ...] = ()
     secret: bool = False
+    example: Any = None
+    explained: str = ""
 
     @property
     def variable(self) -> str:
