@@ -19,6 +19,7 @@ from kgqa.cli.options import (
     setting_option,
     settings_from,
     verbosity_options,
+    whole,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.schema import load_schema
@@ -58,8 +59,8 @@ def command() -> None:
     help="questions of a later evaluation, which are excluded from training; repeat for several files",
 )
 @click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="schema of the ontology")
-@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="number of passes over the questions [5]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of all random choices")
+@click.option("--epochs", type=whole(1, 100), default=None, help="number of passes over the questions [5]")
+@click.option("--seed", type=whole(0), default=0, show_default=True, help="seed of all random choices")
 @setting_option("rank.model")
 @JSON
 @verbosity_options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgqa.cli.corpus.options import GRAPH, embedding_options, opened_tools
-from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity_options, whole
 from kgqa.text.words import clean
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MAX_SHOWN_CHARS = 300
     show_default=True,
     help="what to find",
 )
-@click.option("-k", "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="how many to find")
+@click.option("-k", "--limit", type=whole(1, 1000), default=10, show_default=True, help="how many to find")
 @embedding_options
 @JSON
 @verbosity_options

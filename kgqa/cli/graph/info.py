@@ -15,6 +15,7 @@ from kgqa.cli.options import (
     setting_option,
     settings_from,
     verbosity_options,
+    whole,
 )
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
@@ -31,7 +32,7 @@ from kgqa.text.words import clean
 @click.option(
     "--relations",
     "max_relations",
-    type=click.IntRange(min=0),
+    type=whole(0),
     default=10,
     show_default=True,
     help="maximum number of relations to list",
