@@ -251,7 +251,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
     except ValueError as error:
         raise SchemaError(f"{where} is not valid TOML: {error}") from error
     try:
-        flat = {"name": None, "title": data.get("name"), "prefixes": {}}
+        flat: dict[str, Any] = {"name": None, "title": data.get("name"), "prefixes": {}}
         for section, values in data.items():
             is_section = isinstance(values, dict) and section != "prefixes"
             flat |= {f"{section}.{key}": value for key, value in values.items()} if is_section else {section: values}

@@ -168,7 +168,7 @@ class Prompts:
 
 
 def _described(name: str, data: Any, source: str) -> Template:
-    template = convert({"reply": {}, "example": {}, **data, "name": name, "source": source}, Template)
+    template: Template = convert({"reply": {}, "example": {}, **data, "name": name, "source": source}, Template)
     if wrong := {"choices", "images"} & set(template.values):
         raise ValueError(f"a value cannot be called {wrong.pop()}")
     for form in template.values.values():

@@ -134,11 +134,6 @@ def test_invalid_value_in_the_environment(folder_and_user_file, variable, text):
     assert variable in str(caught.value)
 
 
-def test_empty_variable_means_none(folder_and_user_file):
-    (folder_and_user_file[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
-    assert settings_from(folder_and_user_file, KGQA_GRAPH_PATH="").graph.path is None
-
-
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -157,13 +152,6 @@ def test_error_in_a_file(folder_and_user_file, content, named):
         settings_from(folder_and_user_file)
     assert named in str(caught.value)
     assert "kgqa.toml" in str(caught.value)
-
-
-@pytest.mark.parametrize("content", [b"#" * 1_000_001, b"\xff\xfe"], ids=["large", "bytes"])
-def test_invalid_file(folder_and_user_file, content):
-    (folder_and_user_file[0] / "kgqa.toml").write_bytes(content)
-    with pytest.raises(SettingsError, match="kgqa.toml"):
-        settings_from(folder_and_user_file)
 
 
 # ---- kgqa.toml of the working folder ----
