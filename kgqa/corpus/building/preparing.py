@@ -191,7 +191,8 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
     mode: str = settings.corpus.extract
     if mode == "auto":
         mode = known.extract or ("triples" if models is not None else "rules")
-    extractor, stored_extractor, extractor_key = None, known.extractor, mode
+    extractor, extractor_key = None, mode
+    stored_extractor: tuple[str, str] | None = known.extractor
     if mode in MODEL_MODES and models is None:
         who, extractor_key = known.extractor or (mode, "")
         if known.extract != mode:
@@ -206,7 +207,7 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
         extractor = _opened(mode, options, tools)
         if extractor is not None:
             extractor_key = extractor.key
-        stored_extractor = extractor.name if extractor else "", extractor_key
+        stored_extractor = (extractor.name if extractor else "", extractor_key)
     stored: dict[str, Any] = {
         "chunks": chunk_text(size),
         "extract": mode,
