@@ -64,7 +64,7 @@ def nquads(corpus: Path, numbers: dict[str, str]) -> dict[str, list[str]]:
 def edits(corpus: Path) -> tuple[list[Any], dict[str, str]]:
     """Return the edits of a corpus, with numbers in place of their ids, and these numbers."""
     text = kgqa("edits", "list", corpus, "--json", "--limit", 10_000)
-    numbers = {ident: f"EDIT {number}" for number, ident in enumerate(dict.fromkeys(EDIT.findall(text)))}
+    numbers = {ident: f"EDIT-{number}" for number, ident in enumerate(dict.fromkeys(EDIT.findall(text)))}
     return without_times(json.loads(EDIT.sub(lambda match: numbers[match[0]], text))), numbers
 
 
