@@ -45,7 +45,7 @@ def ready_graph(place: Path, *, timeout: float) -> KnowledgeGraph:
         print(f"Loading {len(files)} files into {folder.path} (once) ...", file=sys.stderr)
         place.mkdir(parents=True, exist_ok=True)
         load_graph(folder.path, files, restart=True, schema="freebase")
-    if {Path(file["path"]).name for file in folder.meta().files} != {file.name for file in files}:
+    if {Path(file.path).name for file in folder.meta().files} != {file.name for file in files}:
         sys.exit(f"{folder.path} contains another graph. Remove it, or give another folder: --graph FOLDER")
     return open_graph(folder.path, cache=Cache(place / "cache"), timeout=timeout)
 

@@ -1,13 +1,12 @@
 """Runs a function over many items, in this process or on a cluster of machines (Ray).
 
-This module, `kgqa.cluster_node` and `kgqa.cluster_workers` are the only ones that know Ray. Ray pickles functions,
-items and results between its own nodes and offers no other way; nothing else in kgqa is pickled, and no pickle is ever
-read from a file. Whoever may connect to a cluster can run any program on it: use only a cluster of your own.
+This module is the only one that knows Ray. Ray pickles functions, items and results between its own nodes and offers no
+other way; nothing else in kgqa is pickled, and no pickle is ever read from a file. Whoever may connect to a cluster can
+run any program on it: use only a cluster of your own.
 
 Workers get no environment variables from this process, so no API keys and no passwords. A cluster that is started here
-has those in `kgqa.cluster_node.PASSED_ON` and those that the caller names; to other clusters nothing is sent, and
-their workers read keys from their own environment. A function is refused if it contains the value of a variable that
-looks like a secret.
+has those in `PASSED_ON` and those that the caller names; to other clusters nothing is sent, and their workers read keys
+from their own environment. A function is refused if it contains the value of a variable that looks like a secret.
 """
 
 from __future__ import annotations
@@ -17,13 +16,15 @@ import os
 import re
 import secrets
 import socket
+import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import Any, Protocol, TypeVar
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, Self, TypeVar
 
-from kgqa.cluster_node import LOCAL_SETTINGS, SETTINGS, local_node
-from kgqa.cluster_workers import RETRIES, WorkerPool, _run, cannot_run, lost
 from kgqa.errors import ClusterError
 from kgqa.text.installation import install_command
 from kgqa.version import __version__
@@ -32,25 +33,47 @@ T = TypeVar("T")
 R = TypeVar("R")
 LOCAL = "local"
 """The address that stands for a cluster that is started on this machine."""
+RETRIES = 5
+"""How often an item is worked on again whose worker has died."""
+POLL_SECONDS = 0.2
+START_SECONDS = 180.0
+"""How long to wait for the first worker of a stream."""
 CONNECT_SECONDS = 10.0
+PASSED_ON = (
+    *("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH"),
+    *("VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TOKENIZERS_PARALLELISM"),
+    *("CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_HUB_OFFLINE", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "KGQA_CACHE_FOLDER"),
+)
+"""The environment variables of this process that the workers of a cluster started here get."""
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # would upload the working folder
+    "RAY_enable_metrics_collection": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # silences a warning about GPUs
+}
+_LOCAL_SETTINGS = {
+    # without it, Ray replaces 127.0.0.1 by the address of the machine and listens on all interfaces
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+}
+_OBJECT_STORE = 200 << 20
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _MIN_SECRET = 8
-_COUNT_SECONDS = 10.0
+_END: Any = object()
 
 
-class Cluster(Protocol):
-    """Runs a function over items. `workers`: how many items are worked on at a time; `gpus`: how many GPUs it has."""
+class PlainLoop:
+    """A cluster of this process alone: a loop.
 
-    @property
-    def workers(self) -> int: ...
+    `workers`: how many items a cluster works on at a time. `gpus`: how many GPUs it has.
+    """
 
-    @property
-    def gpus(self) -> int: ...
+    workers = 1
+    gpus = 0
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], *, ordered: bool = True, batch: int = 1
-    ) -> Iterator[R]:
-        """Yield the result for each item, while others are being worked on.
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield the result for each item, in the order of the items, while others are being worked on.
 
         Items are taken from the iterator as results are taken from `map`, so neither has to fit into memory. An
         exception of the function is raised here, after the results before it. To end early, close the generator.
@@ -60,13 +83,11 @@ class Cluster(Protocol):
                 nothing. A cluster sends it to each worker once: what it opens when it is first called serves for all
                 later items.
             items: The items.
-            ordered: Whether results come in the order of the items, or as they are ready.
-            batch: How many items are sent together; more than one if an item takes less than some milliseconds.
 
         Raises:
             ClusterError: The cluster cannot run the function.
         """
-        ...
+        yield from map(function, items)
 
     def stream(
         self,
@@ -94,60 +115,13 @@ class Cluster(Protocol):
         Raises:
             ClusterError: The cluster cannot run the function.
         """
-        ...
-
-    def close(self) -> None: ...
-
-    def __enter__(self) -> Cluster: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-def open_cluster(address: str | None = None, variables: Mapping[str, str] | None = None) -> Cluster:
-    """Open a cluster.
-
-    Args:
-        address: None for this process alone; `local` for a cluster of the processors of this machine, started for the
-            time being; HOST:PORT, or `auto`, for a running Ray cluster that this machine is a node of;
-            ray://HOST:PORT for one that it is not a node of.
-        variables: Environment variables for the workers of a cluster that is started here, beside those in
-            `kgqa.cluster_node.PASSED_ON`. They reach the workers as those of any child process do, and no other
-            cluster gets them.
-
-    Raises:
-        ClusterError: Ray is not installed, is in use in this process already, or there is no such cluster.
-    """
-    return PlainLoop() if address is None else _RayCluster(address, variables or {})
-
-
-class PlainLoop:
-    """A cluster of this process alone: a loop."""
-
-    workers = 1
-    gpus = 0
-
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], *, ordered: bool = True, batch: int = 1
-    ) -> Iterator[R]:
-        yield from map(function, items)
-
-    def stream(
-        self,
-        function: Callable[[T], R],
-        items: Iterable[T],
-        *,
-        workers: int = 1,
-        threads: int = 1,
-        gpus: float = 0.0,
-        say: Callable[[str], None] = lambda text: None,
-    ) -> Generator[list[R], None, None]:
         for item in items:
             yield [function(item)]
 
     def close(self) -> None:
         """Do nothing."""
 
-    def __enter__(self) -> PlainLoop:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -158,54 +132,76 @@ class _RayCluster:
     """A Ray cluster. Only one can be open in a process."""
 
     def __init__(self, address: str, variables: Mapping[str, str]) -> None:
-        self._resources = ExitStack()
         self._address = address
-        self._counted = 0.0
-        self._count = 1
-        try:
-            self._connect(address, variables)
-        except BaseException:
-            self.close()
-            raise
+        self._resources = ExitStack()
+        with self._resources as opened:
+            self._ray = self._connect(address, variables, opened)
+            self._resources = opened.pop_all()
 
-    def _connect(self, address: str, variables: Mapping[str, str]) -> None:
-        is_local = address == LOCAL
-        if not is_local and "://" not in address and address != "auto":
+    def _connect(self, address: str, variables: Mapping[str, str], opened: ExitStack) -> Any:
+        options: dict[str, Any] = {"address": address}
+        environment = {**os.environ, **_SETTINGS}
+        if address == LOCAL:
+            passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+            environment = {**passed, **variables, **_SETTINGS, **_LOCAL_SETTINGS}
+            options = {
+                "num_cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+                "num_gpus": 0,
+                "include_dashboard": False,
+                "object_store_memory": _OBJECT_STORE,
+                "_node_ip_address": "127.0.0.1",
+                # short, because the paths of sockets may have 107 bytes
+                "_temp_dir": opened.enter_context(tempfile.TemporaryDirectory("", "kgqa-", ignore_cleanup_errors=True)),
+            }
+        elif "://" not in address and address != "auto":
             _check_reachable(address)
-        self._resources.enter_context(_variables({**SETTINGS, **(LOCAL_SETTINGS if is_local else {})}))
-        ray = _import_ray()
-        if ray.is_initialized():
-            raise ClusterError("This process uses a Ray cluster already.", python="Close it first: ray.shutdown().")
-        found = self._resources.enter_context(local_node(variables)) if is_local else address
-        try:
-            # nothing of the environment is sent, whatever the hook of an installation says
-            ray.init(found, log_to_driver=False, logging_level="error", _skip_env_hook=True)
-        except Exception as error:
-            raise _connect_error(address, error) from error
-        self._resources.callback(ray.shutdown)
-        self._ray = ray
+        with _environment(environment):
+            ray = _import_ray()
+            if ray.is_initialized():
+                raise ClusterError("This process uses a Ray cluster already.", python="Close it first: ray.shutdown().")
+            opened.callback(ray.shutdown)
+            try:
+                # nothing of the environment is sent, whatever the hook of an installation says
+                ray.init(**options, log_to_driver=False, logging_level="error", _skip_env_hook=True)
+            except Exception as error:
+                raise _connect_error(address, error) from error
+        return ray
 
     @property
     def workers(self) -> int:
         """The processors of the cluster; nodes may join and leave."""
-        if not self._counted or time.monotonic() - self._counted > _COUNT_SECONDS:
-            self._count = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-            self._counted = time.monotonic()
-        return self._count
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     @property
     def gpus(self) -> int:
         """The GPUs of the cluster. A cluster of this machine leaves them to this process."""
         return int(self._ray.cluster_resources().get("GPU", 0))
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], *, ordered: bool = True, batch: int = 1
-    ) -> Iterator[R]:
-        with closing(self._outcomes(function, items, ordered, batch)) as outcomes:
-            for is_result, value in outcomes:
-                if not is_result:
-                    raise value
-                yield value
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        ray = self._ray
+        shared = ray.put(_pickled(ray, function))
+        task = ray.remote(_run).options(max_retries=RETRIES, num_cpus=1, scheduling_strategy="SPREAD")
+        most = 2 * self.workers
+        running: deque[Any] = deque()
+        try:
+            for item in items:
+                running.append(task.remote(__version__, shared, item))
+                if len(running) >= most:
+                    yield self._result(running.popleft())
+            while running:
+                yield self._result(running.popleft())
+        finally:
+            for reference in running:
+                with suppress(Exception):
+                    ray.cancel(reference)
+
+    def _result(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise _cause(self._address, error) from error
+        except self._ray.exceptions.RayError as error:
+            raise _lost(self._address, error) from error
 
     def stream(
         self,
@@ -217,64 +213,46 @@ class _RayCluster:
         gpus: float = 0.0,
         say: Callable[[str], None] = lambda text: None,
     ) -> Generator[list[R], None, None]:
-        data = _pickled(self._ray, function)
-        return WorkerPool(self._ray, self._address, data, workers, threads, gpus, say).results(iter(items))
-
-    def _outcomes(
-        self, function: Callable[[T], R], items: Iterable[T], ordered: bool, batch: int
-    ) -> Generator[tuple[bool, Any], None, None]:
-        """Yield pairs: True and a result, or False and an exception, after which the others do not matter."""
         ray = self._ray
-        shared = [ray.put(_pickled(ray, function))]  # in a list, so that only workers that lack it fetch it
-        name = secrets.token_hex(8)
-        task = ray.remote(_run).options(max_retries=RETRIES, num_cpus=1, scheduling_strategy="SPREAD")
-        parts = _parts(items, batch)
-        running: dict[Any, int] = {}
-        done: dict[int, Sequence[tuple[bool, Any]]] = {}
-        sent = given = 0
-        more = True
-        try:
-            while more or running or done:
-                # a slow task must not let the results behind it pile up
-                while more and len(running) < 2 * self.workers and sent - given < 4 * self.workers:
-                    part = next(parts, None)
-                    if part is None:
-                        more = False
-                    elif isinstance(part, Exception):
-                        done[sent], sent = [(False, part)], sent + 1
-                    else:
-                        running[task.remote(name, __version__, shared, part)] = sent
-                        sent += 1
-                ready = ray.wait(list(running), num_returns=1)[0] if running else []
-                for reference in ready:
-                    done[running.pop(reference)] = self._fetched(reference)
-                while done and (not ordered or given in done):
-                    yield from done.pop(given if ordered else min(done))
-                    given += 1
-        finally:
-            for reference in running:
-                with suppress(Exception):
-                    ray.cancel(reference)
-
-    def _fetched(self, reference: Any) -> Sequence[tuple[bool, Any]]:
-        ray = self._ray
-        try:
-            found: Sequence[tuple[bool, Any]] = ray.get(reference)
-        except ray.exceptions.RayTaskError as error:  # outside of the function
-            raise cannot_run(self._address, error) from error
-        except ray.exceptions.RayError as error:
-            raise lost(self._address, error) from error
-        return found
+        shared = ray.put(_pickled(ray, function))
+        kind = ray.remote(_Worker).options(
+            num_cpus=1, num_gpus=gpus, max_concurrency=threads, scheduling_strategy="SPREAD"
+        )
+        start = partial(kind.remote, __version__, shared)
+        return _Pool(ray, self._address, start, workers, threads, say).results(iter(items))
 
     def close(self) -> None:
         """Disconnect; end a cluster that was started here."""
         self._resources.close()
 
-    def __enter__(self) -> _RayCluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+Cluster = PlainLoop | _RayCluster
+
+
+def open_cluster(address: str | None = None, variables: Mapping[str, str] | None = None) -> Cluster:
+    """Open a cluster.
+
+    Args:
+        address: None for this process alone; `local` for a cluster of the processors of this machine, started for the
+            time being; HOST:PORT, or `auto`, for a running Ray cluster that this machine is a node of;
+            ray://HOST:PORT for one that it is not a node of.
+        variables: Environment variables for the workers of a cluster that is started here, beside those in
+            `PASSED_ON`. They reach the workers as those of any child process do, and no other
+            cluster gets them.
+
+    Raises:
+        ClusterError: Ray is not installed, is in use in this process already, or there is no such cluster.
+    """
+    return PlainLoop() if address is None else _RayCluster(address, variables or {})
+
+
+# --- in the workers
 
 
 def node_name() -> str:
@@ -282,6 +260,176 @@ def node_name() -> str:
     import ray
 
     return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
+
+
+def _run(version: str, data: bytes, item: Any) -> Any:
+    _check_version(version)
+    return _unpickled(data)(item)
+
+
+class _Worker:
+    """A process of a `_Pool`, which works on several items in threads."""
+
+    def __init__(self, version: str, data: bytes) -> None:
+        _check_version(version)
+        self._function = _unpickled(data)
+
+    def ready(self) -> None:
+        """Return when the worker runs."""
+
+    def run(self, item: Any) -> Any:
+        return self._function(item)
+
+
+def _check_version(version: str) -> None:
+    if version != __version__:
+        raise ImportError(f"the worker has kgqa {__version__}, but {version} is needed")
+
+
+@lru_cache(maxsize=4)
+def _unpickled(data: bytes) -> Callable[[Any], Any]:
+    """Return a function that was sent; what it opened for earlier items is open."""
+    import ray
+
+    function: Callable[[Any], Any] = ray.cloudpickle.loads(data)
+    return function
+
+
+# --- in the process that opens the cluster
+
+
+@dataclass(eq=False)
+class _Actor:
+    """A worker of a pool. `load`: how many items it works on; None until it has started."""
+
+    handle: Any
+    load: int | None = None
+
+
+class _Pool:
+    """Workers of a cluster, each of which works on several items at a time. A worker that dies is replaced.
+
+    Ray could restart workers itself, but gives the items of a dead one to no other, and there may be no place for it.
+
+    Args:
+        ray: The module.
+        address: The address of the cluster, for messages.
+        start: Starts a worker.
+        workers: How many workers there are if the cluster has the processors.
+        threads: How many items a worker works on at a time.
+        say: Called with a message for people when a worker is lost.
+    """
+
+    def __init__(
+        self,
+        ray: Any,
+        address: str,
+        start: Callable[[], Any],
+        workers: int,
+        threads: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self._ray, self._address, self._start, self._say = ray, address, start, say
+        self._workers, self._threads = workers, threads
+        self._actors: list[_Actor] = []
+        self._calls: dict[Any, tuple[_Actor, Any]] = {}  # by reference; the item of a start is _END
+        self._again: deque[Any] = deque()
+        self._losses = 0
+
+    def results(self, items: Iterator[Any]) -> Generator[list[Any], None, None]:
+        """Yield lists of results, and an empty list if there are none for `POLL_SECONDS`.
+
+        Raises:
+            ClusterError: The cluster cannot run the function, or loses one worker after another.
+        """
+        more, latest = True, time.monotonic() + START_SECONDS
+        try:
+            while more or self._again or any(item is not _END for _, item in self._calls.values()):
+                while (more or self._again) and len(self._actors) < self._workers:
+                    self._actors.append(actor := _Actor(self._start()))
+                    self._calls[actor.handle.ready.remote()] = actor, _END
+                while (more or self._again) and (free := self._free_actor()):
+                    item = self._again.popleft() if self._again else next(items, _END)
+                    if more := item is not _END:
+                        free.load = (free.load or 0) + 1
+                        self._calls[free.handle.run.remote(item)] = free, item
+                yield (results := self._collect())
+                if results or any(actor.load is not None for actor in self._actors):
+                    latest = float("inf")
+                if time.monotonic() > latest:
+                    raise ClusterError(
+                        f"No worker of the Ray cluster at {self._address} has started in {START_SECONDS:.0f} s.",
+                        "See whether other programs use all of its processors: ray status",
+                    )
+        finally:
+            for actor in self._actors:
+                self._ray.kill(actor.handle)
+
+    def _free_actor(self) -> _Actor | None:
+        free = [actor for actor in self._actors if actor.load is not None and actor.load < self._threads]
+        return min(free, key=lambda actor: actor.load or 0, default=None)
+
+    def _collect(self) -> list[Any]:
+        """Wait for workers; return their results."""
+        ray, results = self._ray, []
+        ready, others = ray.wait(list(self._calls), num_returns=1, timeout=POLL_SECONDS)
+        if ready and others:
+            ready += ray.wait(others, num_returns=len(others), timeout=0)[0]
+        for reference in ready:
+            if reference not in self._calls:  # its worker is lost, which another reference has told already
+                continue
+            try:
+                result = ray.get(reference)
+            except ray.exceptions.RayTaskError as error:
+                raise _cause(self._address, error) from error
+            except ray.exceptions.RayError as error:
+                self._replace(self._calls[reference][0], error)
+                continue
+            actor, item = self._calls.pop(reference)
+            actor.load = 0 if actor.load is None else actor.load - 1
+            if item is not _END:
+                self._losses = 0
+                results.append(result)
+        return results
+
+    def _replace(self, lost: _Actor, error: Exception) -> None:
+        """Give the items of a lost worker to others."""
+        if "creation task" in str(error):  # its class cannot be made there
+            raise _cannot_run(self._address, error) from error
+        self._losses += 1
+        if self._losses > RETRIES:
+            raise _lost(self._address, error) from error
+        items = {reference: item for reference, (actor, item) in self._calls.items() if actor is lost}
+        for reference, item in items.items():
+            del self._calls[reference]
+            if item is not _END:
+                self._again.append(item)
+        self._actors.remove(lost)
+        with suppress(Exception):
+            self._ray.kill(lost.handle)
+        self._say("A worker of the Ray cluster was lost; its work is given to another one.")
+
+
+def _cause(address: str, error: Any) -> Exception:
+    """Return the exception that a worker raised."""
+    cause: Exception = getattr(error, "cause", error)
+    return _cannot_run(address, cause) if isinstance(cause, ImportError) else cause
+
+
+def _cannot_run(address: str, error: Exception) -> ClusterError:
+    reason = str(error).strip().splitlines()[-1]
+    return ClusterError(
+        f"The workers of the Ray cluster at {address} cannot run kgqa: {reason}",
+        f"Install kgqa {__version__}, with the same extras, on each node.",
+    )
+
+
+def _lost(address: str, error: Exception) -> ClusterError:
+    reason = str(error).strip().splitlines()[0]
+    return ClusterError(
+        f"The Ray cluster at {address} lost a task {RETRIES + 1} times: {reason}",
+        "Check the memory of its nodes and run the command again.",
+    )
 
 
 def _import_ray() -> Any:
@@ -312,35 +460,17 @@ def _pickled(ray: Any, function: Callable[..., Any]) -> bytes:
     return data
 
 
-def _parts(items: Iterable[T], size: int) -> Iterator[list[T] | Exception]:
-    """Yield items in lists, and the exception that ends them, if there is one."""
-    part: list[T] = []
-    try:
-        for item in items:
-            part.append(item)
-            if len(part) == size:
-                yield part
-                part = []
-    except Exception as error:  # noqa: BLE001  raised after the results for the items before it
-        yield from [part] if part else []
-        yield error
-        return
-    yield from [part] if part else []
-
-
 @contextmanager
-def _variables(values: dict[str, str]) -> Iterator[None]:
-    """Set environment variables until the context ends."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Have these environment variables and no others until the context ends; started processes inherit them."""
+    before = dict(os.environ)
     try:
+        os.environ.clear()
+        os.environ.update(variables)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _check_reachable(address: str) -> None:
@@ -362,28 +492,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _connect_error(address: str, error: Exception) -> ClusterError:
-    chain, text = error, str(error)
-    while chain.__cause__ or chain.__context__:
-        chain = chain.__cause__ or chain.__context__  # type: ignore[assignment]
-        text += f"\n{chain}"
-    if "ersion mismatch" in text:
-        versions = " ".join(re.findall(r"(?:Ray|Python): [\d.]+\w*", text)[:4])
-        return ClusterError(
-            f"The Ray cluster at {address} and this process have different versions: {versions}.",
-            "Install the same versions of Ray and Python on all machines.",
-        )
-    if "grpc" in text.lower() and address.startswith("ray://"):
-        return ClusterError(
-            "Addresses that begin with ray:// need Ray's client.", "Install it: pip install 'ray[client]'"
-        )
-    if "token" in text.lower():
-        return ClusterError(
-            f"The Ray cluster at {address} does not accept this process: a token is missing or wrong.",
-            "Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to the file with the cluster's token.",
-        )
-    reason = text.strip().splitlines()[0] if text.strip() else type(error).__name__
-    return ClusterError(
-        f"The Ray cluster at {address} cannot be used: {reason}",
-        join := f"This machine must be a node of it: ray start --address {address}. Otherwise use ray://HOST:10001",
-        python=join,
-    )
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    needs = "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node: "
+    hint = f"{needs}ray start --address {address}. Otherwise use ray://HOST:10001"
+    return ClusterError(f"The Ray cluster at {address} cannot be used: {reason}", hint, python=hint)

@@ -10,18 +10,23 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, structs
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity
-from kgqa.settings.table import WALK_RULES, WalkRule
-from kgqa.storage.loading import MAX_TOML_BYTES, parse_toml
+from kgqa.settings.table import WalkRule
+from kgqa.storage.loading import MAX_TOML_BYTES, convert, parse_toml, read_bytes
 
 Wording = Literal["dotted", "label"]
+Iris = tuple[str, ...]
+Mark = tuple[str, ...]
+"""One predicate and one or more values."""
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -31,56 +36,81 @@ STANDARD_PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 BUNDLED = ("freebase", "wikidata", "corpus", "grbench", "rdfs")
-MEDIATOR_LISTS = ("freebase",)
-"""Names of the bundled lists of mediator types and relations, `kgqa/schemas/NAME_mediators.txt`."""
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")
 _SCHEMES = {"urn", "tag", "mailto", "data", "info", "doi", "did", "ark", "geo", "tel", "news", "file"}
+_Namespace = Annotated[str, Meta(pattern=r"\A" + _IRI.pattern)]
+_KEYS = {
+    "detect": "detect.predicates", "fallback": "detect.fallback",
+    "id_base": "ids.base", "id_characters": "ids.characters", "id_example": "ids.example",
+    "label": "names.label", "alias": "names.alias", "languages": "names.languages",
+    "types": "types.predicates", "gender": "types.gender", "domain": "types.domain", "range": "types.range",
+    "domain_from_name": "types.domain_from_name",
+    "wording": "relations.wording", "labelled": "relations.labelled", "inverse": "relations.inverse",
+    "labelled_as": "relations.labelled_as", "order": "relations.order", "units_of_relations": "relations.unit",
+    "units_of_values": "relations.unit_of_value", "declared_by": "relations.declared_by",
+    "noise_prefixes": "noise.prefixes", "noise_except": "noise.except", "noise_marked_by": "noise.marked_by",
+    "mediator_types": "mediators.types", "mediator_marked_by": "mediators.marked_by", "mediator_list": "mediators.list",
+    "mediator_iri_prefixes": "mediators.iri_prefixes", "mediator_object_of": "mediators.object_of",
+    "mediator_subject_of": "mediators.subject_of", "mediator_pairs": "mediators.pairs",
+    "mediator_untrue": "mediators.untrue", "walks": "walks.rule", "probes": "probes.entities",
+}  # fmt: skip
+"""The key in the file of each field that has another name."""
+_TEXTS = {"name", "title", "id_characters", "id_example", "languages", "wording", "mediator_list", "walks"}
+_TEXTS |= {"mediator_marked_by", "probes"}
+"""The fields whose texts are no IRIs, or not all."""
 
 
-@dataclass(frozen=True)
-class Schema:
-    """A parsed schema file. Except for `languages` and `probes`, all tuples contain full IRIs or IRI prefixes."""
+class Schema(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True, rename=_KEYS):
+    """A parsed schema file. Except for `languages` and `probes`, all tuples contain full IRIs or IRI prefixes.
+
+    `mediator_list`: a bundled list of mediator types and relations, `kgqa/schemas/NAME_mediators.txt`. `probes`:
+    well-known entities with their labels; `kgqa doctor` checks that the graph contains them.
+    """
 
     name: str
     title: str
-    prefixes: dict[str, str]
+    prefixes: dict[str, _Namespace]
     source: str
-    detect: tuple[str, ...] = ()
+    detect: Iris = ()
     fallback: bool = False
     id_base: str = ""
     id_characters: str = ""
     id_example: str = ""
-    label: tuple[str, ...] = ()
-    alias: tuple[str, ...] = ()
+    label: Iris = ()
+    alias: Iris = ()
     languages: tuple[str, ...] = ("en", "")
-    types: tuple[str, ...] = ()
-    gender: tuple[str, ...] = ()
-    domain: tuple[str, ...] = ()
-    range: tuple[str, ...] = ()
+    types: Iris = ()
+    gender: Iris = ()
+    domain: Iris = ()
+    range: Iris = ()
     domain_from_name: bool = False
     wording: Wording = "label"
-    labelled: tuple[str, ...] = ()
-    inverse: tuple[str, ...] = ()
+    labelled: Iris = ()
+    inverse: Iris = ()
     labelled_as: tuple[tuple[str, str], ...] = ()
     order: tuple[tuple[str, str], ...] = ()
-    units_of_relations: tuple[str, ...] = ()
+    units_of_relations: Iris = ()
     units_of_values: tuple[tuple[str, str], ...] = ()
-    declared_by: tuple[str, ...] = ()
-    noise_prefixes: tuple[str, ...] = ()
-    noise_except: tuple[str, ...] = ()
-    noise_marked_by: tuple[str, ...] = ()
-    mediator_types: tuple[str, ...] = ()
+    declared_by: Mark = ()
+    noise_prefixes: Iris = ()
+    noise_except: Iris = ()
+    noise_marked_by: Mark = ()
+    mediator_types: Iris = ()
     mediator_marked_by: tuple[str, str] | None = None
-    mediator_list: str = ""
-    mediator_iri_prefixes: tuple[str, ...] = ()
-    mediator_object_of: tuple[str, ...] = ()
-    mediator_subject_of: tuple[str, ...] = ()
+    mediator_list: Literal["", "freebase"] = ""
+    mediator_iri_prefixes: Iris = ()
+    mediator_object_of: Iris = ()
+    mediator_subject_of: Iris = ()
     mediator_pairs: tuple[tuple[str, str, str], ...] = ()
-    mediator_untrue: tuple[str, ...] = ()
+    mediator_untrue: Mark = ()
     walks: WalkRule = "topic-not-end"
-    probes: tuple[tuple[str, str], ...] = ()
-    """Well-known entities with their labels; `kgqa doctor` checks that the graph contains them."""
+    probes: tuple[tuple[Annotated[str, Meta(min_length=1)], Annotated[str, Meta(min_length=1)]], ...] = ()
+
+    def __post_init__(self) -> None:
+        for field in ("declared_by", "noise_marked_by", "mediator_untrue"):
+            if len(getattr(self, field)) == 1:
+                raise ValueError(f"{_KEYS[field]} needs one predicate and one or more values")
 
     @cached_property
     def digest(self) -> str:
@@ -134,7 +164,7 @@ class Schema:
         """Return a copy of this schema with further prefixes; its own names and namespaces keep their meaning."""
         own = set(self.prefixes.values())
         new = {name: iri for name, iri in declared.items() if name not in self.prefixes and iri not in own}
-        return replace(self, prefixes={**self.prefixes, **new}) if new else self
+        return structs.replace(self, prefixes={**self.prefixes, **new}) if new else self
 
     def is_noise(self, relation: str) -> bool:
         """Check whether exploration ignores a relation, such as one for names, types or administrative data."""
@@ -167,7 +197,9 @@ class Schema:
 
     def preferring(self, languages: Sequence[str]) -> Schema:
         """Return a copy of this schema that prefers the given language tags to its own languages."""
-        return replace(self, languages=tuple(dict.fromkeys((*languages, *self.languages)))) if languages else self
+        return (
+            structs.replace(self, languages=tuple(dict.fromkeys((*languages, *self.languages)))) if languages else self
+        )
 
     def domain_in_name(self, relation: str) -> str | None:
         """Return the type of a relation's subjects if the relation's name contains this type, else None.
@@ -205,91 +237,6 @@ def usable_prefixes(declared: Any) -> dict[str, str]:
     return dict(list(found.items())[:MAX_PREFIXES])
 
 
-def _is_strings(value: Any, size: int | None = None) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value) and size in (None, len(value))
-
-
-def _is_groups(value: Any, size: int) -> bool:
-    return isinstance(value, list) and all(_is_strings(group, size) for group in value)
-
-
-def _expand_all(value: Any, expand: Callable[[str], str]) -> Any:
-    return expand(value) if isinstance(value, str) else tuple(_expand_all(item, expand) for item in value)
-
-
-def _expand_first(pair: Sequence[str], expand: Callable[[str], str]) -> tuple[str, str]:
-    return expand(pair[0]), pair[1]
-
-
-_Shape = tuple[Callable[[Any], bool], str, Callable[[Any, Callable[[str], str]], Any]]
-"""The check of a value, its description in messages, and its conversion with a function that expands prefixes."""
-_TEXT: _Shape = (lambda value: isinstance(value, str), "a string", lambda value, _: value)
-_IRI_TEXT: _Shape = (_TEXT[0], _TEXT[1], _expand_all)
-_FLAG: _Shape = (lambda value: isinstance(value, bool), "true or false", lambda value, _: value)
-_STRINGS: _Shape = (_is_strings, "a list of strings", lambda value, _: tuple(value))
-_IRIS: _Shape = (_is_strings, "a list of strings", _expand_all)
-_MARKED: _Shape = (
-    lambda value: _is_strings(value) and len(value) != 1,
-    "a list of one predicate and one or more values",
-    _expand_all,
-)
-_MARK: _Shape = (lambda value: _is_strings(value, 2), "a list of a predicate and a value", _expand_first)
-_PAIRS: _Shape = (lambda value: _is_groups(value, 2), "a list of lists of 2 prefixes", _expand_all)
-_TRIPLES: _Shape = (lambda value: _is_groups(value, 3), "a list of lists of 3 prefixes", _expand_all)
-_PROBES: _Shape = (
-    lambda value: _is_groups(value, 2) and all(map(all, value)),
-    "a list of [id, label] pairs",
-    lambda value, expand: tuple(_expand_first(pair, expand) for pair in value),
-)
-
-
-def _one_of(choices: tuple[str, ...]) -> _Shape:
-    return lambda value: value in choices, "one of " + ", ".join(choices), lambda value, _: value
-
-
-_FIELDS: dict[str, tuple[str, _Shape]] = {
-    "name": ("name", _TEXT),
-    "title": ("title", _TEXT),
-    "detect": ("detect.predicates", _IRIS),
-    "fallback": ("detect.fallback", _FLAG),
-    "id_base": ("ids.base", _IRI_TEXT),
-    "id_characters": ("ids.characters", _TEXT),
-    "id_example": ("ids.example", _TEXT),
-    "label": ("names.label", _IRIS),
-    "alias": ("names.alias", _IRIS),
-    "languages": ("names.languages", _STRINGS),
-    "types": ("types.predicates", _IRIS),
-    "gender": ("types.gender", _IRIS),
-    "domain": ("types.domain", _IRIS),
-    "range": ("types.range", _IRIS),
-    "domain_from_name": ("types.domain_from_name", _FLAG),
-    "wording": ("relations.wording", _one_of(get_args(Wording))),
-    "labelled": ("relations.labelled", _IRIS),
-    "inverse": ("relations.inverse", _IRIS),
-    "labelled_as": ("relations.labelled_as", _PAIRS),
-    "order": ("relations.order", _PAIRS),
-    "units_of_relations": ("relations.unit", _IRIS),
-    "units_of_values": ("relations.unit_of_value", _PAIRS),
-    "declared_by": ("relations.declared_by", _MARKED),
-    "noise_prefixes": ("noise.prefixes", _IRIS),
-    "noise_except": ("noise.except", _IRIS),
-    "noise_marked_by": ("noise.marked_by", _MARKED),
-    "mediator_types": ("mediators.types", _IRIS),
-    "mediator_marked_by": ("mediators.marked_by", _MARK),
-    "mediator_list": ("mediators.list", _one_of(MEDIATOR_LISTS)),
-    "mediator_iri_prefixes": ("mediators.iri_prefixes", _IRIS),
-    "mediator_object_of": ("mediators.object_of", _IRIS),
-    "mediator_subject_of": ("mediators.subject_of", _IRIS),
-    "mediator_pairs": ("mediators.pairs", _TRIPLES),
-    "mediator_untrue": ("mediators.untrue", _MARKED),
-    "walks": ("walks.rule", _one_of(WALK_RULES)),
-    "probes": ("probes.entities", _PROBES),
-}
-"""The key of each field of a schema in the file, and the shape of its value."""
-_KEYS = {key for key, _ in _FIELDS.values()}
-_SECTIONS = {key.partition(".")[0] for key in _KEYS if "." in key}
-
-
 def parse_schema(text: str, *, where: str = "schema") -> Schema:
     """Parse a schema from TOML text.
 
@@ -300,20 +247,18 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
         SchemaError: the text is not TOML, or contains an unknown key or a wrong value. The message names the key.
     """
     try:
-        data = parse_toml(text)
+        data: dict[str, Any] = parse_toml(text)
     except ValueError as error:
         raise SchemaError(f"{where} is not valid TOML: {error}") from error
-    given = data.pop("prefixes", {})
-    found = {key: value for key, value in data.items() if key not in _SECTIONS}
-    for section in _SECTIONS & data.keys():
-        if not isinstance(data[section], dict):
-            raise SchemaError(f"{where}: [{section}] must be a table.")
-        found |= {f"{section}.{key}": value for key, value in data[section].items()}
-    if unknown := found.keys() - _KEYS:
-        raise SchemaError(f"{where}: unknown key {', '.join(sorted(unknown))}. docs/schemas.md lists the keys.")
-    if not isinstance(given, dict) or not all(isinstance(v, str) and _IRI.match(v) for v in given.values()):
-        raise SchemaError(f"{where}: [prefixes] must map names to IRIs.")
-    prefixes = {**STANDARD_PREFIXES, **given}
+    try:
+        flat: dict[str, Any] = {"name": None, "title": data.get("name"), "prefixes": {}}
+        for section, values in data.items():
+            is_section = isinstance(values, dict) and section != "prefixes"
+            flat |= {f"{section}.{key}": value for key, value in values.items()} if is_section else {section: values}
+        schema: Schema = convert({**flat, "source": text}, Schema)
+    except ValueError as error:
+        raise SchemaError(f"{where}: {error}.", "docs/schemas.md lists the keys.") from error
+    prefixes = {**STANDARD_PREFIXES, **schema.prefixes}
 
     def expand(text: str) -> str:
         prefix, colon, local = text.partition(":")
@@ -327,24 +272,30 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
             )
         return text
 
-    found = {"name": None, "title": found.get("name"), **found}
-    values: dict[str, Any] = {}
-    for field, (key, (fits, wanted, converted)) in _FIELDS.items():
-        if key in found:
-            if not fits(found[key]):
-                raise SchemaError(f"{where}: {key} must be {wanted}.")
-            values[field] = converted(found[key], expand)
-    return Schema(prefixes=prefixes, source=text, **values)
+    iris = {
+        field: _expand_all(getattr(schema, field), expand)
+        for field in _KEYS.keys() - _TEXTS - {"probes", "mediator_marked_by"}
+    }
+    iris["probes"] = tuple((expand(id), label) for id, label in schema.probes)
+    if schema.mediator_marked_by:
+        predicate, value = schema.mediator_marked_by
+        iris["mediator_marked_by"] = expand(predicate), value
+    return structs.replace(schema, prefixes=prefixes, **iris)
+
+
+def _expand_all(value: Any, expand: Callable[[str], str]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_expand_all(item, expand) for item in value)
+    return expand(value) if isinstance(value, str) else value
 
 
 def schema_text(schema: Schema) -> str:
     """Return a schema as TOML text, with full IRIs; `parse_schema` reads the same schema from it."""
-    default = Schema(name="", title="", prefixes={}, source="")
     sections: dict[str, list[str]] = {"": []}
-    for field, (key, _) in _FIELDS.items():
-        value = getattr(schema, field)
-        if value != getattr(default, field):
-            section, _, name = key.rpartition(".")
+    for field in structs.fields(Schema):
+        value = getattr(schema, field.name)
+        if field.name not in ("prefixes", "source") and value != field.default:
+            section, _, name = field.encode_name.rpartition(".")
             sections.setdefault(section, []).append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
     sections["prefixes"] = [
         f"{json.dumps(name)} = {json.dumps(iri, ensure_ascii=False)}" for name, iri in schema.prefixes.items()
@@ -374,10 +325,8 @@ def load_schema(name_or_file: str | Path) -> Schema:
     if path.suffix != ".toml":
         return bundled_schema(str(name_or_file))
     try:
-        if path.stat().st_size > MAX_TOML_BYTES:
-            raise SchemaError(f"{path} is larger than {MAX_TOML_BYTES:,} bytes, too large for a schema file.")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bytes(path, MAX_TOML_BYTES).decode("utf-8")
+    except (OSError, ValueError) as error:
         raise SchemaError(f"The schema file {path} cannot be read: {error}") from error
     return parse_schema(text, where=str(path))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.cluster_node import PASSED_ON
+from kgqa.cluster import PASSED_ON
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -51,7 +51,7 @@ def nodes(patch: pytest.MonkeyPatch, **variables: str) -> Iterator[tuple[str, Pa
 def _node(folder: Path, *arguments: str, environment: dict[str, str]) -> Iterator[None]:
     """Run a node of a cluster with one processor."""
     folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "kgqa.cluster_node", *arguments, "--block", "--disable-usage-stats"]
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", *arguments, "--block", "--disable-usage-stats"]
     command += ["--num-cpus", "1", "--object-store-memory", "80000000", "--temp-dir", str(folder)]
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(

@@ -12,7 +12,13 @@ from hypothesis import HealthCheck, settings
 
 from kgqa.net.limits import RequestLimiter
 
-pytest_plugins = ["tests.browser", "tests.cli_runner", "tests.foreign_package", "tests.virtuoso_server"]
+pytest_plugins = [
+    "tests.browser",
+    "tests.cli_runner",
+    "tests.foreign_package",
+    "tests.surrogates",
+    "tests.virtuoso_server",
+]
 ROOT = Path(__file__).resolve().parent.parent
 SOAK = os.environ.get("KGQA_SOAK") == "1"
 

@@ -45,8 +45,8 @@ from tests.cluster_work import (
 NUMBERS = list(range(40))
 
 
-def squares(cluster, **options):
-    return list(cluster.map(Squares(), NUMBERS, **options))
+def squares(cluster):
+    return list(cluster.map(Squares(), NUMBERS))
 
 
 def streamed_squares(cluster):
@@ -95,9 +95,7 @@ def cluster(two_nodes):
 class TestTwoNodes:
     def test_results_are_those_of_a_loop(self, cluster):
         assert cluster.workers == 2
-        expected = squares(PlainLoop())
-        assert squares(cluster) == squares(cluster, batch=7) == expected
-        assert sorted(squares(cluster, ordered=False, batch=3)) == expected
+        assert squares(cluster) == streamed_squares(cluster) == squares(PlainLoop())
         assert len({where for _, where in cluster.map(pid_and_node, NUMBERS)}) == 2
 
     def test_function_is_set_up_once_in_each_worker(self, cluster):
@@ -107,18 +105,10 @@ class TestTwoNodes:
     def test_exceptions_are_those_of_a_loop(self, cluster):
         found = []
         with pytest.raises(LoadError, match="three") as raised:
-            found.extend(cluster.map(fail_at_three, NUMBERS, batch=2))
+            found.extend(cluster.map(fail_at_three, NUMBERS))
         assert found == [0, 1, 2] and raised.value.hint == "Do not."
-
-    def test_exceptions_of_the_items_come_after_the_results_before_them(self, cluster):
-        def items():
-            yield from range(5)
-            raise LoadError("No more.")
-
-        found = []
-        with pytest.raises(LoadError, match="No more"):
-            found.extend(cluster.map(Squares(), items(), batch=2))
-        assert found == [0, 1, 4, 9, 16]
+        with pytest.raises(LoadError, match="three"):
+            list(cluster.stream(fail_at_three, NUMBERS))
 
     def test_items_are_taken_as_results_are(self, cluster):
         taken = []
@@ -140,14 +130,12 @@ class TestTwoNodes:
 
     def test_other_versions(self, cluster, monkeypatch):
         monkeypatch.setattr("kgqa.cluster.__version__", "99.0")
-        monkeypatch.setattr("kgqa.cluster_workers.__version__", "99.0")
         for ask in (squares, streamed_squares):
             with pytest.raises(ClusterError, match=r"99\.0 is needed") as raised:
                 ask(cluster)
             assert "Install kgqa 99.0" in raised.value.hint
 
     def test_stream_keeps_workers_that_work_on_several_items(self, cluster):
-        assert streamed_squares(cluster) == squares(PlainLoop())
         found = [each for part in cluster.stream(pid_of, NUMBERS, workers=2, threads=3) for each in part]
         assert len({process for process, _ in found}) == len(set(found)) <= 2
         times = [each for part in cluster.stream(interval, NUMBERS, workers=1, threads=20) for each in part]
@@ -167,10 +155,6 @@ class TestTwoNodes:
             assert len(taken) <= 4
         stream.close()
         assert squares(cluster) == squares(PlainLoop())  # its processors are free again
-
-    def test_exceptions_end_a_stream(self, cluster):
-        with pytest.raises(LoadError, match="three"):
-            list(cluster.stream(fail_at_three, NUMBERS))
 
 
 @pytest.mark.slow
@@ -269,9 +253,10 @@ def test_cluster_of_this_machine_ends_with_its_process(end):
         process.send_signal(end)
         process.wait(30)
         until = time.monotonic() + 30
-        while (processes_of(folder) or list(folder.iterdir())) and time.monotonic() < until:
+        while processes_of(folder) and time.monotonic() < until:
             time.sleep(0.1)
-        assert not processes_of(folder) and not list(folder.iterdir())
+        assert not processes_of(folder)
+        assert end == signal.SIGKILL or not list(folder.iterdir())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -282,4 +267,4 @@ def test_no_other_module_knows_ray():
         for file in (ROOT / "kgqa").rglob("*.py")
         if re.search(r"^\s*(import|from) ray\b", file.read_text(), re.MULTILINE)
     ]
-    assert {file.name for file in files} == {"cluster.py", "cluster_node.py", "cluster_workers.py"}
+    assert {file.name for file in files} == {"cluster.py"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.model import Entity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,7 @@ import click
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result
 from kgqa.settings.values import resolve
-from kgqa.storage.cache import CLEARED, age_words
+from kgqa.storage.cache import CLEARED
 from kgqa.text.words import clean
 
 if TYPE_CHECKING:
@@ -65,3 +66,13 @@ def _size(count: float) -> str:
             return f"{count:.0f} {unit}"
         count /= 1000
     return f"{count:.1f} GB"
+
+
+def age_words(seconds_since_epoch: float) -> str:
+    """Return how long ago a time was, for example `2 days ago`."""
+    seconds = max(0.0, time.time() - seconds_since_epoch)
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, get_args
 
 import click
+from msgspec import to_builtins
 
 from kgqa.cli.bars import open_bar
 from kgqa.cli.options import (
@@ -22,7 +23,6 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.doctor.subject import LEFT_OUT, Health, Verdict
-from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean, counted
 
 NARROWEST, WIDEST = 60, 120
@@ -76,8 +76,8 @@ def command(graph_path: str | None, no_model: bool, as_json: bool, **options: An
         "trusted": health.trusted,
         "complete": health.complete,
         "seconds": round(health.seconds, 3),
-        "graph": to_json(health.graph),
-        "checks": to_json(health.checks),
+        "graph": to_builtins(health.graph),
+        "checks": to_builtins(health.checks),
     }
     print_result(as_json, data, _lines(health))
     if not health.complete:

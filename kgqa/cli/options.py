@@ -11,13 +11,31 @@ import click
 from click.shell_completion import CompletionItem
 
 from kgqa.plugins import known_settings, plugin_names
-from kgqa.settings.setting import PluginKind, value_of_text
+from kgqa.settings.setting import LARGEST, PluginKind, value_of_text
 from kgqa.settings.table import own_settings
 from kgqa.settings.values import Settings, resolve
 from kgqa.text.hints import repeat_options
 from kgqa.text.words import clean, safe_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A finite number of an option, in a range that includes its limits."""
+
+    def __init__(self, least: float = -LARGEST, most: float = LARGEST) -> None:
+        super().__init__(least, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value} is not a number.", param, ctx) if number != number else number
+
+
+def whole(least: int = 0, most: int = LARGEST) -> click.IntRange:
+    """Return the type of an option that takes a whole number in a range that includes its limits."""
+    return click.IntRange(least, most)
+
+
 _GRAPH = click.option(
     "--graph",
     "graph_path",
@@ -145,7 +163,6 @@ _ELSEWHERE = (
     "graph.view",
     "graph.languages",
     "endpoint.profile",
-    "rank.precision",
     "llm.concurrency",
     "llm.replay_only",
 )

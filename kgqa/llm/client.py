@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
+
+from msgspec import Meta
 
 from kgqa.errors import SettingsError
 
@@ -34,6 +36,7 @@ MAX_IMAGE_BYTES = 20 << 20
 """Largest image in a message."""
 MAX_TOKEN_COUNT = 10**9
 """Largest plausible token count of one reply; a server that reports more is not believed."""
+TokenCount = Annotated[int, Meta(ge=0, le=MAX_TOKEN_COUNT)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +138,9 @@ class Completion:
     reasoning: str = ""
     failure: Failure = ""
     detail: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
+    prompt_tokens: TokenCount = 0
+    completion_tokens: TokenCount = 0
+    seconds: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
     constrained: bool = False
     recorded: bool = False
 

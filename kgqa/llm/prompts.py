@@ -24,7 +24,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
 from kgqa.llm.client import Image, Message, Prompt, Role, Stage
-from kgqa.storage.model_json import from_json
+from kgqa.storage.loading import convert
 from kgqa.text.words import clean, safe_text
 
 MAX_VALUE_CHARS = 4000
@@ -168,7 +168,7 @@ class Prompts:
 
 
 def _described(name: str, data: Any, source: str) -> Template:
-    template = from_json(Template, {"reply": {}, "example": {}, **data, "name": name, "source": source})
+    template: Template = convert({"reply": {}, "example": {}, **data, "name": name, "source": source}, Template)
     if wrong := {"choices", "images"} & set(template.values):
         raise ValueError(f"a value cannot be called {wrong.pop()}")
     for form in template.values.values():

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.client import MAX_TOKEN_COUNT, Completion
-from kgqa.storage.model_json import from_json
-from kgqa.storage.untrusted_json import load_json
+from kgqa.llm.client import Completion
+from kgqa.storage.loading import convert, parse_json
 
 FORMAT = 1
 """The `user_version` of the file."""
@@ -32,7 +32,6 @@ _LARGEST_BATCH = 256 << 20
 """Most bytes of all replies read in one call; `_LARGEST_REPLY` limits a single reply."""
 _MOST_MODELS = 1000
 _LONGEST_NAME = 500
-_LONGEST_SECONDS = 1e7
 _TABLE = (
     "CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, completion TEXT NOT NULL)"
 )
@@ -307,11 +306,8 @@ def _completion(text: object) -> Completion:
     Raises:
         ValueError: The text is not a completion.
     """
-    values = load_json(text.encode()) if isinstance(text, str) else None
-    if not isinstance(values, dict) or "text" not in values:
+    if not isinstance(text, str):
         raise ValueError("an entry is not a reply")
-    found = from_json(Completion, {**values, "recorded": True})
-    counts = (found.prompt_tokens, found.completion_tokens)
-    if not (0 <= found.seconds <= _LONGEST_SECONDS and 0 <= min(counts) <= max(counts) <= MAX_TOKEN_COUNT):
-        raise ValueError("a reply has an invalid number")
+    values: dict[str, Any] = parse_json(text, dict[str, Any])
+    found: Completion = convert({"text": None, **values, "recorded": True}, Completion)
     return found

@@ -37,7 +37,7 @@ from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
 from kgqa.plugins import culprit, is_ours, plugin
-from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.settings.table import own_keywords
@@ -110,16 +110,7 @@ def open_resources(
             graph = open_graph_of(settings, graph, cache=cache)
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
-        encoder = None
-        if chosen.embeddings and settings.rank.embeddings == "auto":
-            encoder = open_encoder(
-                cache,
-                model=settings.rank.model,
-                url=settings.rank.model_url,
-                query_prompt=settings.rank.query_prompt,
-                precision=settings.rank.precision,
-                say=say,
-            )
+        encoder = encoder_of(settings.rank, cache, say=say) if chosen.embeddings else None
         owned: tuple[Corpus, ...] = ()
         if place is not None:
             corpus = Corpus.open(place, cache=cache, encoder=encoder, progress=_embedding_message(say))
@@ -191,9 +182,7 @@ def budget_of(settings: Settings) -> Budget:
 
 def cache_of(settings: Settings) -> Cache:
     """Open the cache in the folder given by the settings."""
-    folder = settings.cache.folder
-    limit = int(settings.cache.limit_gb * (1 << 30))
-    return Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
+    return Cache(Path(settings.cache.folder)) if settings.cache.folder else Cache.default()
 
 
 def ask(

@@ -172,9 +172,6 @@ def answer(
             found = _judged(graph, empty, judge.accepted, paths, settings, trace)
         else:
             ranked = decisions.ranked_after(hops)
-            if settings.explore.lengths == "deepest":
-                deepest = [pair for pair in ranked if path_cost(graph, pair[0].path, beam) >= beam.depth]
-                ranked = deepest or ranked
             _trace_ranked(ranked, graph, trace)
             if view is None:
                 wording = Wording(

@@ -7,6 +7,7 @@ from typing import Literal as OneOf
 
 from kgqa.model.evidence import Citation, Evidence, Named, PathEvidence
 from kgqa.model.terms import Entity
+from kgqa.storage.loading import Amount, Count
 from kgqa.text.display import html_of
 from kgqa.trace.event import Event
 
@@ -40,15 +41,15 @@ class StageUsage:
     """
 
     stage: str
-    calls: int = 0
-    rounds: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = None
-    unparsed: int = 0
-    repaired: int = 0
-    reasked: int = 0
-    failed: int = 0
+    calls: Count = 0
+    rounds: Count = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    cost: Amount | None = None
+    unparsed: Count = 0
+    repaired: Count = 0
+    reasked: Count = 0
+    failed: Count = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,16 @@ class Usage:
     `calls`, `prompt_tokens` and `completion_tokens` count language model calls, including recorded replies.
     """
 
-    hops: int = 0
-    candidates: int = 0
-    comparisons: int = 0
-    queries: int = 0
-    seconds: float = 0.0
-    calls: int = 0
-    rounds: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = None
+    hops: Count = 0
+    candidates: Count = 0
+    comparisons: Count = 0
+    queries: Count = 0
+    seconds: Amount = 0.0
+    calls: Count = 0
+    rounds: Count = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    cost: Amount | None = None
     stages: tuple[StageUsage, ...] = ()
 
 

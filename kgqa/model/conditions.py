@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
+import msgspec
+
 from kgqa.model.terms import Entity, Literal, Step
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -31,8 +33,7 @@ _YEAR = r"-?[0-9]{1,6}"
 DATE_TEXT = {YEAR: _YEAR, MONTH: _YEAR + "-[0-9]{2}", DAY: _YEAR + "-[0-9]{2}-[0-9]{2}"}
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True, tag_field="kind", tag="comparison"):
     """A comparison with a literal: a number, a year (`xsd:gYear`), a month, a day, or a text without datatype.
 
     Raises:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from typing import Literal as OneOf
 
+import msgspec
+
 from kgqa.model.conditions import Condition, Operation
 from kgqa.model.paths import RelationPath
 from kgqa.model.terms import Entity, Value
@@ -66,8 +68,7 @@ class Piece:
     triples: tuple[Triple, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PathEvidence:
+class PathEvidence(msgspec.Struct, frozen=True, tag_field="kind", tag="path"):
     """A path that leads to the answers, in words, and some walks along it.
 
     `walks`: some walks from the topic to an answer, each a tuple of named nodes. `mediators`: positions of mediators in
@@ -78,7 +79,6 @@ class PathEvidence:
     """
 
     kind: ClassVar = "path"
-    unmarked: ClassVar = True  # JSON without `kind` was written when all evidence was a path
     path: RelationPath
     words: str
     walks: tuple[tuple[Named, ...], ...] = ()
@@ -93,8 +93,7 @@ class PathEvidence:
     step_words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StatementEvidence:
+class StatementEvidence(msgspec.Struct, frozen=True, tag_field="kind", tag="statement"):
     """A statement extracted from text.
 
     `iri`: the statement's IRI. `words`: the triple in words. `spans`: where the statement stands. `confidence`: from 0
@@ -119,8 +118,7 @@ class Participant:
     node: Named
 
 
-@dataclass(frozen=True, slots=True)
-class HyperedgeEvidence:
+class HyperedgeEvidence(msgspec.Struct, frozen=True, tag_field="kind", tag="hyperedge"):
     """A fact with any number of participants, and the segment of text that states it."""
 
     kind: ClassVar = "hyperedge"
@@ -130,8 +128,7 @@ class HyperedgeEvidence:
     spans: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteEvidence:
+class QuoteEvidence(msgspec.Struct, frozen=True, tag_field="kind", tag="quote"):
     """Words quoted from a text. `verified`: whether they stand at `span` (see `kgqa.text.quotes`)."""
 
     kind: ClassVar = "quote"

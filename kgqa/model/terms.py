@@ -6,25 +6,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 from typing import Literal as OneOf
 
+import msgspec
+
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF_LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 
 Direction = OneOf["out", "in"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class Entity(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="entity"):
     """A node named by an IRI."""
 
     kind: ClassVar = "entity"
     iri: str
 
-    def __hash__(self) -> int:
-        return hash(self.iri)  # called thousands of times per question; a dataclass's default hash takes twice as long
 
-
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="literal"):
     """A literal: a string with a datatype IRI or a language tag; if there is a tag, the datatype is rdf:langString."""
 
     kind: ClassVar = "literal"
@@ -34,7 +31,7 @@ class Literal:
 
     def __post_init__(self) -> None:
         if self.language and self.datatype == XSD_STRING:
-            object.__setattr__(self, "datatype", RDF_LANG_STRING)
+            msgspec.structs.force_setattr(self, "datatype", RDF_LANG_STRING)
         if self.language and self.datatype != RDF_LANG_STRING:
             raise ValueError("a literal has a language or a datatype, not both")
 

@@ -6,7 +6,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import Any
@@ -27,7 +26,7 @@ from urllib3.exceptions import (
 
 from kgqa.errors import DamagedResult, StoreError, StoreUnavailable
 from kgqa.net.connections import open_manager, proxy_for, without_login
-from kgqa.net.limits import MAX_FAILURES, ConnectionLost, RequestDeadline, RequestLimiter, enforced
+from kgqa.net.limits import MAX_FAILURES, ConnectionLost, RequestDeadline, RequestLimiter
 from kgqa.net.threads import CHECK_SECONDS
 from kgqa.text.words import clean
 
@@ -111,17 +110,18 @@ class HttpClient:
         self._closed = threading.Event()
         self._proxy = proxy_for(url)
         self._manager = open_manager(url, self._proxy)
+        # without a proxy, the pool of the server itself saves 0.1 ms per request
+        self._pool = None if self._proxy else self._manager.connection_from_url(url)
+        self._origin = urljoin(url, "/")
 
     def close(self) -> None:
         """Cut all active requests; their callers get StoreUnavailable."""
         self._closed.set()
         self._manager.clear()
 
-    @contextmanager
-    def deadline(self, at: float) -> Iterator[RequestDeadline]:
-        """End the requests that are sent in the block at `at`, in seconds of `time.monotonic`."""
-        with enforced(RequestDeadline(at, self.url, self._closed)) as deadline:
-            yield deadline
+    def deadline(self, at: float) -> RequestDeadline:
+        """Return a deadline whose `with` block ends requests at `at`, in seconds of `time.monotonic`."""
+        return RequestDeadline(at, self.url, self._closed)
 
     def request(
         self,
@@ -186,10 +186,12 @@ class HttpClient:
             One of NO_REPLY.
         """
         for _ in range(MAX_REDIRECTS):
-            left = deadline.left
-            response = self._manager.urlopen(
+            left, urlopen, target = deadline.left, self._manager.urlopen, request.url
+            if self._pool and target.startswith(self._origin):
+                urlopen, target = self._pool.urlopen, target[len(self._origin) - 1 :]
+            response = urlopen(
                 request.method,
-                request.url,
+                target,
                 body=request.body,
                 headers=request.headers,
                 # at the deadline, the connection is cut

@@ -39,7 +39,7 @@ class ConnectionLost(StoreUnavailable):
 
 
 class RequestDeadline:
-    """The deadline of one active request to a server.
+    """The deadline of one request to a server, enforced on what this thread sends in its `with` block.
 
     Attributes:
         at: the deadline, in seconds of `time.monotonic`.
@@ -88,6 +88,16 @@ class RequestDeadline:
             self.check()
             time.sleep(min(left, CHECK_SECONDS))
 
+    def __enter__(self) -> RequestDeadline:
+        _start_watching()
+        self._token = current_deadline.set(self)
+        _active.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        current_deadline.reset(self._token)
+        _active.discard(self)
+
     def cut_if_ended(self) -> None:
         """Cut the connection if the request has ended."""
         try:
@@ -101,21 +111,8 @@ class RequestDeadline:
 
 
 current_deadline: ContextVar[RequestDeadline | None] = ContextVar("current_deadline", default=None)
-"""The deadline that `enforced` enforces in this thread; None outside its block."""
+"""The deadline in whose block this thread is; None outside such a block."""
 _active: set[RequestDeadline] = set()
-
-
-@contextmanager
-def enforced(deadline: RequestDeadline) -> Iterator[RequestDeadline]:
-    """Enforce a deadline on the requests that this thread sends in the block."""
-    _start_watching()
-    token = current_deadline.set(deadline)
-    _active.add(deadline)
-    try:
-        yield deadline
-    finally:
-        current_deadline.reset(token)
-        _active.discard(deadline)
 
 
 @cache

@@ -33,7 +33,9 @@ def check_url(url: str, *, of: str, key: str) -> None:
     except ValueError:
         usable = False
     if not usable or not url.isprintable() or set(url) & set(' <>"\\'):
-        raise SettingsError(f"The URL of the {of} must start with http:// or https://, not {clean(url)[:100]!r}.")
+        raise SettingsError(
+            f"The URL of the {of} must start with http:// or https:// and name a host, not {clean(url)[:100]!r}."
+        )
 
 
 def base_url(url: str, *, of: str = "language model", key: str = KEY_VARIABLE) -> str:

@@ -67,8 +67,6 @@ def create_app(
         app,
         hosts=hosts,
         tokens=tokens,
-        body_bytes=service.settings.serve.body_kb << 10,
-        read_seconds=service.settings.serve.read_seconds,
     )
     return RequestLog(guarded, service.metrics, questions=log_questions)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
+from kgqa.serve import limits
 from kgqa.serve.errors import RequestError
 
 Scope = MutableMapping[str, Any]
@@ -39,17 +40,12 @@ class Guard:
         hosts: Names of this service, without ports. IP addresses are always accepted: a page of another origin cannot
             have them in its place of a name (DNS rebinding).
         tokens: Tokens of clients; empty if none is needed.
-        body_bytes: Maximum size of a request's body.
-        read_seconds: Maximum seconds until the body has arrived.
     """
 
-    def __init__(
-        self, app: Any, *, hosts: Iterable[str], tokens: Iterable[str], body_bytes: int, read_seconds: float
-    ) -> None:
+    def __init__(self, app: Any, *, hosts: Iterable[str], tokens: Iterable[str]) -> None:
         self._app = app
         self._hosts = {host.lower().rstrip(".") for host in hosts}
         self._tokens = [_digest(token.encode()) for token in tokens]
-        self._body_bytes, self._read_seconds = body_bytes, read_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -127,16 +123,16 @@ class Guard:
             raise RequestError(400, "The request has two lengths.", "", {"Connection": "close"})
         length = headers.get("content-length", "0")
         too_large = RequestError(
-            413, f"The request is larger than {self._body_bytes >> 10:,} KB.", "Send less.", {"Connection": "close"}
+            413, f"The request is larger than {limits.BODY_BYTES >> 10:,} KB.", "Send less.", {"Connection": "close"}
         )
-        if not length.isdecimal() or int(length) > self._body_bytes:
+        if not length.isdecimal() or int(length) > limits.BODY_BYTES:
             raise too_large
         if method in ("POST", "PUT", "PATCH") and not _is_json(headers.get("content-type", "")):
             raise RequestError(415, "The request is not JSON.", "Send the header Content-Type: application/json.")
         parts: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(self._read_seconds):
+            async with asyncio.timeout(limits.READ_SECONDS):
                 more = True
                 while more:
                     message = await receive()
@@ -144,12 +140,12 @@ class Guard:
                         raise RequestError(408, "The connection was closed.")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                    if size > self._body_bytes:
+                    if size > limits.BODY_BYTES:
                         raise too_large
                     more = message.get("more_body", False)
         except TimeoutError:
             raise RequestError(
-                408, f"The request did not arrive within {self._read_seconds:g} s.", "", {"Connection": "close"}
+                408, f"The request did not arrive within {limits.READ_SECONDS:g} s.", "", {"Connection": "close"}
             ) from None
         return b"".join(parts)
 

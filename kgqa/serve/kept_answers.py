@@ -13,7 +13,7 @@ from typing import Any
 
 from kgqa.storage.answer_json import json_text
 from kgqa.storage.atomic_files import replace_file
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json
 
 _ID = re.compile(r"[0-9a-f]{32}")
 MEMORY_MB = 64
@@ -44,7 +44,7 @@ class KeptAnswers:
         OSError: the folder cannot be created or read.
     """
 
-    def __init__(self, folder: Path | None, *, number: int, megabytes: int) -> None:
+    def __init__(self, folder: Path | None, *, number: int = 10_000, megabytes: int = 500) -> None:
         self._folder = folder
         self._number, self._bytes = number, megabytes << 20
         self._memory: OrderedDict[str, bytes] = OrderedDict()
@@ -93,8 +93,8 @@ class KeptAnswers:
             with suppress(OSError):
                 data = (self._folder / f"{id}.json").read_bytes()
         with suppress(ValueError):
-            found = load_json(data) if data is not None else None
-            return found if isinstance(found, dict) and isinstance(found.get("question"), str) else None
+            found: dict[str, Any] = parse_json(data or b"", dict[str, Any])
+            return found if isinstance(found.get("question"), str) else None
         return None
 
 

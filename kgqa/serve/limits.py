@@ -13,6 +13,12 @@ from kgqa.settings.values import Settings
 from kgqa.trace import Event
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
+BODY_BYTES = 256 << 10
+"""Largest body of a request."""
+READ_SECONDS = 10.0
+"""How long the headers of a request, and then its body, may take to arrive."""
+QUERY_ROWS = 1000
+"""Most rows of a client's own SPARQL query."""
 MAX_CLIENTS = 10_000
 DAY = 86_400
 

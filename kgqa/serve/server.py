@@ -9,7 +9,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -18,6 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgqa.errors import SettingsError
+from kgqa.serve import limits
 from kgqa.serve.service import Service
 
 MAX_CONNECTIONS = 1000
@@ -25,7 +25,7 @@ ADDRESS_CONNECTIONS = 500
 """Maximum connections from one address, unless the address of a client is what a proxy says."""
 HEADER_BYTES = 32 << 10
 UNREAD = 3
-"""How many times `read_seconds` a client may take to read 64 KB of a reply."""
+"""How many times `limits.READ_SECONDS` a client may take to read 64 KB of a reply."""
 REPLY_SECONDS = 5
 """How long the replies to stopped questions may take at the end of the service."""
 _TOO_SLOW = (
@@ -35,12 +35,11 @@ _TOO_SLOW = (
 
 
 class PromptProtocol(H11Protocol):
-    """HTTP/1.1 that ends a connection whose headers have not arrived within `read_seconds`, or that reads no reply."""
+    """HTTP/1.1 that ends a connection whose headers do not arrive in time, or that reads no reply."""
 
-    def __init__(self, *args: Any, read_seconds: float, **options: Any) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.access_log = False  # it would contain query strings; see RequestLog
-        self._read_seconds = read_seconds
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
 
@@ -89,7 +88,7 @@ class PromptProtocol(H11Protocol):
         if not self._is_waiting:
             self._forget()
         elif self._deadline is None:
-            self._deadline = self.loop.call_later(self._read_seconds, self._give_up)
+            self._deadline = self.loop.call_later(limits.READ_SECONDS, self._give_up)
 
     @property
     def _is_waiting(self) -> bool:
@@ -103,7 +102,7 @@ class PromptProtocol(H11Protocol):
     def _abort_later(self) -> None:
         """End the connection if what is written is not read in time; closing it would wait for the client."""
         self._read_on()
-        self._unread = self.loop.call_later(UNREAD * self._read_seconds, self.transport.abort)
+        self._unread = self.loop.call_later(UNREAD * limits.READ_SECONDS, self.transport.abort)
 
     def _read_on(self) -> None:
         if self._unread is not None:
@@ -178,7 +177,7 @@ def make_server(app: Any, service: Service) -> Server:
     settings = service.settings
     config = uvicorn.Config(
         app,
-        http=partial(PromptProtocol, read_seconds=settings.serve.read_seconds),  # type: ignore[arg-type]
+        http=PromptProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

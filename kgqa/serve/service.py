@@ -27,7 +27,7 @@ from kgqa.serve.examples import demo_examples, example_query, graph_examples
 from kgqa.serve.fair_queue import FairQueue
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.kept_answers import AnswerCache, KeptAnswers, answers_folder
-from kgqa.serve.limits import ClientLimits
+from kgqa.serve.limits import BODY_BYTES, QUERY_ROWS, ClientLimits
 from kgqa.serve.metrics import Metrics
 from kgqa.serve.offers import client_names, offered_methods
 from kgqa.settings.values import Settings, resolve
@@ -94,11 +94,7 @@ class Service:
             )
             self.limits = ClientLimits(self.settings)
             self._require_prices(self._base)
-            self.kept = KeptAnswers(
-                answers_folder(self.settings.serve.folder),
-                number=self.settings.serve.kept,
-                megabytes=self.settings.serve.kept_mb,
-            )
+            self.kept = KeptAnswers(answers_folder(self.settings.serve.folder))
         except BaseException:
             self._base.close()
             raise
@@ -341,9 +337,9 @@ class Service:
             "query": example_query(self.graph),
             "writable": self.writable,
             "limits": {
-                "body_kb": self.settings.serve.body_kb,
+                "body_kb": BODY_BYTES >> 10,
                 "seconds": self.settings.budget.seconds,
-                "query_rows": self.settings.serve.query_rows,
+                "query_rows": QUERY_ROWS,
                 "per_minute": self.settings.serve.client_per_minute,
                 "cost_per_day": self.settings.serve.client_cost,
                 "tokens_per_day": self.settings.serve.client_tokens,

@@ -5,84 +5,26 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings.setting import Setting
 from kgqa.storage.loading import parse_toml
 
 WIDTH = 100
-LOCAL_KEYS = (
-    "graph.path",
-    "graph.iri",
-    "graph.schema",
-    "graph.languages",
-    "graph.timeout",
-    "endpoint.contact",
-    "endpoint.rate",
-    "endpoint.cache",
-    "ask.method",
-    "ask.preset",
-    "ask.on_exhausted",
-    "ask.min_score",
-    "explore.depth",
-    "explore.beam",
-    "rank.chooser",
-    "rank.embeddings",
-    "rank.accept",
-    "budget.seconds",
-    "budget.queries",
-    "budget.calls",
-    "budget.tokens",
-    "budget.cost",
-)
-"""The settings of a file in a working folder that are explained there."""
-OWN_KEYS = (
-    "endpoint.user",
-    "rank.model",
-    "rank.model_url",
-    "llm.model",
-    "llm.concurrency",
-    "llm.timeout",
-    "llm.temperature",
-    "llm.prices",
-    "cache.folder",
-    "cache.limit_gb",
-)
-"""The settings of the user's own file that are explained there."""
-_EXAMPLES: Mapping[str, Any] = {
-    "graph.path": "mygraph/",
-    "graph.iri": "http://example.org/graph",
-    "graph.schema": "myschema.toml",
-    "graph.languages": "de,en",
-    "endpoint.contact": "me@example.org",
-    "endpoint.rate": 5.0,
-    "endpoint.user": "me",
-    "budget.queries": 1000,
-    "budget.calls": 50,
-    "budget.tokens": 100000,
-    "budget.cost": 0.01,
-    "rank.model": "sentence-transformers/all-mpnet-base-v2",
-    "rank.model_url": "http://localhost:8000/v1",
-    "llm.model": "openai:gpt-4.1-mini",
-    "llm.prices": "prices.toml",
-    "cache.folder": "/data/kgqa-cache",
-}
-"""Values that show how a setting without a default is written."""
 
 
-def commented_file(values: Mapping[str, Any], keys: Iterable[str], *, heading: str) -> str:
+def commented_file(values: Mapping[str, Any], kind: Literal["folder", "user"], *, heading: str) -> str:
     """Return the text of a settings file with a comment on each setting.
 
     Args:
         values: values by key; settings without a value are commented out.
-        keys: settings that are explained although they have no value, in the order of the table of settings.
+        kind: whose file it is; settings of this file are explained although they have no value.
         heading: first lines of the file, without comment signs.
     """
-    explained = {*values, *keys}
-    wanted = [setting for key, setting in known_settings(values)[0].items() if key in explained]
+    wanted = [each for key, each in known_settings(values)[0].items() if key in values or each.explained == kind]
     lines = [f"# {line}".rstrip() for line in heading.splitlines()]
     for section, settings in groupby(wanted, key=lambda each: each.key.partition(".")[0]):
         lines += ["", f"[{section}]"]
@@ -99,7 +41,7 @@ def _lines(setting: Setting, value: Any) -> Iterator[str]:
     yield from textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)
     name = setting.key.partition(".")[2]
     if value is None:
-        shown = _EXAMPLES[setting.key] if default is None else default
+        shown = setting.example if default is None else default
         yield f"#{name} = {_toml(shown)}"
     else:
         yield f"{name} = {_toml(value)}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from kgqa.errors import SettingsError
 from kgqa.net.servers import OPENAI_URL, base_url
 from kgqa.settings.values import user_settings_file
 from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.storage.lock_files import only_one
 
 FILE_NAME = "keys.json"
@@ -75,32 +75,26 @@ def read_keys() -> dict[str, str]:
     """
     file = key_file()
     try:
-        # a FIFO would block
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        found, folder = file.stat(), file.parent.stat()
+        text = read_bytes(file, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except OSError as error:
-        raise SettingsError(f"The file of keys {file} cannot be read: {error.strerror}.") from None
-    with open(descriptor, "rb") as stream:
-        found, folder = os.fstat(descriptor), file.parent.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise SettingsError(f"{file} is not a file.", "Remove it, and store the keys again: kgqa keys set")
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            raise SettingsError(
-                f"Other users can read the keys in {file}, so they are not used.", f"Protect it: chmod 600 {file}"
-            )
-        if folder.st_uid not in (os.geteuid(), 0) or folder.st_mode & 0o022:
-            raise SettingsError(
-                f"Other users can replace the keys in {file}, so they are not used.",
-                f"Protect its folder: chmod 700 {file.parent}",
-            )
-        text = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"The file of keys {file} cannot be read: {why}.") from None
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise SettingsError(
+            f"Other users can read the keys in {file}, so they are not used.", f"Protect it: chmod 600 {file}"
+        )
+    if folder.st_uid not in (os.geteuid(), 0) or folder.st_mode & 0o022:
+        raise SettingsError(
+            f"Other users can replace the keys in {file}, so they are not used.",
+            f"Protect its folder: chmod 700 {file.parent}",
+        )
     try:
-        keys = json.loads(text) if len(text) <= MAX_BYTES else None
-    except (ValueError, RecursionError):
-        keys = None  # an error of the parser would quote the file
-    if not isinstance(keys, dict) or not all(isinstance(key, str) for key in keys.values()):
-        raise SettingsError(f"{file} is damaged.", "Remove it, and store the keys again: kgqa keys set")
+        keys: dict[str, str] = parse_json(text, dict[str, str])
+    except ValueError:  # its text would quote the file
+        raise SettingsError(f"{file} is damaged.", "Remove it, and store the keys again: kgqa keys set") from None
     return keys
 
 

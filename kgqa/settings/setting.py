@@ -26,6 +26,8 @@ class Setting:
     separated by a space; the first one names the keyword argument in Python (`--graph-iri`: `graph_iri`). `metavar`:
     the option's value in help texts. `plugin`: the value is the name of a plugin of this kind. `each_of`: the value is
     a list, separated by commas, of some of these. `secret`: `kgqa config show` hides the value.
+    `explained`: the file of `kgqa init` that explains the setting, "folder" or "user"; `example`: its value there, if
+    there is no default.
     """
 
     key: str
@@ -42,6 +44,8 @@ class Setting:
     plugin: PluginKind | None = None
     each_of: tuple[str, ...] = ()
     secret: bool = False
+    example: Any = None
+    explained: str = ""
 
     @property
     def variable(self) -> str:
@@ -106,20 +110,26 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     if value is None and setting.default is None:
         return None
     if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = float(max(-2 * LARGEST, min(value, 2 * LARGEST)))  # Python has no float of 400 digits
     wrong = not isinstance(value, setting.kind) or isinstance(value, bool)
     if wrong or (setting.choices and value not in setting.choices):
         allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else _WORDS[setting.kind]
-        raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {value!r}.")
+        raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {_shown(value)}.")
     if setting.each_of and not {each.strip() for each in value.split(",")} <= set(setting.each_of):
         allowed = ", ".join(setting.each_of)
         raise SettingsError(f"{setting.key} ({origin}) must be a list of {allowed}, with commas, not {value!r}.")
     number = value if isinstance(value, (int, float)) else None
     if number is not None and not -LARGEST <= number <= setting.maximum:
-        raise SettingsError(f"{setting.key} ({origin}) must be at most {setting.maximum:,}, not {value!r}.")
+        raise SettingsError(f"{setting.key} ({origin}) must be at most {setting.maximum:,}, not {_shown(value)}.")
     if setting.minimum is not None and number is not None and not number >= setting.minimum:
-        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {value!r}.")
+        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {_shown(value)}.")
     return value
+
+
+def _shown(value: Any) -> str:
+    """Return a wrong value for a message, cut to 40 characters."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:36]} ..."
 
 
 def value_of_text(setting: Setting, text: str, origin: str) -> Any:
@@ -133,4 +143,4 @@ def value_of_text(setting: Setting, text: str, origin: str) -> Any:
     try:
         return json.loads(text) if setting.kind is dict else setting.kind(text)
     except (ValueError, RecursionError):
-        raise SettingsError(f"{origin} must be {_WORDS[setting.kind]}, not {text!r}.") from None
+        raise SettingsError(f"{origin} must be {_WORDS[setting.kind]}, not {_shown(text)}.") from None

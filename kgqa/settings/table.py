@@ -17,6 +17,8 @@ class GraphSettings(Section, name="graph"):
         None,
         "graph folder, corpus folder, URL of a SPARQL endpoint, or NAME:REST (store of another package); if not set, "
         "the demo graph",
+        example="mygraph/",
+        explained="folder",
     )
     iri: str | None = setting(
         None,
@@ -24,6 +26,8 @@ class GraphSettings(Section, name="graph"):
         "named graph)",
         option="--graph-iri",
         metavar="IRI",
+        example="http://example.org/graph",
+        explained="folder",
     )
     view: str | None = setting(
         None,
@@ -37,12 +41,16 @@ class GraphSettings(Section, name="graph"):
         "schema name or TOML file; if not set, the schema stored with the graph or detected",
         option="--schema",
         metavar="NAME|FILE",
+        example="myschema.toml",
+        explained="folder",
     )
     languages: str | None = setting(
         None,
         "preferred languages of names, such as de,en; names in other languages are used only if these are missing",
         option="--languages",
         metavar="LIST",
+        example="de,en",
+        explained="folder",
     )
     walks: WalkRule | None = setting(
         None,
@@ -52,11 +60,8 @@ class GraphSettings(Section, name="graph"):
     frontier_cap: int = setting(
         1000, "maximum end nodes of a path from which exploration continues", minimum=1, option="--frontier-cap"
     )
-    timeout: float = setting(60.0, "time limit of a SPARQL query, in seconds", minimum=0.001, option="--timeout")
-    load_memory: int | None = setting(
-        None,
-        "maximum memory for loading into a folder, in MB; if not set, 4,096 plus eight times the size of the files",
-        minimum=1,
+    timeout: float = setting(
+        60.0, "time limit of a SPARQL query, in seconds", minimum=0.001, option="--timeout", explained="folder"
     )
 
 
@@ -70,30 +75,44 @@ class EndpointSettings(Section, name="endpoint"):
         None, "maximum concurrent requests; if not set, the value of the server's profile", minimum=1
     )
     rate: float | None = setting(
-        None, "maximum requests per second; 0 = unlimited; if not set, the value of the server's profile", minimum=0
+        None,
+        "maximum requests per second; 0 = unlimited; if not set, the value of the server's profile",
+        minimum=0,
+        example=5.0,
+        explained="folder",
     )
     contact: str | None = setting(
-        None, "your email address or web page; it is sent in the User-Agent header, because public services ask for it"
+        None,
+        "your email address or web page; it is sent in the User-Agent header, because public services ask for it",
+        example="me@example.org",
+        explained="folder",
     )
     user: str | None = setting(
         None,
         "user name for the server's login; the password is read from KGQA_ENDPOINT_PASSWORD or kept by kgqa keys",
         trusted=True,
+        example="me",
+        explained="user",
     )
     row_cap: int | None = setting(None, "number of rows at which the server cuts results without notice", minimum=1)
-    cache: Literal["on", "off"] = setting("on", "on: cache query results on disk; off: send every query")
+    cache: Literal["on", "off"] = setting(
+        "on", "on: cache query results on disk; off: send every query", explained="folder"
+    )
 
 
 class AskSettings(Section, name="ask"):
     """How a question is answered."""
 
-    method: str = setting("", "method that answers the questions", option="--method", plugin="method")
+    method: str = setting(
+        "", "method that answers the questions", option="--method", plugin="method", explained="folder"
+    )
     preset: str = setting(
         "ours",
         "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls; or "
         "another preset of the method",
         option="--preset",
         metavar="NAME",
+        explained="folder",
     )
     compose: Literal["ends", "composed"] = setting(
         "ends",
@@ -117,6 +136,7 @@ class AskSettings(Section, name="ask"):
         "what to do if no path is accepted: best: answer from the best path, marked as not accepted; none: give no "
         "answer",
         option="--on-exhausted",
+        explained="folder",
     )
     min_score: float = setting(
         0.0,
@@ -125,20 +145,21 @@ class AskSettings(Section, name="ask"):
         minimum=0,
         maximum=1,
         option="--min-score",
+        explained="folder",
     )
 
 
 class ExploreSettings(Section, name="explore"):
     """How paths are explored."""
 
-    depth: int = setting(2, "maximum hops from the topic", minimum=1, option="--depth")
+    depth: int = setting(2, "maximum hops from the topic", minimum=1, option="--depth", explained="folder")
     wording_depth: int = setting(
         3,
         "maximum hops if the wording of the question suggests more than explore.depth, without a language model; "
         "explore.depth if that is set and this is not",
         minimum=1,
     )
-    beam: int = setting(10, "number of paths kept after each hop", minimum=1, option="--beam")
+    beam: int = setting(10, "number of paths kept after each hop", minimum=1, option="--beam", explained="folder")
     mediator_hop: Literal["edge", "free"] = setting(
         "edge",
         "how hops are counted at mediators: edge: each edge is a hop; free: two edges through a mediator are one hop",
@@ -166,11 +187,6 @@ class ExploreSettings(Section, name="explore"):
         "path",
         "what is compared: path: the whole path; last-relation: only its last relation (ablation)",
         option="--prune-by",
-    )
-    lengths: Literal["any", "deepest"] = setting(
-        "any",
-        "which paths may be accepted: any: paths of all lengths; deepest: only paths of the maximum depth",
-        option="--lengths",
     )
     combine: Literal["intersect", "separate"] = setting(
         "intersect",
@@ -225,6 +241,7 @@ class RankSettings(Section, name="rank"):
         "the name of a chooser from another package",
         option="--chooser",
         plugin="chooser",
+        explained="folder",
     )
     ranker: str | None = setting(
         None, "file of a trained ranker, written by `kgqa rank train`", option="--ranker", metavar="FILE"
@@ -238,9 +255,14 @@ class RankSettings(Section, name="rank"):
         minimum=0,
         option="--depth-penalty",
     )
-    accept: float = setting(0.1, "minimum score of a path to be accepted as an answer", minimum=-10, option="--accept")
+    accept: float = setting(
+        0.1, "minimum score of a path to be accepted as an answer", minimum=-10, option="--accept", explained="folder"
+    )
     embeddings: Literal["auto", "off"] = setting(
-        "auto", "auto: use embeddings if installed; off: words only", option="--embeddings"
+        "auto",
+        "auto: use embeddings if installed; off: words only",
+        option="--embeddings",
+        explained="folder",
     )
     model: str | None = setting(
         None,
@@ -248,26 +270,54 @@ class RankSettings(Section, name="rank"):
         trusted=True,
         option="--model",
         metavar="NAME|FOLDER",
+        example="sentence-transformers/all-mpnet-base-v2",
+        explained="user",
     )
     bm25: Literal["own", "okapi"] = setting("own", "BM25 variant: own: Lucene's idf; okapi: as rank-bm25")
-    model_url: str | None = setting(None, "URL of an OpenAI-compatible server for embeddings", trusted=True)
+    model_url: str | None = setting(
+        None,
+        "URL of an OpenAI-compatible server for embeddings",
+        trusted=True,
+        example="http://localhost:8000/v1",
+        explained="user",
+    )
     query_prompt: str | None = setting(
         None, "text put before each question that is embedded; if not set, the query prompt of the embedding model"
     )
-    precision: Literal["fp32", "int8"] = setting("fp32", "number format of the embedding model", option="--precision")
 
 
 class BudgetSettings(Section, name="budget"):
     """What a question may cost."""
 
-    seconds: float = setting(300.0, "maximum seconds per question", minimum=0.001, option="--max-seconds")
-    queries: int | None = setting(None, "maximum SPARQL queries per question", minimum=1, option="--max-queries")
-    calls: int | None = setting(None, "maximum language model calls per question", minimum=0, option="--max-calls")
+    seconds: float = setting(
+        300.0, "maximum seconds per question", minimum=0.001, option="--max-seconds", explained="folder"
+    )
+    queries: int | None = setting(
+        None, "maximum SPARQL queries per question", minimum=1, option="--max-queries", example=1000, explained="folder"
+    )
+    calls: int | None = setting(
+        None,
+        "maximum language model calls per question",
+        minimum=0,
+        option="--max-calls",
+        example=50,
+        explained="folder",
+    )
     tokens: int | None = setting(
-        None, "maximum tokens per question, prompts and replies together", minimum=0, option="--max-tokens"
+        None,
+        "maximum tokens per question, prompts and replies together",
+        minimum=0,
+        option="--max-tokens",
+        example=100000,
+        explained="folder",
     )
     cost: float | None = setting(
-        None, "maximum cost per question, in USD (see llm.prices)", minimum=0, option="--max-cost"
+        None,
+        "maximum cost per question, in USD (see llm.prices)",
+        minimum=0,
+        option="--max-cost",
+        example=0.01,
+        explained="folder",
     )
 
 
@@ -282,11 +332,17 @@ class LlmSettings(Section, name="llm"):
         called="KGQA_LLM",
         option="--llm",
         metavar="MODEL",
+        example="openai:gpt-4.1-mini",
+        explained="user",
     )
     concurrency: int = setting(
-        16, "maximum concurrent requests of all questions together", minimum=1, option="--concurrency"
+        16,
+        "maximum concurrent requests of all questions together",
+        minimum=1,
+        option="--concurrency",
+        explained="user",
     )
-    timeout: float = setting(120.0, "time limit of a request, in seconds", minimum=0.001)
+    timeout: float = setting(120.0, "time limit of a request, in seconds", minimum=0.001, explained="user")
     retries: int = setting(4, "how often a failed request is repeated", minimum=0)
     replay: str | None = setting(
         None,
@@ -320,7 +376,7 @@ class LlmSettings(Section, name="llm"):
         3, "number of end nodes that a prompt shows beside each of many paths; 0: none", minimum=0, option="--samples"
     )
     reask: int = setting(1, "how often a prompt is sent again after an unusable reply", minimum=0, option="--reask")
-    temperature: float = setting(0.0, "sampling temperature", minimum=0, option="--temperature")
+    temperature: float = setting(0.0, "sampling temperature", minimum=0, option="--temperature", explained="user")
     top_p: float | None = setting(None, "probability for nucleus sampling", minimum=0)
     seed: int | None = setting(None, "sampling seed, for servers that accept a seed", minimum=0)
     max_tokens: int | None = setting(
@@ -339,7 +395,13 @@ class LlmSettings(Section, name="llm"):
     prompts: str | None = setting(
         None, "folder of prompt files that replace the bundled ones", trusted=True, option="--prompts", metavar="FOLDER"
     )
-    prices: str | None = setting(None, "TOML file with the prices of models, in USD per million tokens", trusted=True)
+    prices: str | None = setting(
+        None,
+        "TOML file with the prices of models, in USD per million tokens",
+        trusted=True,
+        example="prices.toml",
+        explained="user",
+    )
 
 
 class CorpusSettings(Section, name="corpus"):
@@ -373,8 +435,13 @@ class CorpusSettings(Section, name="corpus"):
 class CacheSettings(Section, name="cache"):
     """Where kgqa keeps what can be made again."""
 
-    folder: str | None = setting(None, "cache folder; if not set, your user's cache folder", trusted=True)
-    limit_gb: float = setting(10.0, "maximum size of the cache, in GB", minimum=0, trusted=True)
+    folder: str | None = setting(
+        None,
+        "cache folder; if not set, your user's cache folder",
+        trusted=True,
+        example="/data/kgqa-cache",
+        explained="user",
+    )
 
 
 class ServeSettings(Section, name="serve"):
@@ -407,8 +474,6 @@ class ServeSettings(Section, name="serve"):
         "your user's data",
         trusted=True,
     )
-    kept: int = setting(10_000, "maximum answers kept for permanent links", minimum=0, trusted=True)
-    kept_mb: int = setting(500, "maximum size of all kept answers, in MB", minimum=0, trusted=True)
     cache: int = setting(
         1000,
         "number of answers that are given again for the same question while the graph is unchanged; 0: none",
@@ -420,10 +485,7 @@ class ServeSettings(Section, name="serve"):
         minimum=1,
     )
     queue: int = setting(200, "maximum questions that wait", minimum=0)
-    body_kb: int = setting(256, "maximum size of a request, in KB", minimum=1)
-    read_seconds: float = setting(10.0, "maximum seconds until the headers, and then the body, arrive", minimum=0.1)
     query_seconds: float = setting(20.0, "time limit of a client's own SPARQL query, in seconds", minimum=0.1)
-    query_rows: int = setting(1000, "maximum rows of a client's own SPARQL query", minimum=1)
     shutdown_seconds: float = setting(
         30.0, "how long questions in flight may take after Ctrl-C or SIGTERM before they are stopped", minimum=0
     )

@@ -32,7 +32,6 @@ from kgqa.settings.table import (
     own_keywords,
     own_settings,
 )
-from kgqa.storage.loading import parse_toml, read_bytes
 from kgqa.text.hints import place
 
 FILE_NAME = "kgqa.toml"
@@ -228,10 +227,12 @@ def read_file(file: Path) -> dict[str, Any]:
     Raises:
         SettingsError: the file cannot be read, is not TOML, or contains a key outside a section.
     """
+    if not file.is_file():
+        return {}
+    from kgqa.storage.loading import parse_toml, read_bytes  # not needed for `--version`
+
     try:
-        if not file.is_file():
-            return {}
-        data = parse_toml(read_bytes(file))
+        data: dict[str, Any] = parse_toml(read_bytes(file))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Converts answers to JSON objects, and JSON objects to text that can be printed without affecting the terminal.
+"""Converts answers to JSON objects and back, and JSON objects to text that does not affect a terminal.
 
 The fields of an answer object are documented in docs/answer-json.md.
 """
@@ -8,8 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
+
+from msgspec import to_builtins
 
 from kgqa.model import (
     Answer,
@@ -22,7 +26,8 @@ from kgqa.model import (
     Triple,
 )
 from kgqa.model.conditions import Comparison, Condition, Operation
-from kgqa.storage.model_json import to_json
+from kgqa.storage.loading import convert
+from kgqa.trace import read_event
 
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]")
 
@@ -34,7 +39,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "question": answer.question.text,
         "status": answer.status,
         "reason": answer.reason,
-        "nearest": [{**to_json(each), "score": _finite(each.score)} for each in answer.nearest],
+        "nearest": [{**to_builtins(each), "score": _finite(each.score)} for each in answer.nearest],
         "hints": list(answer.hints),
         "answers": [named_object(item) for item in answer.answers],
         "topics": [named_object(item) for item in answer.topics],
@@ -43,7 +48,7 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "evidence_sparql": answer.evidence_sparql,
         "evidence_class": answer.evidence_class,
         "response": answer.response,
-        "citations": to_json(answer.citations),
+        "citations": to_builtins(answer.citations),
         "sparql": answer.sparql,
         "query_class": answer.query_class,
         "prefixes": dict(answer.prefixes),
@@ -55,8 +60,8 @@ def answer_object(answer: Answer, *, trace: bool = False) -> dict[str, Any]:
         "method": answer.method,
         "notes": list(answer.notes),
         "defects": list(answer.defects),
-        "graph": to_json(answer.graph),
-        "usage": to_json(answer.usage),
+        "graph": to_builtins(answer.graph),
+        "usage": to_builtins(answer.usage),
     }
     if trace:
         found["trace"] = [{"kind": event.kind, "at": event.at, **event.detail} for event in answer.trace]
@@ -84,7 +89,7 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
         return {
             **found,
             "topic": evidence.path.topic.iri,
-            "steps": to_json(evidence.path.steps),
+            "steps": to_builtins(evidence.path.steps),
             "step_words": list(evidence.step_words),
             "conditions": [
                 {**_condition_object(each), "words": words}
@@ -111,12 +116,12 @@ def _evidence_object(evidence: Evidence) -> dict[str, Any]:
     elif isinstance(evidence, HyperedgeEvidence):
         more = {"participants": [{"role": each.role, **named_object(each.node)} for each in evidence.participants]}
     else:
-        return {**found, "span": to_json(evidence.span), "verified": evidence.verified}
-    return {**found, "iri": evidence.iri, **more, "spans": to_json(evidence.spans)}
+        return {**found, "span": to_builtins(evidence.span), "verified": evidence.verified}
+    return {**found, "iri": evidence.iri, **more, "spans": to_builtins(evidence.spans)}
 
 
 def _condition_object(condition: Condition) -> dict[str, Any]:
-    found = {"at": condition.at, "steps": to_json(condition.steps), "negated": condition.negated}
+    found = {"at": condition.at, "steps": to_builtins(condition.steps), "negated": condition.negated}
     test = condition.test
     if isinstance(test, Comparison):
         return {**found, "operator": test.operator, "value": test.value.value, "datatype": test.value.datatype}
@@ -124,12 +129,24 @@ def _condition_object(condition: Condition) -> dict[str, Any]:
 
 
 def _operation_object(operation: Operation) -> dict[str, Any]:
-    return {**to_json(operation), "topics": [topic.iri for topic in operation.topics]}
+    return {**to_builtins(operation), "topics": [topic.iri for topic in operation.topics]}
 
 
 def _triple_object(triple: Triple) -> list[str]:
     object_ = triple.object
     return [triple.subject.iri, triple.relation, object_.iri if isinstance(object_, Entity) else object_.value]
+
+
+def answer_data(answer: Answer) -> dict[str, Any]:
+    """Convert an answer to JSON data from which `answer_from` restores an equal one, with its trace."""
+    trace = [{"kind": event.kind, "at": event.at, **event.detail} for event in answer.trace]
+    return {**to_builtins(replace(answer, trace=())), "trace": trace}
+
+
+def answer_from(data: Mapping[str, Any]) -> Answer:
+    """Restore an answer from the output of `answer_data`. Raises ValueError if it does not fit."""
+    answer: Answer = convert({**data, "trace": ()}, Answer)
+    return replace(answer, trace=tuple(read_event(event) for event in data.get("trace", ())))
 
 
 def json_text(data: Any, *, indent: int | None = None) -> str:

@@ -1,13 +1,15 @@
-"""Replaces files atomically."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync: bool = True) -> None:
@@ -41,6 +43,13 @@ def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync:
         if isinstance(error, OSError):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write a JSON file atomically. Raises the same errors as `replace_file`."""
+    # Python decodes file names that are not UTF-8 with lone surrogates; these are written as JSON escapes
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    replace_file(path, [text.encode("utf-8", "backslashreplace")])
 
 
 def cannot_create(path: Path, error: OSError) -> str:

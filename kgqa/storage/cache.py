@@ -10,7 +10,6 @@ import os
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -94,33 +93,37 @@ class Cache:
         Raises:
             SettingsError: an entry cannot be removed.
         """
-        freed = 0
-        for entry in self.entries():
-            if entry.kind in kinds:
-                where = self.folder / entry.kind / entry.name
-                try:
-                    with suppress(FileNotFoundError):  # another process has removed the entry
-                        _remove(where)
-                except OSError as error:
-                    raise SettingsError(f"The cache entry {where} cannot be removed: {error.strerror}.") from error
-                freed += entry.bytes
-        return freed
+        entries = [entry for entry in self.entries() if entry.kind in kinds]
+        for entry in entries:
+            try:
+                self._remove(entry)
+            except OSError as error:
+                path = self.folder / entry.kind / entry.name
+                raise SettingsError(f"The cache entry {path} cannot be removed: {error.strerror}.") from error
+        return sum(entry.bytes for entry in entries)
 
     def prune(self) -> int:
         """Remove the least recently used entries until the cache is within its limit; return the bytes freed.
 
         Entries used by this process, and entries that cannot be removed, are kept.
         """
-        entries = self.entries()
-        total, freed = sum(entry.bytes for entry in entries), 0
+        entries, freed = self.entries(), 0
+        excess = sum(entry.bytes for entry in entries) - self.limit_bytes
         for entry in entries:
-            if total - freed <= self.limit_bytes:
-                break
-            if entry.kind not in KEPT and self.folder / entry.kind / entry.name not in self._used_now:
+            used = entry.kind in KEPT or self.folder / entry.kind / entry.name in self._used_now
+            if freed < excess and not used:
                 with suppress(OSError):
-                    _remove(self.folder / entry.kind / entry.name)
+                    self._remove(entry)
                     freed += entry.bytes
         return freed
+
+    def _remove(self, entry: CacheEntry) -> None:
+        path = self.folder / entry.kind / entry.name
+        with suppress(FileNotFoundError):  # another process has removed the entry
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
     def vectors(self, model: str, size: int) -> VectorCache:
         """Open the embedding cache of one model; `size` is the length of a vector."""
@@ -173,28 +176,9 @@ class VectorCache:
             self._connection.close()
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def _size(path: Path) -> int:
-    if path.is_file():
-        return path.stat().st_size
     total = 0
-    for item in path.rglob("*"):
+    for item in (path, *path.rglob("*")):
         with suppress(OSError):  # another process has removed the file
             total += item.stat().st_size if item.is_file() else 0
     return total
-
-
-def age_words(seconds_since_epoch: float) -> str:
-    """Return how long ago a time was, for example `2 days ago`."""
-    seconds = max(0.0, time.time() - seconds_since_epoch)
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size:
-            count = int(seconds // size)
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"

@@ -49,7 +49,8 @@ def load(file: Path, kind: type[T], *, error: type[KgqaError], hint: str = "", l
     toml = file.suffix == ".toml"
     try:
         data = read_bytes(file, min(limit, MAX_TOML_BYTES) if toml else limit)
-        return parse_toml(data, kind) if toml else parse_json(data, kind)
+        found: T = parse_toml(data, kind) if toml else parse_json(data, kind)
+        return found
     except (OSError, ValueError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else str(problem)
         raise error(f"{_printable(str(file))} cannot be read: {why}.", hint) from problem
@@ -66,7 +67,7 @@ def read_bytes(file: Path, limit: int = MAX_BYTES) -> bytes:
     return data
 
 
-def parse_json(data: bytes | str, kind: type[T] | Any = Any) -> T:
+def parse_json(data: bytes | str, kind: Any = Any) -> Any:
     """Parse JSON in UTF-8 into a `kind`.
 
     Raises:
@@ -83,7 +84,7 @@ def parse_json(data: bytes | str, kind: type[T] | Any = Any) -> T:
     return convert(found, kind)
 
 
-def parse_toml(data: bytes | str, kind: type[T] | Any = Any) -> T:
+def parse_toml(data: bytes | str, kind: Any = Any) -> Any:
     """Parse TOML into a `kind`. Raises ValueError for the same reasons as `parse_json`."""
     text = data if isinstance(data, str) else data.decode("utf-8-sig")
     if len(text) > MAX_TOML_BYTES:
@@ -96,11 +97,10 @@ def parse_toml(data: bytes | str, kind: type[T] | Any = Any) -> T:
         raise ValueError("it is nested too deeply") from None
 
 
-def convert(data: Any, kind: type[T] | Any) -> T:
+def convert(data: Any, kind: Any) -> Any:
     """Build a `kind` from JSON data. Raises ValueError, with the name of the field, if the data do not fit."""
     try:
-        found: T = msgspec.convert(data, kind)
-        return found
+        return msgspec.convert(data, kind)
     except msgspec.ValidationError as problem:
         what, _, field = str(problem).partition(" - at `$")
         field = field.rstrip("`").lstrip(".")

@@ -15,9 +15,6 @@ from kgqa.schema import bundled_schema
 from kgqa.virtuoso.graph_loading import bulk_load, index_graph
 from kgqa.virtuoso.server import Server
 
-USER = "kgqa"
-"""The user of the server who may edit graphs."""
-
 
 class CorpusServer:
     """A server that kgqa runs; see `kgqa.corpus.building.tools.ManagedServer`.
@@ -30,7 +27,7 @@ class CorpusServer:
 
     def login(self) -> tuple[str, str]:
         """Return the name and the password of a user who may edit graphs; the user is created if necessary."""
-        return USER, self._server.allow_updates(USER).read_text(encoding="utf-8").strip()
+        return "kgqa", self._server.allow_updates("kgqa").read_text(encoding="utf-8").strip()
 
     def load(self, store: Store, quads: Path) -> None:
         """Load a file of canonical N-Quads in bulk. What an interrupted load has left is loaded again.

@@ -21,10 +21,6 @@ from kgqa.virtuoso.process import Notify, end_process, free_port, launch, lock_o
 
 PASSWORD_VARIABLE = "KGQA_VIRTUOSO_DBA_PASSWORD"
 DEFAULT_PASSWORD = "dba"
-SPARQL_PATHS = ("/sparql", "/sparql-auth")
-# a new database takes 55 MB, and its first checkpoints another 55 MB
-NEW_DATABASE_BYTES = 120_000_000
-SHUTDOWN_SECONDS = 120.0
 # the first page has the format version at byte 28, such as 07.20, and the build at byte 40
 _SIGNATURE = re.compile(rb".{28}\d\d\.\d\d\0.{6}\d{4}\0", re.DOTALL)
 
@@ -72,7 +68,7 @@ def _create_database(folder: ServerFolder, options: ServerOptions) -> None:
         end_process(owner, by=signal.SIGKILL)
     shutil.rmtree(new.path, ignore_errors=True)
     free = shutil.disk_usage(folder.path).free
-    if free < NEW_DATABASE_BYTES:
+    if free < 120_000_000:  # a new database takes 55 MB, and its first checkpoints another 55 MB
         raise ServerError(
             f"The disk is full: {free / 1e6:,.0f} MB are free at {folder.path}, too little for a new database.",
             "Free some space, or choose another folder: --folder /path",
@@ -100,7 +96,7 @@ def _secure(folder: ServerFolder, options: ServerOptions, password: str, stateme
     login = Login(hidden.sql_port, password)
     try:
         for host, address, path in run_sql(login, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH"):
-            if path not in SPARQL_PATHS:
+            if path not in ("/sparql", "/sparql-auth"):
                 run_sql(login, "DB.DBA.VHOST_REMOVE(vhost=>?, lhost=>?, lpath=>?)", (host, address, path))
         with suppress(SqlError):  # the user dav has a different password or does not exist
             run_sql(login, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
@@ -112,7 +108,7 @@ def _secure(folder: ServerFolder, options: ServerOptions, password: str, stateme
         run_sql(login, "USER_SET_PASSWORD(?, ?)", ("dba", new))
         with suppress(SqlError):  # the shutdown breaks the connection
             run_sql(replace(login, password=new), "shutdown")
-        wait_for_end(pid, timeout=SHUTDOWN_SECONDS)
+        wait_for_end(pid, timeout=120)
     except SqlError as error:
         if error.state != BAD_LOGIN:
             raise

@@ -35,8 +35,6 @@ from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.loading import load
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
-# a folder that has files, but none with these names, belongs to another program and is not used
-KNOWN_NAMES = frozenset(("server.json", "virtuoso.ini", "import"))
 # a page of 8 KiB, and about 700 bytes of overhead per buffer (OpenLink's figure)
 BYTES_PER_BUFFER = 8700
 MIN_BUFFERS = 10_000
@@ -173,7 +171,7 @@ class ServerFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             names = os.listdir(self.path)
-            if names and not KNOWN_NAMES & set(names):
+            if names and not {"server.json", "virtuoso.ini", "import"} & set(names):
                 raise ServerError(f"{self.path} contains other files; the server needs a folder of its own.", choose)
             self.path.chmod(0o700)
             for folder in (self.import_folder, self.path / "www"):
@@ -207,18 +205,9 @@ class ServerFolder:
             ) from error
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file atomically; it has mode 0600 from its creation.
-
-        Raises:
-            ServerError: permission is missing, or the disk is full.
-        """
+        """Write a file atomically; it has mode 0600 from its creation. Raises OSError."""
         target = self.path / name
-        try:
-            replace_file(target, [text.encode("utf-8")], mode=0o600)
-        except OSError as error:
-            raise ServerError(
-                f"{target} cannot be written ({error.strerror}).", "Check free space and permissions."
-            ) from error
+        replace_file(target, [text.encode("utf-8")], mode=0o600)
         return target
 
     def write_json(self, name: str, data: object) -> None:

@@ -25,16 +25,16 @@ from kgqa.virtuoso.process import (
     lock_owner,
 )
 
-Parameter = str | int | float | None
 OPTIONS = ("VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF", "CSV=ON", "BLOBS=ON", "MACRO_SUBSTITUTION=OFF")
 BAD_LOGIN = "28000"
 NO_CONNECTION = "S2801"
 LOST_CONNECTION = "08S01"
-MESSAGE_LENGTH = 400
 # the client writes bytes above 127 as negative numbers: %FFC3 for C3
 _ESCAPE = re.compile(rb"%FF([89A-F][0-9A-F])|%([0-7][0-9A-F])")
-_ERROR = re.compile(r"^\*\*\* Error (\w+): (.*?)(?=^(?:at line|in lines?) \d|\Z)", re.MULTILINE | re.DOTALL)
-_ORIGIN = re.compile(r"\[Virtuoso (?:Driver|Server)\]")
+_ERROR = re.compile(
+    r"^\*\*\* Error (\w+): (?:\[Virtuoso (?:Driver|Server)\])*(.*?)(?=^(?:at line|in lines?) \d|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Login:
     user: str = "dba"
 
 
-def quote(value: Parameter) -> str:
+def quote(value: str | float | None) -> str:
     """Return a value as an SQL expression; text in base64, as the client would interpret semicolons and macros."""
     if isinstance(value, str):
         return f"decode_base64('{base64.b64encode(value.encode('utf-8')).decode('ascii')}')"
@@ -87,7 +87,7 @@ def start_client(login: Login, statement: str, *, keep_open: Sequence[int] = ())
 
 
 def run_sql(
-    login: Login, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
+    login: Login, statement: str, parameters: Sequence[str | float | None] = (), *, timeout: float | None = None
 ) -> list[tuple[str, ...]]:
     """Run one statement and return its rows; all values are strings, and NULL is the empty string.
 
@@ -126,7 +126,7 @@ def read_output(output: bytes, error_output: bytes) -> list[tuple[str, ...]]:
     errors = error_output.decode("utf-8", "replace")
     error = _ERROR.search(errors)
     if error:
-        raise SqlError(clean(_ORIGIN.sub("", error[2]))[:MESSAGE_LENGTH], state=error[1])
+        raise SqlError(clean(error[2])[:400], state=error[1])
     if errors.strip():
         raise ServerError(f"The SQL client reports: {clean(errors)[:300]}.", "Check the server: kgqa virtuoso status")
     return [tuple(_value(part) for part in line.split(b";")) for line in output.split(b"\n")[:-1]]
@@ -153,7 +153,7 @@ class Session:
         return Login(self.folder.options().sql_port, self.folder.password())
 
     def sql(
-        self, statement: str, parameters: Sequence[Parameter] = (), *, timeout: float | None = None
+        self, statement: str, parameters: Sequence[str | float | None] = (), *, timeout: float | None = None
     ) -> list[tuple[str, ...]]:
         """Run one statement; see `run_sql`."""
         try:

@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.text.words import clean, sentence
@@ -30,7 +30,6 @@ from kgqa.virtuoso.isql import Session
 
 POLL_SECONDS = 0.1
 LOADERS = 2
-SHOWN_LINE = 200
 # a server that cannot enlarge its database file crashes and loses everything since its last checkpoint
 MIN_FREE_BYTES = 256_000_000
 _LINE = re.compile(r"\bline (\d+)")
@@ -134,7 +133,6 @@ class Journal:
 
 
 J = TypeVar("J", bound=Journal)
-C = TypeVar("C")
 
 
 def open_journal(session: Session, name: str, kind: type[J], *, resume: bool, restart: bool) -> J | None:
@@ -173,10 +171,10 @@ def load_groups(
     session: Session,
     name: str,
     journal: Journal,
-    groups: Generator[tuple[list[Path], C]],
+    groups: Generator[tuple[list[Path], Any]],
     *,
     lock: int,
-    record: Callable[[C], None],
+    record: Callable[[Any], None],
     describe: Callable[[], str],
     loaders: int = LOADERS,
     waiting: Callable[[int], None] | None = None,
@@ -194,7 +192,7 @@ def load_groups(
         KgqaError: the load failed; groups that are recorded stay loaded.
         KeyboardInterrupt: Ctrl-C was pressed; the current group has been completed.
     """
-    running: list[tuple[RunningLoad, list[Path], C]] = []
+    running: list[tuple[RunningLoad, list[Path], Any]] = []
 
     def finish() -> None:
         """Wait until the current group is on disk, record it, and remove its files."""
@@ -246,4 +244,4 @@ def _named_line(file: Path, error: str) -> str:
     number = _LINE.search(error)
     with open(file, "rb") as lines:
         line = next(islice(lines, int(number[1]) - 1, None), b"") if number else b""
-    return f" The line is: {clean(line.decode('utf-8', 'replace'))[:SHOWN_LINE]}" if line else ""
+    return f" The line is: {clean(line.decode('utf-8', 'replace'))[:200]}" if line else ""

@@ -18,14 +18,12 @@ from kgqa.errors import ServerError
 from kgqa.text.words import clean
 from kgqa.virtuoso.folder import ServerFolder
 
-ONLINE = "Server online at"
 POLL_SECONDS = 0.03
 PROC = Path("/proc")
 Notify = Callable[[str], None]
 _started: list[subprocess.Popen[bytes]] = []
 QUOTED_LINES = 4
 SEARCHED_LINES = 12
-LOG_TAIL_BYTES = 100_000
 _TIME = re.compile(r"^\d\d:\d\d:\d\d ")
 
 PROBLEMS = {
@@ -110,7 +108,7 @@ def launch(folder: ServerFolder, ini: Path) -> int:
     # a core dump is as large as all buffers and would be written when the disk is already full
     with suppress(AttributeError, OSError):  # not Linux, or the process has ended
         resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-    while ONLINE not in "\n".join(lines := last_lines(folder.output)):
+    while "Server online at" not in "\n".join(lines := last_lines(folder.output)):
         if process.poll() is not None:
             reason = explain_log(folder.output) or f"Its log ends with: {' | '.join(lines[-QUOTED_LINES:])}"
             raise ServerError(f"The server did not start. {reason}. Full output: {folder.output}")
@@ -139,11 +137,9 @@ def is_running(pid: int) -> bool:
 def wait_for_end(pid: int, *, timeout: float) -> bool:
     """Wait until a server ends; return False if it still runs after `timeout` seconds."""
     deadline = time.monotonic() + timeout
-    while is_running(pid):
-        if time.monotonic() > deadline:
-            return False
+    while is_running(pid) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    return True
+    return not is_running(pid)
 
 
 def end_process(pid: int, *, by: signal.Signals = signal.SIGTERM, timeout: float = 60) -> bool:
@@ -160,8 +156,7 @@ def free_port() -> int:
     """Return a TCP port that is free now; another process may still take it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        return int(probe.getsockname()[1])
 
 
 def is_listening(port: int) -> bool:
@@ -178,10 +173,7 @@ def find_problem(text: str) -> str:
 
 def last_lines(log: Path) -> list[str]:
     """Return the last lines that the server has written to a log file since its last start, without stack traces."""
-    try:
-        text = log.read_bytes()[-LOG_TAIL_BYTES:].decode("utf-8", "replace")
-    except OSError:
-        return []
+    text = log.read_bytes()[-100_000:].decode("utf-8", "replace") if log.exists() else ""
     last_run = text[max(text.rfind("OpenLink Virtuoso Universal Server"), 0) :]
     lines = [clean(_TIME.sub("", line))[:200] for line in last_run.splitlines() if _TIME.match(line)]
     return [line for line in lines if "(+0x" not in line][-SEARCHED_LINES:]

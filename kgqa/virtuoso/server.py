@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,7 +34,6 @@ RUNNING = ("running", "loading")
 _VERSION = re.compile(r" Version (\S+?)(?:-pthreads)? ")
 # graphs with a few thousand triples that every new database contains
 SYSTEM_GRAPHS = ("http://www.openlinksw.com/", "http://www.w3.org/ns/ldp#", "http://localuriqaserver/", "virtrdf")
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 RESUME_COMMANDS = {
     "freebase-load.json": "kgqa freebase load DUMP --resume",
     "graph-load.json": "kgqa graph load --resume --into URL",
@@ -82,7 +80,7 @@ class Server(Session):
         server = cls.at()
         try:
             parts, options = urlsplit(url), server.folder.options()
-            hosts = LOOPBACK_NAMES if options.host == "127.0.0.1" else (options.bind,)
+            hosts = ("localhost", "127.0.0.1", "::1") if options.host == "127.0.0.1" else (options.bind,)
             own = parts.scheme == "http" and (parts.port or 80) == options.http_port and parts.hostname in hosts
             return server if own and server._state() in RUNNING else None
         except (ServerError, ValueError):
@@ -148,13 +146,12 @@ class Server(Session):
         owner = lock_owner(self.folder.lock)
         if owner is None:
             return False
-        deadline = time.monotonic() + timeout
         try:
             self.sql("shutdown", timeout=timeout)
         except SqlError as error:
             if error.state not in (LOST_CONNECTION, NO_CONNECTION):  # the shutdown breaks the connection
                 raise
-        if not wait_for_end(owner, timeout=max(1.0, deadline - time.monotonic())):
+        if not wait_for_end(owner, timeout=timeout):
             raise ServerError(
                 f"The server (process {owner}) has not ended within {timeout:g} s. It may still be writing to disk.",
                 f"Check with: kgqa virtuoso status. To end it anyway: kill {owner}",
@@ -207,10 +204,6 @@ class Server(Session):
         """Count the triples of all graphs, except the graphs that every new database contains."""
         rows = self.sql("select id_to_iri(G), count(*) from DB.DBA.RDF_QUAD group by G")
         return sum(int(number) for graph, number in rows if not graph.startswith(SYSTEM_GRAPHS))
-
-    def holds(self, graph_iri: str) -> bool:
-        """Tell whether a graph has at least one triple."""
-        return bool(self.sql("select top 1 1 from DB.DBA.RDF_QUAD where G = iri_to_id(?, 0)", (graph_iri,)))
 
     def load(
         self,

@@ -14,7 +14,7 @@ import tomllib
 import pytest
 
 from kgqa.plugins import known_settings
-from kgqa.settings.file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.settings.file import commented_file, with_value
 from kgqa.settings.values import resolve
 from kgqa.testing.loopback import LoopbackServer, Response
 from kgqa.testing.server import ScriptedServer
@@ -43,12 +43,13 @@ def test_the_default_answers_write_a_file_without_values(kgqa, tmp_path, own):
 
 def test_every_commented_line_is_a_setting_with_its_default_or_a_valid_example(tmp_path):
     table = known_settings({})[0]
-    for name, keys in (("kgqa.toml", LOCAL_KEYS), ("own.toml", OWN_KEYS)):
-        text = commented_file({}, keys, heading="x")
+    for name, kind in (("kgqa.toml", "folder"), ("own.toml", "user")):
+        text = commented_file({}, kind, heading="x")
         (tmp_path / name).write_text(re.sub(r"(?m)^#(?=\w+ = )", "", text))
-        assert text.count("\n#") > 2 * len(keys)
     found = resolve(folder=tmp_path, user_file=tmp_path / "own.toml", environment={})
-    for key in (*LOCAL_KEYS, *OWN_KEYS):
+    explained = [key for key, setting in table.items() if setting.explained]
+    assert len(explained) > 25
+    for key in explained:
         assert found.values[key] == table[key].default or table[key].default is None, key
         assert found.origins[key].endswith(".toml"), key
 
@@ -133,14 +134,14 @@ def test_a_script_gives_options_and_nothing_is_replaced_without_asking(kgqa, tmp
     assert kgqa(*options).returncode == 2 and "beam" in (tmp_path / "kgqa.toml").read_text()
     assert kgqa("init", input="n\n").returncode == 1 and "beam" in (tmp_path / "kgqa.toml").read_text()
     own.mkdir(parents=True)
-    (own / "kgqa.toml").write_text("# mine\n[llm]\nmodel = 'openai:old' # best\n\n[rank]\nprecision = 'int8'\n")
+    (own / "kgqa.toml").write_text("# mine\n[llm]\nmodel = 'openai:old' # best\n\n[rank]\nprefilter = 'bm25'\n")
     (tmp_path / "kgqa.toml").unlink()
     refused = kgqa(*options)
     assert refused.returncode == 2 and "openai:old" in refused.err and not (tmp_path / "kgqa.toml").exists()
     assert kgqa(*options, "--replace").returncode == 0
     assert tomllib.loads((tmp_path / "kgqa.toml").read_text())["graph"] == {"path": "mygraph/"}
     assert (own / "kgqa.toml").read_text() == (
-        "# mine\n[llm]\nmodel = \"openai:gpt-x\"\n\n[rank]\nprecision = 'int8'\n"
+        "# mine\n[llm]\nmodel = \"openai:gpt-x\"\n\n[rank]\nprefilter = 'bm25'\n"
     )
 
 

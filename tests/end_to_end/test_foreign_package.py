@@ -122,21 +122,12 @@ def test_reader_in_an_evaluation(installed, kgqa, tmp_path, server):
     assert "csv:mine.csv contains no questions" in kgqa("data", "check", "csv:mine.csv").out
 
 
-def test_unknown_stage(installed, kgqa, server):
-    model = ("--llm", f"{server.url}#m", "--method", "planner")
-    done = kgqa("ask", PARASITE, *TOPIC, *model, KGQA_LLM_STAGES='{"plam": {"temperature": 0}}')
-    assert (
-        "Unknown stage 'plam' in llm.stages. Did you mean plan? Stages: link, " in done.err
-        and ", judge, plan" in done.err
-    )
-
-
 def test_method_that_fails_at_every_question(installed, kgqa, tmp_path, server):
     broken(tmp_path, "planner", "for topic in topics:", "for topic in 1 / 0:")
     model = ("--llm", f"{server.url}#m", "--method", "planner")
     done = kgqa("eval", "run", "--dataset", "demo", "--sample", "2", "--out", "run", *model)
     assert done.returncode == 1 and "ZeroDivisionError 2" in done.err
-    assert "The first one: The method planner of kgqa_mine (planner.py, line 28) failed: Zero" in done.err, done.err
+    assert "The first one: The method planner of kgqa_mine (planner.py, line" in done.err, done.err
 
 
 def broken(tmp_path, module: str, old: str, new: str) -> None:

@@ -150,8 +150,8 @@ def test_hostile_names_are_shown_as_text(kgqa, two_graphs):
         ("{base}/", "on Virtuoso it is /sparql"),
         ("{base}/sparql?x=1", "--graph-iri"),
         ("http://me:secret@127.0.0.1:9/sparql", "login"),
-        ("http:///sparql", "is not the address"),
-        ("http://no such host/sparql", "is not the address"),
+        ("http:///sparql", "and name a host"),
+        ("http://no such host/sparql", "and name a host"),
     ],
 )
 def test_wrong_addresses(kgqa, server, place, messages):

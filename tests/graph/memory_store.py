@@ -13,7 +13,7 @@ import pyoxigraph as ox
 from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
-from kgqa.graph.embedded.graph_hashes import GraphHash, dataset_hashes
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, stored_hashes
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
 from kgqa.graph.query.templates import render
@@ -61,7 +61,8 @@ class MemoryStore:
         return self._hash(graphs).fingerprint
 
     def _hash(self, graphs: Sequence[str]) -> GraphHash:
-        return dataset_hashes(self._server.store)[0].view(graphs)
+        hashes = stored_hashes(self._server.store)
+        return DatasetHash({graph: GraphHash.of(each) for graph, each in hashes.items()}).view(graphs)
 
     def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": 512 << 20}

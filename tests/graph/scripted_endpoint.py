@@ -76,7 +76,7 @@ def send_query(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) 
     """Return status and body of the reply to a query."""
     at = time.monotonic() + seconds
     transport.detect(seconds)
-    with transport.slot(at) as deadline, transport.reply(query, is_ask=False, deadline=deadline) as reply:
+    with transport.slot(at) as deadline, transport.reply(query, kind="SELECT", deadline=deadline) as reply:
         return reply.status, b"".join(reply.chunks)
 
 

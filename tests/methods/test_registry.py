@@ -70,12 +70,6 @@ def test_built_in_method_cannot_be_replaced(package):
     assert method("top").answer is answer
 
 
-def test_unknown_method_lists_external_ones(package):
-    package("plain = theirs_module:plain", theirs_module=MODULE)
-    with pytest.raises(SettingsError, match="Did you mean plain. Choose one of: cot, .*, top-2, plain."):
-        method("plian")
-
-
 @pytest.mark.parametrize(
     ("points", "source"),
     [
@@ -114,14 +108,6 @@ def test_external_method_that_raises_fails_its_question_and_shows_its_traceback(
         answers = list(ask_all(["Who directed the film Parasite?"] * 2, resources=resources))
     assert [answer.status for answer in answers] == ["failed"] * 2 and text in answers[0].reason, answers[0].reason
     assert f"return {body}" in caplog.text or "frozen" in text
-
-
-def test_method_that_needs_no_embeddings(package):
-    package(
-        "free = theirs_module:free", theirs_module=MODULE + "free = Method(plain, topics=False, embeddings=False)\n"
-    )
-    with open_resources(settings=resolve({"ask.method": "free"}), say=pytest.fail) as resources:
-        assert resources.encoder is None
 
 
 # ---- declarations of other packages ----

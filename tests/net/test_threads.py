@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import CancelledError
 from contextvars import ContextVar
 
 import pytest
@@ -58,13 +58,6 @@ def test_submitted_calls_have_results_errors_and_the_context_of_the_caller(new_p
     with pytest.raises(ZeroDivisionError):
         pool.submit(divmod, 1, 0).result(5)
     assert pool.submit(variable.get).result(5) == "set by the caller"  # a thread survived the error
-
-
-def test_thread_limit(new_pool):
-    busy = CountingFunction(lambda number: time.sleep(0.01))
-    pool = new_pool(3)
-    wait([pool.submit(busy, number) for number in range(30)], timeout=5)
-    assert busy.most == 3
 
 
 def test_close_cancels_waiting_calls(new_pool):

@@ -59,7 +59,7 @@ def test_graph_in_json():
     found = answer_object(Answer(Question("x"), "failed", graph=SERVER))["graph"]
     assert found == {
         "place": "http://h:8890/sparql",
-        "iris": ["http://a", "http://b"],
+        "iris": ("http://a", "http://b"),
         "fingerprint": "remote-1",
         "triples": 1_234_567,
         "schema": "freebase",

@@ -14,7 +14,7 @@ import kgqa
 from kgqa.evaluation import RunPlan, open_run, run
 from kgqa.model import Answer, Citation, Entity, Literal, Named, PathEvidence, Question, RelationPath, Span, Step
 from kgqa.report.comparison import compare
-from kgqa.storage.model_json import from_json, to_json
+from kgqa.storage.answer_json import answer_data, answer_from
 
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e{{ 7*7 }}</style></svg>'
 VOID = {"circle", "line", "path", "br", "img"}
@@ -71,7 +71,7 @@ def test_a_cell_shows_path_score_and_query(answer, display):
         assert part in shown.text
     nodes = [value for name, value in shown.attributes if name == "class" and value.startswith("node ")]
     assert sorted(nodes) == ["node answer", "node answer", "node mediator", "node mediator", "node topic"]
-    again = from_json(Answer, json.loads(json.dumps(to_json(answer))))
+    again = answer_from(json.loads(json.dumps(answer_data(answer))))
     assert display(again) == html
 
 

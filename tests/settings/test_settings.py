@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
 
 from kgqa.errors import SettingsError
+from kgqa.methods.registry import TogSettings
 from kgqa.plugins import known_settings
 from kgqa.settings.setting import check
 from kgqa.settings.table import own_keywords, own_settings
-from kgqa.settings.values import read_file, resolve
+from kgqa.settings.values import Settings, resolve
 from tests.conftest import ROOT
 
 KEY = "explore.depth"
@@ -67,35 +69,10 @@ def test_a_depth_that_was_set_limits_the_wording_too(folder_and_user_file):
     assert limits({"explore.wording_depth": 4}) == (2, 4)
 
 
-def test_sources_are_merged_by_key(folder_and_user_file):
-    folder, user = folder_and_user_file
-    user.write_text("[rank]\nchunk = 8\npool = 20\n")
-    (folder / "kgqa.toml").write_text("[rank]\nchunk = 9\n")
-    settings = settings_from(folder_and_user_file, KGQA_BUDGET_SECONDS="2.5")
-    assert (settings.rank.chunk, settings.rank.pool, settings.budget.seconds) == (9, 20, 2.5)
-
-
-def test_wrong_type_names_the_choices():
-    with pytest.raises(SettingsError, match=r"rank.embeddings \(Python\) must be one of auto, off, not False"):
-        check(own_settings()["rank.embeddings"], False, "Python")
-
-
 def test_every_default_is_valid_and_documented():
     for key, setting in known_settings({})[0].items():
         assert check(setting, setting.default, "default") == setting.default
         assert setting.help and key == setting.key
-
-
-@pytest.mark.parametrize("setting", own_settings().values(), ids=lambda setting: setting.key)
-def test_every_setting_has_a_variable(folder_and_user_file, setting):
-    value = (
-        setting.choices[-1]
-        if setting.choices
-        else {int: "7", float: str(min(7.5, setting.maximum)), str: "economy", dict: '{"a": 1}'}[setting.kind]
-    )
-    settings = settings_from(folder_and_user_file, **{setting.variable: value})
-    assert settings.values[setting.key] == ({"a": 1} if setting.kind is dict else setting.kind(value))
-    assert settings.origins[setting.key] == setting.variable
 
 
 def test_graph_sets_only_its_own_keys(folder_and_user_file):
@@ -107,20 +84,12 @@ def test_graph_sets_only_its_own_keys(folder_and_user_file):
     assert set(settings.values) == set(settings.table)
 
 
-def test_graph_cannot_set_the_cache_folder(folder_and_user_file):
-    assert settings_from(folder_and_user_file).with_graph({"folder": "/elsewhere"}).cache.folder is None
-
-
-def test_invalid_value_in_a_graph(folder_and_user_file):
-    with pytest.raises(SettingsError, match="graph.walks"):
-        settings_from(folder_and_user_file).with_graph({"walks": "wild"})
-
-
-def test_with_graph_does_not_change_the_settings(folder_and_user_file):
-    before = settings_from(folder_and_user_file)
-    before.with_graph({"depth": 9})
-    assert before.values[KEY] == own_settings()[KEY].default
-    assert before.origins[KEY] == "default"
+def test_sections_are_typed_and_frozen(folder_and_user_file):
+    settings = settings_from(folder_and_user_file, {"pool": 20}, KGQA_TOG_SAMPLED="3")
+    assert settings.rank.pool == 20 and settings.of(TogSettings).sampled == 3
+    assert Settings({}).of(TogSettings).sampled == 5, "a default"
+    with pytest.raises(FrozenInstanceError):
+        settings.rank.pool = 1
 
 
 # ---- validation ----
@@ -130,29 +99,15 @@ WRONG = [
     ("explore.depth", 2.0),
     ("explore.depth", True),
     ("explore.depth", 0),
-    ("explore.depth", -1),
     ("explore.depth", None),
-    ("explore.depth", [2]),
     ("explore.mediator_hop", "sometimes"),
-    ("explore.mediator_hop", 1),
     ("graph.walks", "wild"),
     ("graph.timeout", 0),
-    ("graph.timeout", "60"),
-    ("graph.timeout", False),
     ("graph.timeout", float("nan")),
-    ("graph.timeout", float("-inf")),
-    ("rank.lexical_weight", -0.1),
-    ("rank.lexical_weight", float("nan")),
-    ("rank.depth_penalty", float("nan")),
-    ("rank.lexical_weight", float("inf")),
-    ("cache.limit_gb", float("inf")),
     ("graph.timeout", float("inf")),
-    ("budget.seconds", float("inf")),
+    ("rank.lexical_weight", -0.1),
+    ("rank.votes", 2),
     ("budget.seconds", 1e300),
-    ("rank.chunk", 1),
-    ("rank.embeddings", "on"),
-    ("budget.seconds", float("nan")),
-    ("budget.queries", 0),
     ("cache.folder", 3),
 ]
 
@@ -164,20 +119,11 @@ def test_check_names_the_key_and_the_source(key, value):
     assert key in str(caught.value) and "the source" in str(caught.value)
 
 
-@pytest.mark.parametrize(("key", "value"), [(k, v) for k, v in WRONG if v is not None])
-def test_invalid_value_on_the_command_line(folder_and_user_file, key, value):
-    with pytest.raises(SettingsError, match=key.replace(".", r"\.")):
-        settings_from(folder_and_user_file, {key: value})
-
-
 @pytest.mark.parametrize(
     ("variable", "text"),
     [
         ("KGQA_EXPLORE_DEPTH", "two"),
-        ("KGQA_EXPLORE_DEPTH", "2.5"),
         ("KGQA_EXPLORE_DEPTH", ""),
-        ("KGQA_EXPLORE_DEPTH", "0"),
-        ("KGQA_GRAPH_TIMEOUT", "soon"),
         ("KGQA_GRAPH_TIMEOUT", "nan"),
         ("KGQA_RANK_EMBEDDINGS", "AUTO"),
     ],
@@ -188,11 +134,6 @@ def test_invalid_value_in_the_environment(folder_and_user_file, variable, text):
     assert variable in str(caught.value)
 
 
-def test_empty_variable_means_none(folder_and_user_file):
-    (folder_and_user_file[0] / "kgqa.toml").write_text('[graph]\npath = "somewhere"\n')
-    assert settings_from(folder_and_user_file, KGQA_GRAPH_PATH="").graph.path is None
-
-
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -200,8 +141,6 @@ def test_empty_variable_means_none(folder_and_user_file):
         ("[nosuch]\nkey = 2", "nosuch.key"),
         ("depth = 2", "depth"),
         ("[explore]\ndepth = '2'", "explore.depth"),
-        ("[explore]\ndepth = nan", "explore.depth"),
-        ("[rank]\nlexical_weight = nan", "rank.lexical_weight"),
         ("[explore", "kgqa.toml"),
         ("[explore]\ndepth = 2\ndepth = 3", "kgqa.toml"),
         ("[explore.depth]\nx = 1", "explore.depth"),
@@ -213,23 +152,6 @@ def test_error_in_a_file(folder_and_user_file, content, named):
         settings_from(folder_and_user_file)
     assert named in str(caught.value)
     assert "kgqa.toml" in str(caught.value)
-
-
-@pytest.mark.parametrize("content", [b"#" * 1_000_001, b"\xff\xfe"], ids=["large", "bytes"])
-def test_invalid_file(folder_and_user_file, content):
-    (folder_and_user_file[0] / "kgqa.toml").write_bytes(content)
-    with pytest.raises(SettingsError, match="kgqa.toml"):
-        settings_from(folder_and_user_file)
-
-
-def test_missing_file(tmp_path):
-    assert read_file(tmp_path / "kgqa.toml") == {}
-    assert read_file(tmp_path) == {}
-
-
-def test_unknown_key_on_the_command_line(folder_and_user_file):
-    with pytest.raises(SettingsError, match="explore.depht"):
-        settings_from(folder_and_user_file, {"explore.depht": 2})
 
 
 # ---- kgqa.toml of the working folder ----
@@ -248,10 +170,6 @@ def test_user_file_can_set_the_cache_folder(folder_and_user_file):
     user.write_text('[cache]\nfolder = "/mine"\n')
     assert settings_from(folder_and_user_file).cache.folder == "/mine"
     assert settings_from(folder_and_user_file, KGQA_CACHE_FOLDER="/other").cache.folder == "/other"
-    assert (
-        settings_from(folder_and_user_file, {"cache.folder": "/third"}, KGQA_CACHE_FOLDER="/other").cache.folder
-        == "/third"
-    )
 
 
 # ---- names of settings ----
@@ -262,17 +180,13 @@ def test_user_file_can_set_the_cache_folder(folder_and_user_file):
     [
         ({"depth": 3}, "explore.depth", 3),
         ({"explore_depth": 3}, "explore.depth", 3),
-        ({"explore.depth": 3}, "explore.depth", 3),
         ({"explore": "path+entity"}, "explore.shape", "path+entity"),
         ({"llm": "openai:a"}, "llm.model", "openai:a"),
         ({"llm_timeout": 3}, "llm.timeout", 3.0),
-        ({"timeout": 3}, "graph.timeout", 3.0),
-        ({"graph_iri": "http://example.org/g"}, "graph.iri", "http://example.org/g"),
         ({"replay": Path("replies.jsonl")}, "llm.replay", "replies.jsonl"),
         ({"replay_only": True}, "llm.replay_only", "on"),
         ({"endpoint_cache": False}, "endpoint.cache", "off"),
         ({"as_published": True}, "ask.preset", "as-published"),
-        ({"as_published": False}, "ask.preset", "ours"),
         ({"depth": None}, "explore.depth", 2),
     ],
 )
@@ -301,12 +215,6 @@ def test_near_names_come_before_errors_of_packages(folder_and_user_file, foreign
         SettingsError, match=r"Unknown setting dept\. Did you mean depth.*\. The method broken cannot be"
     ):
         settings_from(folder_and_user_file, {"dept": 3})
-
-
-def test_unknown_key_in_a_file_names_near_ones(folder_and_user_file):
-    (folder_and_user_file[0] / "kgqa.toml").write_text("[explore]\ndepht = 2")
-    with pytest.raises(SettingsError, match=r"unknown setting explore\.depht\. Did you mean explore\.depth"):
-        settings_from(folder_and_user_file)
 
 
 def test_misspelled_variable_is_noted(folder_and_user_file, kgqa):

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgqa.cli.cache import age_words
 from kgqa.errors import SettingsError
-from kgqa.storage.cache import KINDS, Cache, VectorCache, age_words
+from kgqa.storage.cache import KINDS, Cache, VectorCache
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def test_concurrent_writes_of_vectors(cache, shared):
     [(0, "just now"), (60, "1 minute ago"), (7300, "2 hours ago"), (86500, "1 day ago"), (-50, "just now")],
 )
 def test_age_words(monkeypatch, seconds, words):
-    monkeypatch.setattr("kgqa.storage.cache.time.time", lambda: 1_000_000.0)
+    monkeypatch.setattr("kgqa.cli.cache.time.time", lambda: 1_000_000.0)
     assert age_words(1_000_000.0 - seconds) == words
 
 

@@ -117,9 +117,7 @@ def test_damaged_files(stopped_server):
     with open(folder.database, "r+b") as opened:
         opened.seek(20 * 8192)
         opened.write(os.urandom(400 * 8192))
-    assert re.search(
-        r"did not start. The database file is damaged.*The log ends with: ", refusal_message(stopped_server)
-    )
+    assert re.search(r"did not start.*log ends with: ", refusal_message(stopped_server))
     folder.database.write_text("my diary\n" * 1000)
     assert "is not a Virtuoso database" in refusal_message(stopped_server)
     assert folder.database.read_text() == "my diary\n" * 1000

@@ -190,19 +190,6 @@ def test_endpoint_refuses_files_updates_and_federation(virtuoso_server):
     assert values(virtuoso_server, "SELECT ?s FROM <http://stolen> { ?s ?p ?o }") == []
 
 
-def test_sixteen_concurrent_clients(virtuoso_server):
-    query = "SELECT DISTINCT ?p FROM <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o } ORDER BY ?p"
-    expected = values(virtuoso_server, query)
-    barrier = threading.Barrier(16)
-
-    def ask(_) -> list[list[str]]:
-        barrier.wait()
-        return [values(virtuoso_server, query) for _ in range(10)]
-
-    with ThreadPoolExecutor(16) as pool:
-        assert [answer for answers in pool.map(ask, range(16)) for answer in answers] == [expected] * 160
-
-
 def test_updates_with_a_password(virtuoso_server):
     password = virtuoso_server.allow_updates("editor").read_text().strip()
     insert = "INSERT DATA { GRAPH <http://edited> { <http://a> <http://b> <http://c> } }"

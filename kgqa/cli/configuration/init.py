@@ -17,7 +17,7 @@ from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.store import is_address
 from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.plugins import plugin, plugin_names
-from kgqa.settings.file import LOCAL_KEYS, OWN_KEYS, commented_file, with_value
+from kgqa.settings.file import commented_file, with_value
 from kgqa.settings.keys import find_key, remove_key, server_address, set_key
 from kgqa.settings.table import own_settings
 from kgqa.settings.values import FILE_NAME, PRESETS, Settings, resolve, user_settings_file
@@ -199,7 +199,7 @@ def _write(file: Path, values: Mapping[str, Any], *, yes: bool, replace: bool) -
     own = {key: value for key, value in values.items() if own_settings()[key].trusted or _gets_login(key, values)}
     local = {key: value for key, value in values.items() if key not in own}
     _write_own(own, yes=yes, replace=replace)
-    text = commented_file(local, LOCAL_KEYS, heading=HEADING.format(own=user_settings_file()))
+    text = commented_file(local, "folder", heading=HEADING.format(own=user_settings_file()))
     replace_file(file, [text.encode()])
     say(f"Written: {file}")
 
@@ -216,7 +216,7 @@ def _write_own(values: Mapping[str, Any], *, yes: bool, replace: bool) -> None:
         return
     own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not own.exists():
-        replace_file(own, [commented_file(values, OWN_KEYS, heading=OWN_HEADING).encode()])
+        replace_file(own, [commented_file(values, "user", heading=OWN_HEADING).encode()])
     else:
         for key, value in values.items():
             _change(own, key, value, yes=yes, replace=replace)

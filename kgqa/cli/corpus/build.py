@@ -22,7 +22,7 @@ from kgqa.cli.corpus.options import (
     reading_options,
     writing_options,
 )
-from kgqa.cli.options import JSON, GroupedCommand, check_usage, print_result, say, stop_message
+from kgqa.cli.options import JSON, GroupedCommand, check_usage, print_result, say, stop_message, whole
 from kgqa.corpus.building.options import BuildOptions
 from kgqa.corpus.building.report import BuildReport
 from kgqa.text.words import clean, counted
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     metavar="NAME:FILE",
     help="read the passages of a question set (see kgqa data list), such as musique:dev",
 )
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="with --dataset: only the passages of N questions")
-@click.option("--seed", type=click.IntRange(0), default=0, help="with --sample: seed of the sample. [0]")
+@click.option("--sample", type=whole(1), metavar="N", help="with --dataset: only the passages of N questions")
+@click.option("--seed", type=whole(0), default=0, help="with --sample: seed of the sample. [0]")
 @click.option(
     "--beside",
     metavar="GRAPH",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kgqa.cli.options import check_usage, combined, say, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import Number, check_usage, combined, say, setting_option, settings_from, verbosity_options
 from kgqa.corpus.building.options import BuildOptions
 
 if TYPE_CHECKING:
@@ -64,17 +64,13 @@ model_options = combined(
 )
 """Options of the language model."""
 
-embedding_options = combined(
-    setting_option("rank.embeddings"), setting_option("rank.model"), setting_option("rank.precision")
-)
+embedding_options = combined(setting_option("rank.embeddings"), setting_option("rank.model"))
 """Options of the embedding model."""
 
 writing_options = combined(
     setting_option("corpus.resolve"),
     setting_option("corpus.summaries"),
-    click.option(
-        "--max-cost", type=click.FloatRange(0), metavar="USD", help="stop before model calls cost more than this"
-    ),
+    click.option("--max-cost", type=Number(0), metavar="USD", help="stop before model calls cost more than this"),
     click.option("--ray", metavar="ADDRESS", help="spread the work over a Ray cluster; `local` starts one here"),
     verbosity_options,
 )
@@ -103,6 +99,7 @@ def opened_tools(options: dict[str, Any], *, models: bool = True, ray: str | Non
         if ray is not None:
             from kgqa.cluster import open_cluster
 
-            cluster = opened.enter_context(open_cluster(ray))
+            cluster = open_cluster(ray)
+            opened.enter_context(cluster)
         tools = open_tools(settings, models=models, cluster=cluster, server_at=corpus_server, say=say)
         yield opened.enter_context(tools)

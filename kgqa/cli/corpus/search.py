@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgqa.cli.corpus.options import GRAPH, embedding_options, opened_tools
-from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity_options, whole
 from kgqa.text.words import clean
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MAX_SHOWN_CHARS = 300
     show_default=True,
     help="what to find",
 )
-@click.option("-k", "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="how many to find")
+@click.option("-k", "--limit", type=whole(1, 1000), default=10, show_default=True, help="how many to find")
 @embedding_options
 @JSON
 @verbosity_options
@@ -60,10 +60,10 @@ def search(text: str, folder: Path, kind: PieceKind, limit: int, as_json: bool, 
 
 
 def _object(piece: Piece, found: Found) -> dict[str, Any]:
-    from kgqa.storage.model_json import to_json
+    from msgspec import to_builtins
 
     sources = list(dict.fromkeys(found.sources.get(each.document, each.document) for each in piece.spans))
-    data = {**to_json(piece), "sources": sources}
+    data = {**to_builtins(piece), "sources": sources}
     if piece.iri in found.trusts:
         data |= {"trust": found.trusts[piece.iri], "conflicts_with": list(found.conflicts.get(piece.iri, ()))}
     return data

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kgqa.cli.edits.options import CORPUS, headline
-from kgqa.cli.options import JSON, print_result, say, verbosity_options
+from kgqa.cli.options import JSON, print_result, say, verbosity_options, whole
 from kgqa.text.words import counted
 
 
@@ -22,7 +22,7 @@ from kgqa.text.words import counted
     help="live: in the log and not undone; undone; held: hides a text of a conflict until a review; waiting: proposed; "
     "rejected: in a review; gated: rejected by a gate",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="how many to show, last ones")
+@click.option("--limit", type=whole(1), default=50, show_default=True, help="how many to show, last ones")
 @JSON
 @verbosity_options
 def list_(

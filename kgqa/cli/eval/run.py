@@ -11,6 +11,7 @@ from kgqa.cli.eval.console import ConsoleObserver, exit_code, print_results, say
 from kgqa.cli.options import (
     JSON,
     GroupedCommand,
+    Number,
     asking_options,
     combined,
     graph_options,
@@ -18,6 +19,7 @@ from kgqa.cli.options import (
     setting_option,
     settings_from,
     verbosity_options,
+    whole,
 )
 from kgqa.evaluation.runs.merging import merge_runs
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan
@@ -27,13 +29,11 @@ from kgqa.evaluation.runs.start import run, run_several
 run_options = combined(
     click.option(
         "--concurrency",
-        type=click.IntRange(1, 512),
+        type=whole(1, 512),
         help=f"number of questions answered at the same time [{DEFAULT_CONCURRENCY}]",
     ),
     setting_option("llm.concurrency", "--model-concurrency"),
-    click.option(
-        "--budget", type=click.FloatRange(0), metavar="USD", help="maximum cost of all runs of this command together"
-    ),
+    click.option("--budget", type=Number(0), metavar="USD", help="maximum cost of all runs of this command together"),
     click.option(
         "--ray",
         metavar="ADDRESS",
@@ -55,13 +55,13 @@ run_options = combined(
     show_default=True,
     help="topic entities: given by the data set (gold), or found in the text of the question (linked)",
 )
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="number of questions to draw at random; see --seed")
+@click.option("--sample", type=whole(1), metavar="N", help="number of questions to draw at random; see --seed")
 @click.option(
     "--shard", metavar="I/N", help="ask only the I-th of N parts, such as 1/4; `kgqa eval merge` merges the parts"
 )
 @click.option(
     "--rollouts",
-    type=click.IntRange(1, 256),
+    type=whole(1, 256),
     default=1,
     show_default=True,
     metavar="N",

@@ -12,7 +12,16 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, check_usage, print_result, setting_option, settings_from, verbosity_options
+from kgqa.cli.options import (
+    JSON,
+    Number,
+    check_usage,
+    print_result,
+    setting_option,
+    settings_from,
+    verbosity_options,
+    whole,
+)
 from kgqa.text.words import clean, counted
 
 FORMATS = ("pog", "tog", "rog", "gnn-rag", "aog", "kgqa")
@@ -53,12 +62,8 @@ JUDGES = ("correct", "answer", "evidence", "generation")
 @setting_option("llm.concurrency")
 @setting_option("llm.replay")
 @setting_option("llm.reask")
-@click.option(
-    "--max-calls", type=click.IntRange(min=0), help="maximum number of calls to the judging language model [no limit]"
-)
-@click.option(
-    "--max-cost", type=click.FloatRange(min=0), help="maximum cost of the judging language model in USD [no limit]"
-)
+@click.option("--max-calls", type=whole(0), help="maximum number of calls to the judging language model [no limit]")
+@click.option("--max-cost", type=Number(0), help="maximum cost of the judging language model in USD [no limit]")
 @JSON
 @verbosity_options
 def command(

@@ -17,6 +17,7 @@ from kgqa.cli.options import (
     print_result,
     setting_option,
     verbosity_options,
+    whole,
 )
 from kgqa.evaluation.published.printed_tables import read_models, tables
 from kgqa.evaluation.published.table_cells import as_object, as_text
@@ -55,12 +56,12 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     metavar="FOLDER",
     help="folder for the runs",
 )
-@click.option("--sample", type=click.IntRange(1), help="number of questions per data set [number in the publication]")
-@click.option("--seed", type=int, default=0, show_default=True, help="seed for drawing the sample")
+@click.option("--sample", type=whole(1), help="number of questions per data set [number in the publication]")
+@click.option("--seed", type=whole(), default=0, show_default=True, help="seed for drawing the sample")
 @click.option("--ours", is_flag=True, help="run the methods with kgqa's improvements [exactly as published]")
 @click.option(
     "--concurrency",
-    type=click.IntRange(1, 512),
+    type=whole(1, 512),
     default=DEFAULT_CONCURRENCY,
     show_default=True,
     help="number of questions answered at the same time",

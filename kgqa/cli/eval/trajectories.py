@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgqa.cli.options import JSON, combined, print_result, say, verbosity_options
+from kgqa.cli.options import JSON, Number, combined, print_result, say, verbosity_options
 
 if TYPE_CHECKING:
     from kgqa.evaluation.metrics.rewards import RewardForm
@@ -44,7 +44,9 @@ REWARD_OPTIONS = combined(
     "chats with a high reward; jsonl: everything that is known",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FOLDER", help="folder to write")
-@click.option("--min-reward", type=float, metavar="X", help="only trajectories with this reward or more (sft, jsonl)")
+@click.option(
+    "--min-reward", type=Number(), metavar="X", help="only trajectories with at least this reward (sft, jsonl)"
+)
 @REWARD_OPTIONS
 @JSON
 @verbosity_options

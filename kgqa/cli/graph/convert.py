@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.groups import HelpfulGroup
 from kgqa.cli.options import JSON, print_result, stop_message, verbosity_options
-from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean, counted
 
 
@@ -47,7 +47,7 @@ def grbench(place: Path, out: Path, name: str, keep_order: bool, as_json: bool) 
 
     with stop_message(f"{out} was not written."), StageBar(unit="B", unit_scale=True, leave=False) as bar:
         report = convert_graph(place, out, name=name, keep_order=keep_order, progress=bar)
-    print_result(as_json, {"file": str(out), **to_json(report)}, _lines(report, out))
+    print_result(as_json, {"file": str(out), **to_builtins(report)}, _lines(report, out))
 
 
 def _lines(report: Any, out: Path) -> Iterator[str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, check_usage, print_result, setting_option, stop_message, verbosity_options
-from kgqa.storage.model_json import to_json
+from kgqa.cli.options import JSON, check_usage, print_result, setting_option, stop_message, verbosity_options, whole
 from kgqa.text.words import clean, counted
 
 
@@ -23,7 +23,7 @@ from kgqa.text.words import clean, counted
     help="questions with gold queries or gold paths, written as for kgqa eval run --dataset [demo]",
 )
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="folder for the new graph")
-@click.option("--seed", type=int, default=0, show_default=True, help="seed of the random rewiring")
+@click.option("--seed", type=whole(), default=0, show_default=True, help="seed of the random rewiring")
 @click.option(
     "--invented", is_flag=True, help="generate an invented world with questions; no GRAPH or --questions needed"
 )
@@ -82,7 +82,7 @@ def fictionalise(
             walks=graph__walks,
             progress=bar,
         )
-    print_result(as_json, {"folder": str(out), **to_json(found)}, _lines(found, clean(str(out))))
+    print_result(as_json, {"folder": str(out), **to_builtins(found)}, _lines(found, clean(str(out))))
 
 
 def _lines(found: Any, folder: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from kgqa.cli.options import (
     setting_option,
     settings_from,
     verbosity_options,
+    whole,
 )
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
@@ -31,7 +32,7 @@ from kgqa.text.words import clean
 @click.option(
     "--relations",
     "max_relations",
-    type=click.IntRange(min=0),
+    type=whole(0),
     default=10,
     show_default=True,
     help="maximum number of relations to list",
@@ -66,7 +67,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
             "walks": graph.walks,
             "settings": graph.settings,
             "fingerprint": graph.store.fingerprint_of(iris),
-            "files": [file["path"] for file in files],
+            "files": [file.path for file in files],
             "notes": list(graph.notes),
             "top_relations": [
                 {"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:max_relations]

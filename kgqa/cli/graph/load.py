@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from kgqa.cli.bars import StageBar
 from kgqa.cli.options import (
@@ -34,7 +35,6 @@ from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings.values import resolve
-from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean, counted
 from kgqa.virtuoso.graph_loading import discard_load, load_into_url
 
@@ -235,11 +235,10 @@ def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as
 
 def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, resumable: bool, **options: Any) -> None:
     settings = resolve()
-    memory = settings.graph.load_memory
     unchanged = f"{folder} is unchanged."
     unchanged += f" Resume: kgqa graph load --resume --into {folder}" if resumable else ""
     with stop_message(unchanged), LoadBars(files) as bars:
-        report = load_into_folder(files, folder, memory=memory and memory << 20, progress=bars.show_load, **options)
+        report = load_into_folder(files, folder, progress=bars.show_load, **options)
     with open_graph(folder, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
         facts["warnings"] = _warnings(graph)
@@ -302,7 +301,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),
         *(["  ... (--json lists more)"] if report.malformed > 5 else ()),
     ]
-    print_result(as_json, {**to_json(report), **facts}, lines)
+    print_result(as_json, {**to_builtins(report), **facts}, lines)
 
 
 def _empty(report: LoadReport) -> list[str]:

@@ -14,6 +14,7 @@ from kgqa.cli.options import (
     setting_option,
     settings_from,
     verbosity_options,
+    whole,
 )
 from kgqa.explore.topics import search_similar
 from kgqa.graph.names.interface import NameMatch
@@ -27,7 +28,7 @@ from kgqa.text.words import clean, display_name
 @click.argument("text")
 @graph_options
 @setting_option("graph.schema")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="maximum number of entities")
+@click.option("--limit", type=whole(1), default=20, show_default=True, help="maximum number of entities")
 @JSON
 @verbosity_options
 def search(text: str, graph_path: str | None, limit: int, as_json: bool, **options: Any) -> int:

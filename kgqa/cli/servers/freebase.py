@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgqa.cli.bars import StageBar
-from kgqa.cli.options import JSON, check_usage, combined, print_result, stop_message, verbosity_options
+from kgqa.cli.options import JSON, check_usage, combined, print_result, stop_message, verbosity_options, whole
 from kgqa.cli.servers.options import FOLDER
 from kgqa.schema import language_list
 from kgqa.text.words import clean, counted
@@ -30,13 +30,11 @@ cleaning_options = combined(
     click.option("--keep-noise", is_flag=True, help="also keep keys, copies, web pages and bookkeeping"),
     click.option(
         "--lines-per-chunk",
-        type=click.IntRange(min=1),
+        type=whole(1),
         metavar="N",
         help="lines of the dump per chunk file; a group has four chunk files. [10000000]",
     ),
-    click.option(
-        "--workers", type=click.IntRange(min=1), help="number of cleaning processes, at most 4. [one per core]"
-    ),
+    click.option("--workers", type=whole(1), help="number of cleaning processes, at most 4. [one per core]"),
 )
 
 
@@ -145,7 +143,7 @@ def print_cleaned(
 @click.option("--restart", is_flag=True, help="discard an interrupted load and load the whole dump")
 @click.option(
     "--loaders",
-    type=click.IntRange(min=1, max=4),
+    type=whole(1, 4),
     default=2,
     show_default=True,
     help="number of chunk files that the server loads at the same time",

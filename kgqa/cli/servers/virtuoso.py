@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from kgqa.cli.options import JSON, check_usage, print_result, say, verbosity_options
+from kgqa.cli.options import JSON, Number, check_usage, print_result, say, verbosity_options, whole
 from kgqa.cli.servers.options import FOLDER, say_clean
 from kgqa.text.words import clean, safe_text
 from kgqa.virtuoso.server import Server
@@ -29,12 +29,12 @@ def install() -> int:
 
 @click.command("start")
 @FOLDER
-@click.option("--http-port", type=click.IntRange(1, 65535), help="port of the SPARQL endpoint. [8890]")
-@click.option("--sql-port", type=click.IntRange(1, 65535), help="port for SQL, on 127.0.0.1 only. [1111]")
+@click.option("--http-port", type=whole(1, 65535), help="port of the SPARQL endpoint. [8890]")
+@click.option("--sql-port", type=whole(1, 65535), help="port for SQL, on 127.0.0.1 only. [1111]")
 @click.option("--bind", metavar="ADDRESS", help="IPv4 address of the SPARQL endpoint; 0.0.0.0 for all. [127.0.0.1]")
-@click.option("--memory-share", type=float, help="part of this machine's memory that the server may use. [0.5]")
-@click.option("--row-cap", type=click.IntRange(min=1), help="maximum number of rows of a result. [1000000]")
-@click.option("--query-seconds", type=click.IntRange(min=1), help="time limit of a query in seconds. [60]")
+@click.option("--memory-share", type=Number(), help="part of this machine's memory that the server may use. [0.5]")
+@click.option("--row-cap", type=whole(1), help="maximum number of rows of a result. [1000000]")
+@click.option("--query-seconds", type=whole(1), help="time limit of a query in seconds. [60]")
 @click.option(
     "--database",
     metavar="FILE",
@@ -116,7 +116,7 @@ def status(folder: Path | None, count: bool, as_json: bool) -> int:
 @FOLDER
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0),
+    type=Number(0),
     default=600,
     show_default=True,
     help="seconds to wait until the server has ended",

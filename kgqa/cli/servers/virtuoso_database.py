@@ -33,7 +33,7 @@ def index(folder: Path | None, graph_iri: str, schema: str | None) -> None:
     """
     server = Server.at(folder)
     # ask with SQL: its errors say what to do next, and it cannot reach a different server at the same URL
-    if not server.holds(graph_iri):
+    if not server.triples_of(graph_iri):
         raise StoreError(
             f"There is no graph <{clean(graph_iri)}> on the server. Correct --graph-iri, or load the graph: "
             f"kgqa graph load FILES --into {server.url} --graph-iri IRI"

@@ -199,7 +199,12 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
         if extractor is not None:
             extractor_key = extractor.key
         stored_extractor = extractor.name if extractor else "", extractor_key
-    stored = {"chunks": chunk_text(size), "extract": mode, "tokens": token_key, "extractor": stored_extractor}
+    stored: dict[str, Any] = {
+        "chunks": chunk_text(size),
+        "extract": mode,
+        "tokens": token_key,
+        "extractor": stored_extractor,
+    }
     if mode == "hyperedges" or known.default:
         stored["default"] = ("facts", "hyper") if mode == "hyperedges" else ("facts",)
     key = digest(chunk_text(size), token_key, extractor_key)

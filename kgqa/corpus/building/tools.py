@@ -17,7 +17,7 @@ from kgqa.graph.store import Store
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import Models, open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.rank.embedding.encoder import CachedEncoder, Precision, open_encoder
+from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of, open_encoder
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
 
@@ -36,7 +36,6 @@ class LocalEncoder:
     model: str | None
     url: str | None
     query_prompt: str | None
-    precision: Precision
 
     def open(self) -> CachedEncoder:
         """Return the model. Raises ModelUnavailable if it is not installed."""
@@ -45,7 +44,6 @@ class LocalEncoder:
             model=self.model,
             url=self.url,
             query_prompt=self.query_prompt,
-            precision=self.precision,
         )
         if encoder is None:
             raise ModelUnavailable("The embedding model is not installed on a machine of the cluster.")
@@ -146,7 +144,7 @@ class Tools:
     @property
     def _everywhere(self) -> LocalEncoder:
         rank = self.settings.rank
-        return LocalEncoder(str(self.cache.folder), rank.model, rank.model_url, rank.query_prompt, rank.precision)
+        return LocalEncoder(str(self.cache.folder), rank.model, rank.model_url, rank.query_prompt)
 
 
 @contextmanager
@@ -174,19 +172,8 @@ def open_tools(
         ModelUnavailable: A model cannot be used.
     """
     settings = settings or resolve(given)
-    folder = settings.cache.folder
-    limit = int(settings.cache.limit_gb * (1 << 30))
-    cache = Cache(Path(folder) if folder else Cache.default().folder, limit_bytes=limit)
-    encoder = None
-    if settings.rank.embeddings == "auto":
-        encoder = open_encoder(
-            cache,
-            model=settings.rank.model,
-            url=settings.rank.model_url,
-            query_prompt=settings.rank.query_prompt,
-            precision=settings.rank.precision,
-            say=say,
-        )
+    cache = Cache(Path(settings.cache.folder)) if settings.cache.folder else Cache.default()
+    encoder = encoder_of(settings.rank, cache, say=say)
     prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
     opened = open_models(settings, stages=CORPUS_STAGES) if models else None
     if models and opened is None:

@@ -3,34 +3,58 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from kgqa.corpus.edit_log import EDIT_KINDS, Edit, EditSource, Removal, sealed
-from kgqa.corpus.items import Addition, item_from, item_text
-from kgqa.storage.untrusted_json import check_keys, is_count, is_text, list_of, optional
+import msgspec
 
-_TEXTS = ("id", "kind", "agent", "reason", "session", "question", "target", "at", "content")
-_ADDITION_TEXTS = ("document", "chunk", "model", "prompt", "reason")
+from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
+from kgqa.corpus.items import Addition, item_from, item_text
+from kgqa.storage.loading import Count, convert
+
+
+class _AdditionRecord(msgspec.Struct):
+    kind: str
+    item: dict[str, Any]
+    document: str
+    chunk: str
+    begin: Count
+    end: Count
+    confidence: float | None
+    model: str
+    prompt: str
+    reason: str
+
+
+class EditRecord(msgspec.Struct):
+    """An edit as JSON, without its number in a log."""
+
+    id: str
+    kind: EditKind
+    agent: str
+    reason: str
+    session: str
+    question: str
+    target: str
+    at: str
+    content: str
+    previous: tuple[str, ...]
+    sources: tuple[EditSource, ...]
+    adds: tuple[_AdditionRecord, ...]
+    removes: tuple[Removal, ...]
 
 
 def record_of_edit(edit: Edit) -> dict[str, Any]:
-    """Return an edit as a JSON object, without its number in a log."""
-    return {
-        "id": edit.id,
-        "kind": edit.kind,
-        "agent": edit.agent,
-        "reason": edit.reason,
-        "session": edit.session,
-        "question": edit.question,
-        "target": edit.target,
-        "at": edit.at,
-        "content": edit.content,
-        "previous": list(edit.previous),
-        "sources": [[each.iri, each.begin, each.end, each.digest, each.trust] for each in edit.sources],
-        "adds": [_addition_record(each) for each in edit.adds],
-        "removes": [[each.edit, each.document, each.item] for each in edit.removes],
-    }
+    """Return an edit as a JSON object."""
+    values = {name: getattr(edit, name) for name in EditRecord.__struct_fields__}
+    adds = tuple(
+        _AdditionRecord(
+            each.item.kind, json.loads(item_text(each.item)), each.document, each.chunk, each.begin, each.end,
+            each.confidence, each.model, each.prompt, each.reason,
+        )
+        for each in edit.adds
+    )  # fmt: skip
+    found: dict[str, Any] = msgspec.to_builtins(EditRecord(**{**values, "adds": adds}))
+    return found
 
 
 def edit_of_record(record: Any) -> Edit:
@@ -39,85 +63,16 @@ def edit_of_record(record: Any) -> Edit:
     Raises:
         ValueError: the record is not an edit, or is not what its id says.
     """
-    if not isinstance(record, dict):
-        raise ValueError("it is not an object")
-    try:
-        check_keys(record, {**dict.fromkeys(_TEXTS, is_text), "previous": list_of(is_text)})
-        if record["kind"] not in EDIT_KINDS:
-            raise ValueError(f"{record['kind'][:20]!r} is not a kind of edit")
-        edit = Edit(
-            id=record["id"],
-            seq=0,
-            kind=record["kind"],
-            agent=record["agent"],
-            reason=record["reason"],
-            session=record["session"],
-            question=record["question"],
-            sources=tuple(_source(each) for each in record["sources"]),
-            target=record["target"],
-            at=record["at"],
-            previous=tuple(record["previous"]),
-            content=record["content"],
-            adds=tuple(_addition(each) for each in record["adds"]),
-            removes=tuple(_removal(each) for each in record["removes"]),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"a part of the edit is missing or wrong: {error}") from error
+    read: EditRecord = convert(record, EditRecord)
+    values = {name: getattr(read, name) for name in EditRecord.__struct_fields__}
+    edit = Edit(**{**values, "seq": 0, "adds": tuple(map(_addition, read.adds))})
     again = sealed(edit)
     if (again.id, again.content) != (edit.id, edit.content):
         raise ValueError("the edit was changed")
     return edit
 
 
-def _addition_record(addition: Addition) -> dict[str, Any]:
-    return {
-        "kind": addition.item.kind,
-        "item": json.loads(item_text(addition.item)),
-        "document": addition.document,
-        "chunk": addition.chunk,
-        "begin": addition.begin,
-        "end": addition.end,
-        "confidence": addition.confidence,
-        "model": addition.model,
-        "prompt": addition.prompt,
-        "reason": addition.reason,
-    }
-
-
-def _addition(record: Mapping[str, Any]) -> Addition:
-    if not isinstance(record, dict):
-        raise TypeError("an addition is not an object")
-    check_keys(
-        record,
-        {
-            **dict.fromkeys(_ADDITION_TEXTS, is_text),
-            "begin": is_count,
-            "end": is_count,
-            "confidence": optional(lambda value: isinstance(value, float)),
-        },
-    )
-    return Addition(
-        item_from(record["kind"], json.dumps(record["item"])),
-        record["document"],
-        record["chunk"],
-        record["begin"],
-        record["end"],
-        record["confidence"],
-        record["model"],
-        record["prompt"],
-        record["reason"],
-    )
-
-
-def _removal(record: Any) -> Removal:
-    edit, document, item = record
-    if not (is_text(edit) and is_text(document) and is_text(item)):
-        raise TypeError("a removal")
-    return Removal(edit, document, item)
-
-
-def _source(record: Any) -> EditSource:
-    iri, begin, end, digest, trust = record
-    if not (is_text(iri) and is_count(begin) and is_count(end) and is_text(digest) and is_text(trust)):
-        raise TypeError("a source")
-    return EditSource(iri, begin, end, digest, trust)
+def _addition(record: _AdditionRecord) -> Addition:
+    item = item_from(record.kind, json.dumps(record.item))
+    found = (record.document, record.chunk, record.begin, record.end)
+    return Addition(item, *found, record.confidence, record.model, record.prompt, record.reason)

@@ -13,7 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
+
+import msgspec
+from msgspec import to_builtins
 
 from kgqa.corpus.edit_log import Edit
 from kgqa.corpus.editing.edit_records import edit_of_record, record_of_edit
@@ -21,8 +24,8 @@ from kgqa.corpus.editing.sources import encodable
 from kgqa.corpus.folder import writing
 from kgqa.errors import CorpusError
 from kgqa.storage.atomic_files import sync_to_disk
+from kgqa.storage.loading import convert, parse_json
 from kgqa.storage.lock_files import only_one
-from kgqa.storage.untrusted_json import check_keys, is_text, list_of, load_json
 
 FILE_NAME = "proposals.jsonl"
 LOCK_NAME = "proposals.lock"
@@ -42,18 +45,22 @@ class ProposedEdit:
         why: Why it waits although edits are committed at once; "" if all edits wait.
     """
 
-    record: ClassVar = "proposal"
     edit: Edit
     quotes: tuple[str, ...] = ()
     target_text: str = ""
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class _Proposal(msgspec.Struct, frozen=True, tag_field="record", tag="proposal"):
+    edit: dict[str, Any]
+    quotes: tuple[str, ...]
+    target_text: str
+    why: str
+
+
+class Decision(msgspec.Struct, frozen=True, tag_field="record", tag="decision"):
     """What was decided about a proposed edit. `edit`: its id. `decision`: accepted or rejected. `by`: who decided."""
 
-    record: ClassVar = "decision"
     edit: str
     decision: str
     by: str
@@ -61,8 +68,7 @@ class Decision:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GatedEdit:
+class GatedEdit(msgspec.Struct, frozen=True, tag_field="record", tag="gated"):
     """An edit that a gate rejected; it was never part of a graph.
 
     Attributes:
@@ -72,7 +78,6 @@ class GatedEdit:
         session, question, agent, at: Where, by whom and when.
     """
 
-    record: ClassVar = "gated"
     kind: str
     content: str
     target: str
@@ -86,10 +91,13 @@ class GatedEdit:
 
 
 Record = ProposedEdit | Decision | GatedEdit
-_TEXTS: dict[type[Any], tuple[str, ...]] = {
-    Decision: ("edit", "decision", "by", "at", "why"),
-    GatedEdit: ("kind", "content", "target", "rule", "why", "session", "question", "agent", "at"),
-}
+
+
+class _Sealed(msgspec.Struct):
+    """The part of a record that all have. `previous`: the hash of the record before it."""
+
+    hash: str
+    previous: str
 
 
 class ProposalFile:
@@ -187,11 +195,8 @@ class ProposalFile:
                 raise CorpusError(f"{self.path} was changed: it ends without a record.", "Restore it from a copy.")
             return "", 0
         line = data[data.rfind(b"\n", 0, last - 1) + 1 : last]
-        try:
-            hash_ = load_json(line)["hash"]
-        except (ValueError, KeyError, TypeError):
-            hash_ = None
-        if not is_text(hash_):
+        hash_ = _hash_in(line)
+        if not hash_:
             raise CorpusError(f"{self.path} was changed: its last line is not a record.", "Restore it from a copy.")
         return hash_, start + last
 
@@ -224,17 +229,16 @@ class ProposalFile:
 def _line(record: Record, previous: str) -> tuple[bytes, str]:
     data: dict[str, Any]
     if isinstance(record, ProposedEdit):
-        data = {
-            "edit": record_of_edit(record.edit),
-            "quotes": list(map(encodable, record.quotes)),
-            "target_text": encodable(record.target_text),
-            "why": record.why,
-        }
+        quotes = tuple(map(encodable, record.quotes))
+        form = _Proposal(record_of_edit(record.edit), quotes, encodable(record.target_text), record.why)
+        data = to_builtins(form)
     else:
-        data = {name: encodable(getattr(record, name)) for name in _TEXTS[type(record)]}
-        if isinstance(record, GatedEdit):
-            data["sources"] = list(map(encodable, record.sources))
-    data = {"record": record.record, **data, "previous": previous}
+        values: dict[str, Any] = to_builtins(record)
+        data = {
+            name: encodable(value) if isinstance(value, str) else list(map(encodable, value))
+            for name, value in values.items()
+        }
+    data["previous"] = previous
     hash_ = _hash(data)
     line = json.dumps({**data, "hash": hash_}, separators=(",", ":")).encode() + b"\n"
     if len(line) > MAX_LINE_BYTES:
@@ -248,32 +252,16 @@ def _line(record: Record, previous: str) -> tuple[bytes, str]:
 
 def _record(line: bytes, previous: str) -> tuple[Record, str]:
     """Read a record and its hash. Raises ValueError."""
-    data = load_json(line)
-    if not isinstance(data, dict):
-        raise ValueError("it is not a record")
+    data: dict[str, Any] = parse_json(line, dict[str, Any])
     hash_ = data.pop("hash", None)
     if hash_ != _hash(data) or json.dumps({**data, "hash": hash_}, separators=(",", ":")).encode() + b"\n" != line:
         raise ValueError("the record was changed")
     if data.get("previous") != previous:
         raise ValueError("a record before it was changed or is missing")
-    try:
-        return _record_of(data), hash_
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"a part of the record is missing or wrong: {error}") from error
-
-
-def _record_of(data: dict[str, Any]) -> Record:
-    kind = data["record"]
-    if kind == ProposedEdit.record:
-        check_keys(data, {"quotes": list_of(is_text), "target_text": is_text, "why": is_text})
-        return ProposedEdit(edit_of_record(data["edit"]), tuple(data["quotes"]), data["target_text"], data["why"])
-    if kind == Decision.record:
-        check_keys(data, dict.fromkeys(_TEXTS[Decision], is_text))
-        return Decision(**{name: data[name] for name in _TEXTS[Decision]})
-    if kind == GatedEdit.record:
-        check_keys(data, {**dict.fromkeys(_TEXTS[GatedEdit], is_text), "sources": list_of(is_text)})
-        return GatedEdit(**{name: data[name] for name in _TEXTS[GatedEdit]}, sources=tuple(data["sources"]))
-    raise ValueError("it is of an unknown kind")
+    found: _Proposal | Decision | GatedEdit = convert(data, _Proposal | Decision | GatedEdit)
+    if isinstance(found, _Proposal):
+        return ProposedEdit(edit_of_record(found.edit), found.quotes, found.target_text, found.why), hash_
+    return found, hash_
 
 
 def _hash(data: dict[str, Any]) -> str:
@@ -282,7 +270,7 @@ def _hash(data: dict[str, Any]) -> str:
 
 def _hash_in(line: bytes) -> str:
     try:
-        found = load_json(line)["hash"]
-    except (ValueError, KeyError, TypeError):
+        sealed: _Sealed = parse_json(line, _Sealed)
+    except ValueError:
         return ""
-    return found if is_text(found) else ""
+    return sealed.hash

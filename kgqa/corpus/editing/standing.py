@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import msgspec
+
 from kgqa.corpus.editing.disputes import Disputes, Pair, candidates, disputes_among
 from kgqa.corpus.editing.live_hyperedges import tags_of_segments
 from kgqa.corpus.editing.trust import CORPUS, TRUSTS, highest
@@ -16,7 +18,7 @@ from kgqa.corpus.items import HyperedgeItem
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.rdf.terms import iri_term, text_term
 from kgqa.corpus.storage.database import Database
-from kgqa.storage.untrusted_json import check_keys, is_count, is_text, list_of, load_json, object_of
+from kgqa.storage.loading import Count, parse_json
 
 _KEY = "standing of hyperedges"
 """The key under which the database keeps the standing after the edit that its graph shows."""
@@ -58,11 +60,11 @@ class Standing:
 
 def standing_of(database: Database, seq: int) -> Standing:
     """Return the standing of the live hyperedges after edit `seq`: as it is kept, else computed."""
-    with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError):
         if text := database.build.state(_KEY):
-            number, found = _read(text)
-            if number == seq:
-                return found
+            kept: _Kept = parse_json(text, _Kept)
+            if kept.seq == seq and set(kept.trusts.values()) <= set(TRUSTS):
+                return Standing(kept.trusts, Disputes(kept.hyperedges, kept.edits, kept.contested))
     return computed_standing(database, seq)
 
 
@@ -83,29 +85,18 @@ def computed_standing(database: Database, seq: int) -> Standing:
 def keep_standing(database: Database, seq: int, standing: Standing) -> None:
     """Keep the standing after edit `seq` for readers. The database is open for writing."""
     disputes = standing.disputes
-    data = {
-        "seq": seq,
-        "trusts": dict(standing.trusts),
-        "hyperedges": sorted(disputes.hyperedges),
-        "edits": sorted(disputes.edits),
-        "contested": sorted(disputes.contested),
-    }
-    text = json.dumps(data)
+    kept = _Kept(seq, dict(standing.trusts), disputes.hyperedges, disputes.edits, disputes.contested)
+    text = json.dumps(msgspec.to_builtins(kept, order="deterministic"))
     if database.build.state(_KEY) != text:
         database.build.put_state(_KEY, text)
 
 
-def _read(text: str) -> tuple[int, Standing]:
-    data = load_json(text.encode())
-    texts, pairs = list_of(is_text), list_of(lambda pair: list_of(is_text)(pair) and len(pair) == 2)
-    trusts = object_of(lambda trust: trust in TRUSTS)
-    check_keys(data, {"seq": is_count, "trusts": trusts, "hyperedges": pairs, "edits": pairs, "contested": texts})
-    disputes = Disputes(_pairs(data["hyperedges"]), _pairs(data["edits"]), frozenset(data["contested"]))
-    return data["seq"], Standing(data["trusts"], disputes)
-
-
-def _pairs(lists: Iterable[list[str]]) -> frozenset[Pair]:
-    return frozenset((one, other) for one, other in lists)
+class _Kept(msgspec.Struct):
+    seq: Count
+    trusts: dict[str, str]
+    hyperedges: frozenset[Pair]
+    edits: frozenset[Pair]
+    contested: frozenset[str]
 
 
 def _conflict_texts(pairs: Iterable[Pair]) -> set[str]:

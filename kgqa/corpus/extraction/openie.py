@@ -21,7 +21,6 @@ from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.extraction.sentences import element_borders
 from kgqa.corpus.items import Addition, ChunkItem, EntityItem, Party, StatementItem, digest, normal_name
 from kgqa.storage.json_stream import DamagedJson, JsonStream, LongValue
-from kgqa.storage.untrusted_json import shown
 from kgqa.text.words import clean
 
 MAX_NAME_CHARS = 500
@@ -137,9 +136,9 @@ class _Collector:
     def read(self, entities: Any, triples: Any) -> None:
         for place, name in self._items("extracted_entities", entities):
             if not isinstance(name, str):
-                self._reject(place, f"not a text: {shown(name)}")
+                self._reject(place, f"not a text: {name!r:.40}")
             elif problem := _problem(name):
-                self._reject(place, f"{problem}: {shown(name)}")
+                self._reject(place, f"{problem}: {name!r:.40}")
             else:
                 self._entity(clean(name))
         for place, triple in self._items("extracted_triples", triples):
@@ -158,7 +157,7 @@ class _Collector:
         if values is None:
             return
         if not isinstance(values, list):
-            self._reject(f"{self._where}.{key}", f"not a list: {shown(values)}")
+            self._reject(f"{self._where}.{key}", f"not a list: {values!r:.40}")
             return
         if len(values) > MAX_TRIPLES:
             self._reject(f"{self._where}.{key}", f"{len(values) - MAX_TRIPLES:,} more than {MAX_TRIPLES:,}")
@@ -196,7 +195,7 @@ def _problem(text: str) -> str:
 
 def _excerpt(value: Any) -> str:
     """Return a malformed triple for a message, on one line and not too long."""
-    text = clean(" | ".join(map(str, value)) if isinstance(value, list) else shown(value))
+    text = clean(" | ".join(map(str, value)) if isinstance(value, list) else f"{value!r:.40}")
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 

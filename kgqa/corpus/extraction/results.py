@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
+
+import msgspec
 
 from kgqa.corpus.items import Addition, item_from, item_text
-from kgqa.storage.untrusted_json import check_keys, is_count, is_score, is_text, load_json, optional
+from kgqa.storage.loading import Count, Share, convert, parse_json
 
 Status = Literal["done", "failed"]
-_FORMAT = 1
-_CHECKS = {
-    "begin": is_count,
-    "end": is_count,
-    "confidence": optional(is_score),
-    **dict.fromkeys(("document", "chunk", "model", "prompt", "reason"), is_text),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +33,37 @@ class ChunkResult:
     rejected: tuple[str, ...] = ()
 
 
+class _AdditionForm(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    kind: str
+    item: dict[str, Any]
+    begin: Count = 0
+    end: Count = 0
+    confidence: Share | None = None
+    document: str = ""
+    chunk: str = ""
+    model: str = ""
+    prompt: str = ""
+    reason: str = ""
+
+
+class _ResultForm(msgspec.Struct):
+    """The JSON of a result. `shared`: values that all additions have in common; they are written once."""
+
+    format: Literal[1]
+    chunk: str
+    status: Status
+    reason: str
+    rejected: tuple[str, ...]
+    shared: dict[str, str]
+    additions: tuple[dict[str, Any], ...]
+
+
 def result_text(result: ChunkResult) -> str:
     """Return a result as JSON. `result_from` restores an equal result."""
     shared = _shared(result)
-    return json.dumps(
-        {
-            "format": _FORMAT,
-            "chunk": result.chunk,
-            "status": result.status,
-            "reason": result.reason,
-            "rejected": result.rejected,
-            "shared": shared,
-            "additions": [_plain(addition, shared) for addition in result.additions],
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+    additions = tuple(_plain(addition, shared) for addition in result.additions)
+    form = _ResultForm(1, result.chunk, result.status, result.reason, result.rejected, shared, additions)
+    return json.dumps(msgspec.to_builtins(form), ensure_ascii=False, separators=(",", ":"))
 
 
 def result_from(text: str) -> ChunkResult:
@@ -62,16 +72,9 @@ def result_from(text: str) -> ChunkResult:
     Raises:
         ValueError: The text is not a result.
     """
-    data = load_json(text.encode("utf-8", "surrogatepass"))
-    try:
-        if data["format"] != _FORMAT or data["status"] not in get_args(Status):
-            raise ValueError("not the result of a chunk in a known format")
-        check_keys(data, {"chunk": is_text, "reason": is_text})
-        shared = data["shared"]
-        additions = tuple(_addition({**shared, **each}) for each in data["additions"])
-        return ChunkResult(data["chunk"], additions, data["status"], data["reason"], tuple(map(str, data["rejected"])))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError("not the result of a chunk") from error
+    form: _ResultForm = parse_json(text, _ResultForm)
+    additions = tuple(_addition(convert({**form.shared, **each}, _AdditionForm)) for each in form.additions)
+    return ChunkResult(form.chunk, additions, form.status, form.reason, form.rejected)
 
 
 def failed(chunk: str, reason: str) -> ChunkResult:
@@ -98,12 +101,16 @@ def _shared(result: ChunkResult) -> dict[str, str]:
 
 
 def _plain(addition: Addition, shared: dict[str, str]) -> dict[str, Any]:
-    values = {name: getattr(addition, name) for name in _CHECKS if name not in shared}
-    kept = {name: value for name, value in values.items() if value not in ("", None)}
-    return {"kind": addition.item.kind, "item": json.loads(item_text(addition.item)), **kept}
+    values = {name: getattr(addition, name) for name in _PLACE if name not in shared}
+    item = json.loads(item_text(addition.item))
+    plain: dict[str, Any] = msgspec.to_builtins(_AdditionForm(addition.item.kind, item, **values))
+    return plain
 
 
-def _addition(data: dict[str, Any]) -> Addition:
-    check_keys(data, _CHECKS)
-    kind, item = data.pop("kind"), data.pop("item")
-    return Addition(item_from(kind, json.dumps(item)), **data)
+def _addition(form: _AdditionForm) -> Addition:
+    item = item_from(form.kind, json.dumps(form.item))
+    return Addition(item, **{name: getattr(form, name) for name in _PLACE})
+
+
+_PLACE = _AdditionForm.__struct_fields__[2:]
+"""The fields that say where and how an item was found."""

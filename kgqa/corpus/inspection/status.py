@@ -13,7 +13,7 @@ from kgqa.corpus.building.feeds import TRIPLES
 from kgqa.corpus.corpus import Corpus, vectors_of
 from kgqa.corpus.counts import COUNTS, counts_of
 from kgqa.corpus.storage.ledger import Ledger, Problem
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.text.words import clean
 
 SHOWN_PROBLEMS = 1_000
@@ -92,8 +92,8 @@ def _extraction(ledger: Ledger, mode: str) -> str:
 
 
 def _index_state(folder: Path, seq: int) -> str:
-    with suppress(OSError, ValueError, AttributeError, TypeError):
-        generation = load_json((folder / "index.json").read_bytes())["generation"]
+    with suppress(OSError, ValueError, KeyError, AttributeError):
+        generation = parse_json(read_bytes(folder / "index.json"), dict[str, Any])["generation"]
         return "current" if generation.startswith(f"g{seq}-") else "outdated"
     return "missing"
 

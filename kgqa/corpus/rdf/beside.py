@@ -8,7 +8,6 @@ graph are copied into it, as a named graph; on a server, the view names the know
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -127,7 +126,7 @@ def merged_schema(graph: Schema, corpus: Schema) -> Schema:
     labelled = graph.labelled
     if graph.wording != "label":
         labelled = _union(labelled, (corpus.prefixes["relation"], corpus.prefixes["role"], v.PARTY))
-    merged = replace(
+    merged = structs.replace(
         graph,
         name=f"{graph.name}-corpus",
         title=f"{graph.title} and text corpus",

@@ -11,7 +11,7 @@ from kgqa.corpus.items import digest
 from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.storage.connection import Connections
 from kgqa.errors import CorpusError
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json
 
 _COLUMNS = "iri, level, parent, members, members_hash, title, summary"
 
@@ -82,11 +82,9 @@ def _record(
     iri: Any, level: Any, parent: Any, members: Any, members_hash: Any, title: Any, summary: Any
 ) -> CommunityRecord:
     try:
-        names = load_json(str(members).encode())
-        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-            raise TypeError("not a list of texts")
+        names: tuple[str, ...] = parse_json(str(members), tuple[str, ...])
         return CommunityRecord(
-            str(iri), int(level), str(parent), tuple(names), str(members_hash), str(title), str(summary)
+            str(iri), int(level), str(parent), names, str(members_hash), str(title), str(summary)
         )  # fmt: skip
     except (ValueError, TypeError) as error:
         raise CorpusError(f"The corpus is damaged: a community cannot be read ({error}).") from error

@@ -9,6 +9,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+
 from kgqa.corpus.edit_log import EDIT_KINDS, Edit, EditSource
 from kgqa.corpus.items import (
     Addition,
@@ -25,7 +27,7 @@ from kgqa.corpus.rdf.terms import stored_value
 from kgqa.corpus.snapshot import concerned, relation_iri
 from kgqa.errors import CorpusError
 from kgqa.model.terms import Literal
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json
 
 _RESTORE = "Restore corpus.sqlite from a copy, or build the corpus again."
 BATCH = 500
@@ -121,7 +123,7 @@ def concern_key(iri: str, *, identity: bool = False) -> int:
 
 def edit_row(edit: Edit) -> tuple[Any, ...]:
     """Return the values of EDIT_COLUMNS."""
-    sources = [[each.iri, each.begin, each.end, each.digest, each.trust] for each in edit.sources]
+    sources = msgspec.to_builtins(edit.sources)
     return (
         edit.seq,
         edit.id,
@@ -145,21 +147,12 @@ def edit_of(row: Sequence[Any]) -> Edit:
     try:
         if kind not in EDIT_KINDS or not all(isinstance(text, str) for text in texts):
             raise ValueError("a field of an edit is not a text")
-        read = tuple(_source(each) for each in load_json(sources.encode()))
+        read: tuple[EditSource, ...] = parse_json(sources, tuple[EditSource, ...])
     except (ValueError, TypeError) as error:
         raise CorpusError(f"The corpus is damaged: edit {seq} cannot be read ({error}).") from error
     return Edit(
         id, seq, kind, agent, reason, session, question, read, target, at, tuple(previous.split()), content
     )  # fmt: skip
-
-
-def _source(value: Any) -> EditSource:
-    iri, begin, end, digest_, trust = value
-    if not all(isinstance(each, str) for each in (iri, digest_, trust)) or not all(
-        isinstance(each, int) for each in (begin, end)
-    ):
-        raise TypeError("a source of an edit is damaged")
-    return EditSource(iri, begin, end, digest_, trust)
 
 
 def look_up(connection: sqlite3.Connection, query: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
-from kgqa.storage.model_json import from_json
+from kgqa.storage.loading import convert
 
 
 @dataclass(frozen=True)
@@ -54,4 +54,4 @@ class PublishedDataset:
 def published_datasets() -> Mapping[str, PublishedDataset]:
     """Return all published data sets by name."""
     text = files("kgqa.evaluation.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return {name: from_json(PublishedDataset, {**table, "name": name}) for name, table in tomllib.loads(text).items()}
+    return {name: convert({**table, "name": name}, PublishedDataset) for name, table in tomllib.loads(text).items()}

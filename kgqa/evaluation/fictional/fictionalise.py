@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from kgqa.errors import KgqaError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import dataset_questions
@@ -226,7 +228,7 @@ def _publish(making: Path, out: Path) -> None:
     for name in (FACTS, QUESTIONS, LEFT_OUT, MANIFEST):
         (making / name).rename(folder / name)
     place = GraphFolder(folder)
-    files = tuple({**file, "path": str(out.resolve() / FACTS)} for file in place.meta().files)
+    files = tuple(structs.replace(file, path=str(out.resolve() / FACTS)) for file in place.meta().files)
     place.update_meta(files=files)
     if out.exists():
         out.rmdir()

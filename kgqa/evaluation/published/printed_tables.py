@@ -22,8 +22,7 @@ from typing import Literal as OneOf
 import msgspec
 
 from kgqa.errors import SettingsError
-from kgqa.storage.loading import load
-from kgqa.storage.model_json import from_json
+from kgqa.storage.loading import convert, load
 
 FILES = (
     "thesis_tables.toml",
@@ -124,7 +123,7 @@ def tables() -> Mapping[str, PrintedTable]:
     """Read all tables, by number such as 5.2 or tog3.1."""
     folder = files("kgqa.evaluation.published")
     data = {name: table for file in FILES for name, table in tomllib.loads((folder / file).read_text("utf-8")).items()}
-    return {name: from_json(PrintedTable, {**table, "name": name}) for name, table in data.items()}
+    return {name: convert({**table, "name": name}, PrintedTable) for name, table in data.items()}
 
 
 def read_models(file: Path) -> dict[str, ModelPlace]:

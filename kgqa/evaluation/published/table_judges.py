@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
@@ -18,7 +20,7 @@ from kgqa.llm.models import QuestionModels, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.settings.values import resolve
 from kgqa.storage.atomic_files import replace_file
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.trace.trace import Trace
 
 VERDICTS = "verdicts.json"
@@ -80,6 +82,11 @@ def compared(
     return _kept(folder, ["pairs", llm, _size(folder), _size(other)], llm, settings, ask)
 
 
+class _Kept(msgspec.Struct):
+    key: list[Any]
+    values: dict[str, float]
+
+
 def _kept(
     folder: Path,
     key: list[Any],
@@ -89,12 +96,10 @@ def _kept(
 ) -> Values:
     """Return the verdicts that are kept under a key, or ask for them and keep them, if any could be read."""
     file = folder / VERDICTS
-    try:
-        kept = load_json(file.read_bytes())
-        if kept["key"] == key:
-            return {str(name): float(value) for name, value in kept["values"].items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        pass  # not judged yet, or not written by kgqa
+    with suppress(OSError, ValueError):  # not judged yet, or not written by kgqa
+        kept: _Kept = parse_json(read_bytes(file), _Kept)
+        if kept.key == key:
+            return kept.values
     resolved = resolve({**settings, "llm.model": llm})
     models = open_models(resolved)
     assert models is not None

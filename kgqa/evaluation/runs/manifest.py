@@ -15,6 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import dataset_names
 from kgqa.evaluation.runs.plan import RunPlan, Selection
@@ -29,7 +31,6 @@ from kgqa.settings.setting import settings_of as settings_in
 from kgqa.settings.table import ServeSettings
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
-from kgqa.storage.model_json import to_json
 from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
@@ -38,8 +39,8 @@ SECRET_SETTINGS = ("llm.extra_body", "llm.stages")
 SERVICE_SETTINGS = tuple(settings_in(ServeSettings))
 """Settings of `kgqa serve`, among them its tokens; run.json does not contain them."""
 MACHINE_SETTINGS = (
-    *("cache.folder", "cache.limit_gb", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
-    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.cache", "graph.load_memory"),
+    *("cache.folder", "llm.concurrency", "llm.timeout", "llm.retries", "endpoint.user"),
+    *("endpoint.concurrency", "endpoint.rate", "endpoint.contact", "endpoint.cache"),
     *SERVICE_SETTINGS,
 )
 """Settings that depend on the machine and do not change the answers."""
@@ -75,7 +76,7 @@ def new_manifest(plan: RunPlan, selection: Selection, resources: Resources) -> d
         "losses": plan.losses,
         "rollouts": plan.rollouts,
         "most_cost": plan.budget,
-        "graph": to_json(graph),
+        "graph": to_builtins(graph),
         "models": resources.models.stage_settings() if resources.models else None,
         "embeddings": resources.encoder.name if resources.encoder else None,
         "settings": {

@@ -18,7 +18,7 @@ from kgqa.evaluation.runs.run_files import RunError
 Topics = OneOf["gold", "linked"]
 DEFAULT_CONCURRENCY = 8
 MAX_ROLLOUTS = 256
-_SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
+_SHARD = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def select_questions(plan: RunPlan) -> Selection:
 
     Raises:
         QuestionFileError: the data set cannot be read.
-        RunError: there is no such shard, or no question is selected.
+        SettingsError: there is no such shard. RunError: no question is selected.
     """
     whole = distinct_sample(partial(iter_dataset, plan.dataset), plan.sample, plan.seed)
     questions = shard(whole, *parse_shard(plan.shard)) if plan.shard else whole
@@ -108,9 +108,9 @@ def parse_shard(text: str) -> tuple[int, int]:
     """Convert a shard such as `1/4` to the numbers 1 and 4.
 
     Raises:
-        RunError: the text is not a shard.
+        SettingsError: the text is not a shard.
     """
     match = _SHARD.fullmatch(text)
     if not match or int(match[1]) > int(match[2]):
-        raise RunError(f"{text} is not a shard.", "Write for example --shard 1/4 for the first of four parts")
+        raise SettingsError(f"{text[:40]} is not a shard.", "Write for example --shard 1/4 for the first of four parts")
     return int(match[1]), int(match[2])

@@ -6,20 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from kgqa.evaluation.datasets.questions import GoldAnswer, GoldQuestion
-from kgqa.storage.model_json import from_json
-from kgqa.storage.untrusted_json import (
-    check_keys,
-    is_count,
-    is_number,
-    is_object,
-    is_score,
-    is_text,
-    list_of,
-    object_with,
-    optional,
-    shown,
-)
+from kgqa.model import Usage
+from kgqa.storage.loading import Amount, Count, Share, convert
 
 
 @dataclass(frozen=True)
@@ -42,19 +33,19 @@ class Record:
     answers: tuple[GoldAnswer, ...]
     parses: tuple[tuple[GoldAnswer, ...], ...] = ()
     topics: tuple[str, ...] = ()
-    hops: int | None = None
+    hops: Count | None = None
     kind: str = ""
     level: str = ""
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, Share] = field(default_factory=dict)
     loss: str = ""
     failure: str = ""
-    leaks: int = 0
-    seconds: float = 0.0
+    leaks: Count = 0
+    seconds: Amount = 0.0
     at: str = ""
     support: tuple[tuple[str, ...], ...] = ()
     group: str = ""
-    rollout: int = 0
-    number: int | None = None
+    rollout: Count = 0
+    number: Count | None = None
 
     @property
     def status(self) -> str:
@@ -104,39 +95,41 @@ def read_record(data: Any) -> Record:
         ValueError: the data are not a record.
     """
     try:
-        record = from_json(Record, data)
-        check_keys(data, _NUMBERS)
-        for name, value in record.scores.items():
-            if not is_score(value):
-                raise ValueError(f"scores, {name} must not be {shown(value)}")
-        check_keys(record.answer, _ANSWER)
-        return record
-    except (ValueError, KeyError) as error:
+        record: Record = convert(data, Record)
+        convert(record.answer, _AnswerKeys)
+    except ValueError as error:
         raise ValueError(f"this is not a record of a run: {error}") from error
+    return record
 
 
-_NUMBERS = {
-    **dict.fromkeys(("hops", "number"), optional(is_count)),
-    **dict.fromkeys(("leaks", "rollout"), is_count),
-    "seconds": is_number,
-}
-_NAMED = object_with(**dict.fromkeys(("id", "name", "iri", "value", "datatype", "language"), optional(is_text)))
-_SPENT = dict.fromkeys(("calls", "rounds", "prompt_tokens", "completion_tokens", "cost"), optional(is_number))
-_STAGE = object_with(stage=is_text, **_SPENT, **dict.fromkeys(("unparsed", "repaired", "reasked", "failed"), is_count))
-_ANSWER = {
-    **dict.fromkeys(("status", "method"), is_text),
-    **dict.fromkeys(("reason", "response", "sparql", "query_class", "grounding"), optional(is_text)),
-    **dict.fromkeys(("answers", "topics"), optional(list_of(_NAMED))),
-    **dict.fromkeys(("evidence_sparql", "evidence_class"), optional(is_text)),
-    **dict.fromkeys(("paths", "evidence", "citations", "nearest", "trace"), optional(list_of(is_object))),
-    "hints": optional(list_of(is_text)),
-    "confidence": optional(is_score),
-    "usage": optional(
-        object_with(
-            **_SPENT,
-            **dict.fromkeys(("seconds", "hops", "candidates", "comparisons", "queries"), optional(is_number)),
-            stages=optional(list_of(_STAGE)),
-        )
-    ),
-}
-"""A check for each key of an answer object that evaluation reads (docs/answer-json.md)."""
+class _NamedKeys(msgspec.Struct):
+    id: str | None = None
+    name: str | None = None
+    iri: str | None = None
+    value: str | None = None
+    datatype: str | None = None
+    language: str | None = None
+
+
+class _AnswerKeys(msgspec.Struct):
+    """The keys of an answer object that evaluation reads (docs/answer-json.md)."""
+
+    status: str = ""
+    method: str = ""
+    reason: str | None = None
+    response: str | None = None
+    sparql: str | None = None
+    query_class: str | None = None
+    grounding: str | None = None
+    answers: tuple[_NamedKeys, ...] | None = None
+    topics: tuple[_NamedKeys, ...] | None = None
+    evidence_sparql: str | None = None
+    evidence_class: str | None = None
+    paths: tuple[dict[str, Any], ...] | None = None
+    evidence: tuple[dict[str, Any], ...] | None = None
+    citations: tuple[dict[str, Any], ...] | None = None
+    nearest: tuple[dict[str, Any], ...] | None = None
+    trace: tuple[dict[str, Any], ...] | None = None
+    hints: tuple[str, ...] | None = None
+    confidence: Share | None = None
+    usage: Usage | None = None

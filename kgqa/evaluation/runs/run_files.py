@@ -9,25 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
-from kgqa.storage.untrusted_json import (
-    check_keys,
-    is_count,
-    is_flag,
-    is_number,
-    is_object,
-    is_text,
-    is_whole,
-    list_of,
-    load_json,
-    object_of,
-    object_with,
-    optional,
-    shown,
-)
+from kgqa.storage.loading import MAX_NUMBER, Amount, Count, convert, load, parse_json
 from kgqa.text.display import html_of
 
 MANIFEST = "run.json"
@@ -39,7 +28,9 @@ BATCH = "begin.json"
 FORMAT = 1
 MAX_LINE_BYTES = 64 << 20
 MAX_MANIFEST_BYTES = 16 << 20
-_NAME = re.compile(r"[^/\0]{1,255}")
+_NAME = r"\A(?!\.{1,2}\Z)[^/\0]{1,255}\Z"
+_FolderName = Annotated[str, Meta(pattern=_NAME)]
+_Positive = Annotated[int, Meta(ge=1, le=MAX_NUMBER)]
 
 
 class RunError(KgqaError):
@@ -71,7 +62,7 @@ class Run:
         """
         for number, line in read_lines(self.folder / PREDICTIONS):
             try:
-                yield read_record(load_json(line))
+                yield read_record(parse_json(line))
             except ValueError as error:
                 raise RunError(
                     f"{self.folder / PREDICTIONS}, line {number}: {error}.",
@@ -133,61 +124,73 @@ def pending_runs(folder: Path) -> list[Run]:
     path = folder / BATCH
     if not _is_file(path):
         return []
-    data = _object(path)
-    runs = data.get("runs")
-    if data.get("format") != FORMAT or not isinstance(runs, dict) or not all(map(is_name, runs)):
-        raise RunError(f"{path} was not written by kgqa.", "Remove this file.")
-    found = [(folder / name, manifest) for name, manifest in runs.items()]
+    batch = load(path, _Batch, error=RunError, hint="Remove this file.", limit=MAX_MANIFEST_BYTES)
+    found = [(folder / name, manifest) for name, manifest in batch.runs.items()]
     return [Run(place, _checked(manifest, path)) for place, manifest in found if not (place / MANIFEST).exists()]
 
 
 def is_name(name: str) -> bool:
     """Whether a text is a plain folder name."""
-    return bool(_NAME.fullmatch(name)) and name not in (".", "..")
+    return re.match(_NAME, name) is not None
 
 
-def _checked(manifest: Any, path: Path) -> dict[str, Any]:
-    """Check the content of a run.json, and return it.
-
-    Raises:
-        RunError: the content is not valid, or has a different format version.
-    """
-    if not isinstance(manifest, dict):
-        raise RunError(
-            f"{path} was not written by kgqa: the file is not a JSON object.", "Start a new run: kgqa eval run"
-        )
-    if manifest.get("format") != FORMAT:
-        raise RunError(
-            f"{path} has format {shown(manifest.get('format'))}, but this version of kgqa reads format {FORMAT}.",
-            "Use the version of kgqa that created the run",
-        )
+def _checked(manifest: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Check the content of a run.json, and return it. Raises RunError."""
     try:
-        check_keys(manifest, _MANIFEST)
+        convert(manifest, Manifest)
     except ValueError as error:
         raise RunError(f"{path} was not written by kgqa: {error}.", "Start a new run: kgqa eval run") from None
     return manifest
 
 
-_MANIFEST = {
-    **dict.fromkeys(("id", "begun", "method", "shard", "working_folder"), is_text),
-    "dataset": object_with(source=is_text, questions=is_count, digest=is_text, whole=is_text),
-    "topics": lambda value: value in ("gold", "linked"),
-    **dict.fromkeys(("sample", "concurrency"), optional(lambda value: is_count(value) and value > 0)),
-    "seed": is_whole,
-    "most_cost": optional(is_number),
-    "forgotten_cost": is_number,
-    "losses": is_flag,
-    "rollouts": lambda value: is_count(value) and value > 0,
-    "graph": optional(object_with(place=is_text, fingerprint=is_text, schema=is_text)),
-    "models": optional(is_object),
-    "embeddings": optional(is_text),
-    "settings": is_object,
-    "given": list_of(is_text),
-    **dict.fromkeys(("secret", "prompts", "versions"), object_of(is_text)),
-    "changed": list_of(is_object),
-    "merged": list_of(optional(is_text)),
-}
-"""A check for each key of run.json, which `kgqa.evaluation.runs.manifest` writes."""
+class _Dataset(msgspec.Struct, frozen=True):
+    source: str = ""
+    questions: Count = 0
+    digest: str = ""
+    whole: str = ""
+
+
+class _Graph(msgspec.Struct, frozen=True):
+    place: str = ""
+    fingerprint: str = ""
+    schema: str = ""
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The keys of run.json, which `kgqa.evaluation.runs.manifest` writes."""
+
+    format: Literal[1]
+    id: str = ""
+    begun: str = ""
+    method: str = ""
+    shard: str = ""
+    working_folder: str = ""
+    dataset: _Dataset = _Dataset()
+    topics: Literal["gold", "linked"] = "linked"
+    sample: _Positive | None = None
+    concurrency: _Positive | None = None
+    seed: int = 0
+    most_cost: Amount | None = None
+    forgotten_cost: Amount = 0.0
+    losses: bool = False
+    rollouts: _Positive = 1
+    graph: _Graph | None = None
+    models: dict[str, Any] | None = None
+    embeddings: str | None = None
+    settings: dict[str, Any] = {}
+    given: tuple[str, ...] = ()
+    secret: dict[str, str] = {}
+    prompts: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    changed: tuple[dict[str, Any], ...] = ()
+    merged: tuple[str | None, ...] = ()
+
+
+class _Batch(msgspec.Struct, frozen=True):
+    """The content of begin.json: the run.json of each planned run by the name of its folder."""
+
+    format: Literal[1]
+    runs: dict[_FolderName, dict[str, Any]]
 
 
 def _is_file(path: Path) -> bool:
@@ -225,14 +228,4 @@ def read_lines(file: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > MAX_MANIFEST_BYTES:
-            raise RunError(f"{path} is larger than {MAX_MANIFEST_BYTES:,} bytes.")
-        data = load_json(path.read_bytes())
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise RunError(f"{path} cannot be read: {error}.") from error
-    if not isinstance(data, dict):
-        raise RunError(f"{path} is not a JSON object.")
-    return data
+    return load(path, dict[str, Any], error=RunError, limit=MAX_MANIFEST_BYTES)

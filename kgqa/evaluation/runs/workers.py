@@ -40,7 +40,7 @@ from kgqa.settings.values import Settings, resolve
 from kgqa.text.hints import Repeated, command_line_wording, hint_text, place, repeated_options
 from kgqa.text.words import counted
 
-NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "cache.limit_gb", "endpoint.user")
+NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "endpoint.user")
 """Settings that each node reads from its own environment and its own settings file; their values are not sent."""
 LOCAL_VARIABLES = (
     *(OPENAI_KEY_VARIABLE, KEY_VARIABLE, EMBEDDINGS_KEY_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"),

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import IO, Any, cast
 
 import numpy as np
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
-from kgqa.graph.embedded.atomic_files import write_json
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes, dataset_hashes
-from kgqa.graph.embedded.records import read_journal_record
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
+from kgqa.graph.embedded.records import Generation, GraphSettings, SchemaName
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
 from kgqa.graph.rdf.lines import hashes, hashes_by_graph
 from kgqa.graph.store import OnError
+from kgqa.schema import usable_prefixes
+from kgqa.storage.atomic_files import write_json
+from kgqa.storage.loading import parse_json, read_bytes
 
 __all__ = ["FileJob", "Journal", "file_job", "run_load"]
 SEGMENT_LINES = 2_000_000
@@ -31,12 +33,12 @@ SEGMENT_LINES = 2_000_000
 class Journal:
     """The state of a load, stored in loading.json."""
 
-    generation: int
-    base: int | None
+    generation: Generation
+    base: Generation | None
     on_error: OnError
-    files: list[FileJob] = field(default_factory=list)
-    schema: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
+    files: list[FileJob]
+    schema: SchemaName
+    settings: GraphSettings
 
     def save(self, folder: GraphFolder) -> None:
         """Write the journal atomically."""
@@ -46,9 +48,7 @@ class Journal:
     def read(cls, folder: GraphFolder) -> Journal:
         """Read the journal. Raises LoadError if the journal is missing or damaged."""
         try:
-            data = read_journal_record(folder.journal_file)
-            files = [FileJob(**item) for item in data.pop("files")]
-            return cls(**data, files=files)
+            journal: Journal = parse_json(read_bytes(folder.journal_file), Journal)
         except FileNotFoundError:
             raise LoadError(f"There is no interrupted load at {folder.path} to resume.") from None
         except (OSError, ValueError) as error:
@@ -57,6 +57,9 @@ class Journal:
                 f"{folder.journal_file} is damaged ({why}).",
                 f"Start the load again: kgqa graph load FILE --restart --into {folder.path}",
             ) from error
+        for job in journal.files:
+            job.prefixes = usable_prefixes(job.prefixes)
+        return journal
 
 
 def run_load(
@@ -103,11 +106,7 @@ def _base_hashes(folder: GraphFolder, journal: Journal) -> tuple[Hashes, Dataset
     if journal.base is None:
         return np.empty(0, dtype="<u8"), DatasetHash({})
     old = folder.load_hashes(journal.base)
-    by_graph = folder.meta().hashes
-    if by_graph is None:
-        base = ox.Store.read_only(str(folder.store_dir(journal.base)))
-        by_graph = dataset_hashes(base, old)[0]
-    return old, by_graph
+    return old, folder.meta().hashes
 
 
 def _distinct(hashes: Hashes) -> Hashes:

@@ -23,71 +23,24 @@ import re
 import shutil
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs, to_builtins
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.atomic_files import link_error, write_error, write_json
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
-from kgqa.graph.embedded.records import FORMAT, is_generation_name, read_graph_record, read_journal_record
+from kgqa.graph.embedded.folder_errors import link_error, write_error
+from kgqa.graph.embedded.graph_hashes import Hashes
+from kgqa.graph.embedded.records import GraphMeta, is_generation_name
 from kgqa.graph.embedded.unpublished import UnpublishedLog
-from kgqa.storage.atomic_files import sync_to_disk
+from kgqa.schema import usable_prefixes
+from kgqa.storage.atomic_files import sync_to_disk, write_json
+from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.text.hints import hint_text
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
-
-
-@dataclass(frozen=True)
-class GraphMeta:
-    """The content of graph.json.
-
-    `settings` are the graph's own settings, such as its walk rule. `files` lists the path and SHA-256 of each loaded
-    file, `prefixes` what the files declare. `hashes` are the hashes by named graph; None in a folder of format 1. `id`
-    is a random name of the folder, the same in all generations. `stale` is true in a folder of format 1 that was
-    updated: its fingerprint and number of triples are wrong.
-    """
-
-    generation: int
-    hashes: DatasetHash | None = None
-    schema: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
-    files: tuple[dict[str, Any], ...] = ()
-    id: str = ""
-    fingerprint: str = GraphHash().fingerprint
-    triples: int = 0
-    stale: bool = False
-    format: int = FORMAT
-    prefixes: dict[str, str] = field(default_factory=dict)
-
-    def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
-        """Return the record of a later generation, in the present format."""
-        total, id = hashes.total, self.id or os.urandom(16).hex()
-        counted = replace(self, fingerprint=total.fingerprint, triples=total.triples, stale=False, format=FORMAT, id=id)
-        return replace(counted, generation=generation, hashes=hashes, **changes)
-
-    def view(self, graphs: Collection[str] = ()) -> GraphHash | None:
-        """Return the hash of some named graphs, or of the default graph; None in a folder of format 1."""
-        return None if self.hashes is None else self.hashes.view(graphs)
-
-    @classmethod
-    def of_record(cls, record: dict[str, Any]) -> GraphMeta:
-        """Return the content of a graph.json that has been checked."""
-        graphs = record.pop("graphs", None)
-        hashes = None if graphs is None else DatasetHash.of_record(graphs)
-        return cls(**{**record, "files": tuple(record["files"]), "hashes": hashes})
-
-    def record(self) -> dict[str, Any]:
-        """Return the content of graph.json, in the format of this record."""
-        record = {key: value for key, value in asdict(self).items() if key not in ("hashes", "stale", "id")}
-        if not self.prefixes:
-            del record["prefixes"]
-        if self.hashes is None:
-            return {**record, "stale": self.stale}
-        return {**record, "id": self.id, "graphs": self.hashes.record()}
 
 
 class Lock:
@@ -182,7 +135,7 @@ class GraphFolder:
     def _read_meta(self) -> GraphMeta:
         """Read graph.json without checking that the data exists. Raises StoreUnavailable or FileNotFoundError."""
         try:
-            data = read_graph_record(self.path / "graph.json")
+            meta: GraphMeta = parse_json(read_bytes(self.path / "graph.json"), GraphMeta)
         except FileNotFoundError:
             raise
         except PermissionError as error:
@@ -193,11 +146,7 @@ class GraphFolder:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise StoreUnavailable(f"{self.path / 'graph.json'} is damaged ({why}).", "Load the data again.") from error
-        if len(data) == 1:
-            raise StoreUnavailable(
-                f"{self.path} was written by another version of kgqa (format {data['format']}).", "Load the data again."
-            )
-        return GraphMeta.of_record(data)
+        return structs.replace(meta, prefixes=usable_prefixes(meta.prefixes))
 
     def current_generation(self) -> int | None:
         """Return the number of the published generation; None before the first load is complete.
@@ -213,8 +162,8 @@ class GraphFolder:
     def is_journal_published(self) -> bool:
         """Return whether the load in the journal has been published; if so, only the journal is left to remove."""
         try:
-            loaded: int = read_journal_record(self.journal_file)["generation"]
-            return loaded == self.current_generation()
+            loaded = parse_json(read_bytes(self.journal_file), dict[str, Any])
+            return bool(loaded.get("generation") == self.current_generation())
         except (OSError, ValueError, StoreUnavailable):
             return False
 
@@ -248,7 +197,7 @@ class GraphFolder:
 
     def publish(self, meta: GraphMeta, *, keep: Collection[int] = ()) -> None:
         """Make the generation `meta.generation` the published one, atomically, and remove unused ones not in `keep`."""
-        write_json(self.path / "graph.json", meta.record())
+        write_json(self.path / "graph.json", to_builtins(meta))
         self.finish_publishing({meta.generation, *keep})
 
     def finish_publishing(self, keep: Collection[int]) -> None:
@@ -271,8 +220,8 @@ class GraphFolder:
 
     def update_meta(self, **changes: Any) -> GraphMeta:
         """Change entries of graph.json."""
-        meta = replace(self.meta(), **changes)
-        write_json(self.path / "graph.json", meta.record())
+        meta = structs.replace(self.meta(), **changes)
+        write_json(self.path / "graph.json", to_builtins(meta))
         return meta
 
     def _remove_if_unused(self, generation: Path) -> None:
@@ -368,13 +317,6 @@ class GraphFolder:
         (self.path / f"gen-{generation}").mkdir()
         (self.path / f"gen-{generation}" / "read.lock").touch()
         return self.store_dir(generation)
-
-    def created_ns(self, generation: int) -> int:
-        """Return the time when a generation was created, in nanoseconds since 1970; 0 if unknown."""
-        try:
-            return (self.path / f"gen-{generation}").stat().st_mtime_ns
-        except OSError:
-            return 0
 
     def triples_file(self, generation: int) -> Path:
         """Return the path of a generation's file of sorted hashes."""

@@ -106,19 +106,6 @@ class DatasetHash:
         return DatasetHash.of(after)
 
 
-def dataset_hashes(store: ox.Store, known: Hashes | None = None) -> tuple[DatasetHash, Hashes]:
-    """Return the hashes of a store that has no hashes by named graph yet, and the sorted hashes of all triples.
-
-    Args:
-        known: the sorted hashes of all triples, if they are known; they save reading a store without named graphs.
-    """
-    if known is not None and next(iter(store.named_graphs()), None) is None:
-        return DatasetHash.of({"": GraphHash.of(known)}), known
-    found = stored_hashes(store)
-    everything = np.sort(np.concatenate([np.empty(0, dtype="<u8"), *found.values()]))
-    return DatasetHash.of({graph: GraphHash.of(hashes) for graph, hashes in found.items()}), everything
-
-
 def stored_hashes(store: ox.Store) -> dict[str, Hashes]:
     """Return the sorted hashes of all triples in the engine's store, by named graph."""
     writer = _HashingWriter()

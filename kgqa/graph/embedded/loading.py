@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
-from kgqa.graph.embedded.atomic_files import write_error
 from kgqa.graph.embedded.bulk_load import Journal
-from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, GraphMeta, Lock
+from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock
+from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.graph_hashes import DatasetHash
+from kgqa.graph.embedded.records import GraphMeta, LoadedFile
 from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
 from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
@@ -77,7 +78,7 @@ def create_empty_graph(folder: GraphFolder) -> None:
         worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
         worker.kill()
         folder.triples_file(1).touch()
-        folder.publish(GraphMeta(0).with_hashes(1, DatasetHash({})))
+        folder.publish(GraphMeta.of(1, DatasetHash({})))
     finally:
         lock.release()
 
@@ -125,11 +126,6 @@ def load_graph(
     lock = folder.write_lock()
     try:
         base = folder.meta() if folder.exists() else None
-        if base is not None and base.stale:
-            raise StoreUnavailable(
-                f"The graph at {path} was updated and not closed properly.",
-                "Open and close it once with kgqa.graph.opening.open_store(PATH, writable=True), then load again.",
-            )
         done = _finish_published(folder, base)
         notice = folder.unpublished.notice(base.generation) if base else ""
         folder.unpublished.remove()
@@ -159,9 +155,9 @@ def load_graph(
                 + MEMORY_PER_TRIPLE * (base.triples if base else 0)
             )
             result = _run_worker(folder, lock, progress, limit)
-            history = (*(base.files if base else ()), *({"path": j.path, "sha256": j.sha256} for j in journal.files))
+            history = (*(base.files if base else ()), *(LoadedFile(job.path, job.sha256) for job in journal.files))
             declared = [base.prefixes if base else {}, *result["prefixes"]]
-            meta = (base or GraphMeta(0)).with_hashes(
+            meta = (base.with_hashes if base else GraphMeta.of)(
                 journal.generation,
                 DatasetHash.of_record(result["graphs"]),
                 schema=schema or journal.schema or (base.schema if base else ""),

@@ -14,9 +14,10 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta, Lock
+from kgqa.graph.embedded.folder import GraphFolder, Lock
 from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
+from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker
 from kgqa.graph.embedded.worker_pool import WorkerPool
@@ -91,9 +92,6 @@ class EmbeddedStore:
         try:
             self._meta = self._open_copy() if writable else self._lock_current()
             self._pool.open(self.folder.store_dir(self._copy.generation if self._copy else self._meta.generation))
-            if self._copy and self._meta.hashes is None:
-                with self._worker() as worker:
-                    self._copy.hash_old_format(worker)
         except BaseException:
             self._finalizer()
             raise
@@ -102,8 +100,7 @@ class EmbeddedStore:
 
     def __repr__(self) -> str:
         count = self._copy.hashes.total.triples if self._copy else self._meta.triples
-        known = "" if self._meta.stale else f" ({count:,} triple{'s' if count != 1 else ''})"
-        return f"<EmbeddedStore {self.location}{known}>"
+        return f"<EmbeddedStore {self.location} ({count:,} triple{'s' if count != 1 else ''})>"
 
     # --- the Store protocol
 
@@ -120,15 +117,13 @@ class EmbeddedStore:
         return {**self._meta.settings, **{key: value for key, value in more.items() if value}}
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int:
-        found = self._hash_of(graphs)
-        return self._meta.triples if found is None else found.triples
+        return self._hash_of(graphs).triples
 
     def may_scan(self, graphs: Sequence[str] = ()) -> bool:
         return True
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
-        found = self._hash_of(graphs)
-        return self._meta.fingerprint if found is None else found.fingerprint
+        return self._hash_of(graphs).fingerprint
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
         self._settle()
@@ -144,9 +139,7 @@ class EmbeddedStore:
     @property
     def identity(self) -> str:
         """A hash of this folder for cache keys, because two folders can have the same fingerprint."""
-        generation = self._meta.generation
-        id = self._meta.id or f"{generation}\0{self.folder.created_ns(generation)}"
-        text = os.fsencode(f"{self._place}\0{id}")
+        text = os.fsencode(f"{self._place}\0{self._meta.id}")
         return f"-{hashlib.sha256(text).hexdigest()[:12]}"
 
     @cached_property
@@ -332,17 +325,11 @@ class EmbeddedStore:
         while self._locks:
             self._locks.pop().release()
 
-    def _hash_of(self, graphs: Sequence[str]) -> GraphHash | None:
-        """Return the hash of some named graphs; None in a folder of format 1 that is open for reading."""
+    def _hash_of(self, graphs: Sequence[str]) -> GraphHash:
+        """Return the hash of some named graphs."""
         if self._copy:
             self._settle()
             return self._copy.hashes.view(graphs)
-        if self._meta.stale:
-            raise StoreUnavailable(
-                f"The graph at {self.folder.path} was updated and not closed properly.",
-                "Open and close it once with "
-                "kgqa.graph.opening.open_store(PATH, writable=True), or load the data again.",
-            )
         return self._meta.view(graphs)
 
     @contextmanager

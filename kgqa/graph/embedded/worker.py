@@ -28,7 +28,7 @@ from typing import IO, Any, cast
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.embedded.atomic_files import write_error
+from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.sandbox import deny_network
 
 PROGRESS_SECONDS = 0.1
@@ -142,17 +142,6 @@ class RequestHandler:
         """Copy the store into a new folder, by hard links where possible."""
         self.store.backup(request["target"])
         return b""
-
-    def do_hash(self, request: dict[str, Any]) -> bytes:
-        """Return the hashes of a store of format 1 as JSON. If it is stale, correct its file of hashes."""
-        from kgqa.graph.embedded.folder import GraphFolder
-        from kgqa.graph.embedded.graph_hashes import dataset_hashes
-
-        folder, generation = GraphFolder(Path(request["folder"])), request["generation"]
-        by_graph, hashes = dataset_hashes(self.store, None if request["stale"] else folder.load_hashes(generation))
-        if request["stale"]:
-            folder.save_hashes(generation, hashes)
-        return json.dumps(by_graph.record()).encode()
 
     def do_load(self, request: dict[str, Any]) -> bytes:
         from kgqa.graph.embedded.bulk_load import Journal, run_load

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,9 +12,10 @@ import numpy as np
 
 from kgqa.errors import InvalidTerm, StoreError, StoreIncomplete
 from kgqa.graph.editing import terms
-from kgqa.graph.embedded.atomic_files import write_error
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.folder_errors import write_error
+from kgqa.graph.embedded.graph_hashes import GraphHash, Hashes
+from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.embedded.worker_client import Worker
 from kgqa.graph.query.templates import render_term
@@ -71,7 +71,7 @@ class WorkingCopy:
         self.folder = folder
         self.published = published
         self.notice = folder.unpublished.notice(published.generation)
-        self.hashes = published.hashes or DatasetHash({})
+        self.hashes = published.hashes
         self._changes: list[tuple[Hashes, Hashes]] = []
         with disk_errors(folder):
             folder.finish_publishing({published.generation})
@@ -84,15 +84,8 @@ class WorkingCopy:
 
     @property
     def is_published(self) -> bool:
-        """Whether the published generation has the same triples, in the present format of folders."""
-        return not self._changes and self.published.hashes is not None
-
-    def hash_old_format(self, worker: Worker) -> None:
-        """Compute the hashes by named graph of a folder of format 1. It is published in the present format."""
-        meta = self.published
-        request = {"op": "hash", "folder": str(self.folder.path), "generation": meta.generation, "stale": meta.stale}
-        with disk_errors(self.folder):
-            self.hashes = DatasetHash.of_record(json.loads(worker.call(request, timeout=None)))
+        """Whether the published generation has the same triples."""
+        return not self._changes
 
     def plan(self, worker: Worker, graph: str, adds: Iterable[Triple], removes: Iterable[Triple]) -> Change:
         """Return what an edit has to change. Raises InvalidTerm."""

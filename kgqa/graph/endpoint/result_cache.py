@@ -17,10 +17,8 @@ from typing import Any
 from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES
 
 DAY_SECONDS = 86_400.0
-FLUSH_RESULTS, FLUSH_BYTES, FLUSH_SECONDS = 64, 4 << 20, 2.0
-MAX_PENDING_BYTES = 64 << 20
-BUSY_SECONDS = 0.25
-"""Seconds to wait while another process writes to the file; after that, results stay in memory until the next write."""
+BUSY_SECONDS, PAUSE_SECONDS = 0.25, 2.0
+"""Seconds to wait while another process writes to the file, and how long nothing is stored if it writes for longer."""
 _SCHEMA = """
 PRAGMA auto_vacuum=INCREMENTAL;
 PRAGMA journal_mode=WAL;
@@ -46,10 +44,8 @@ class ResultCache:
         self._days = days
         self._limit = limit_bytes
         self._lock = threading.Lock()
-        self._pending: dict[bytes, tuple[float, bytes]] = {}
-        self._pending_bytes = 0
         self._written_bytes = 0
-        self._next_flush = time.monotonic()
+        self._next_write = 0.0
         self._connection: sqlite3.Connection | None = None
         for _ in range(2):  # a second attempt after a damaged file was removed
             try:
@@ -57,19 +53,18 @@ class ResultCache:
                 file.touch(mode=0o600)  # readable only for this user: the server may require a password
                 self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False, isolation_level=None)
                 self._connection.executescript(_SCHEMA)
-                self._trim()
                 self._connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)}")
-                return
+                self._trim()
             except (OSError, sqlite3.Error) as error:
                 self._disable(error)
+            if self._connection is not None:
+                return
 
     def get(self, key: bytes) -> bytes | None:
         """Return the body stored under `key` less than `days` days ago; None if there is none."""
         with self._lock:
-            pending = self._pending.get(key)
             oldest = time.time() - self._days * DAY_SECONDS
-            row: tuple[Any, ...] | None = (pending[1],) if pending else None
-            row = row or self._first_row("SELECT body FROM results WHERE key = ? AND at > ?", (key, oldest))
+            row = self._first_row("SELECT body FROM results WHERE key = ? AND at > ?", (key, oldest))
         try:
             return zlib.decompress(row[0]) if row else None
         except (zlib.error, TypeError):
@@ -81,14 +76,12 @@ class ResultCache:
             return
         packed = zlib.compress(body, 1)
         with self._lock:
-            if self._connection is None or self._pending_bytes + len(packed) > MAX_PENDING_BYTES:
-                return
-            self._pending[key] = (time.time(), packed)
-            self._pending_bytes += len(packed)
-            full = len(self._pending) >= FLUSH_RESULTS or self._pending_bytes >= FLUSH_BYTES
-            late = time.monotonic() - self._next_flush
-            if late >= FLUSH_SECONDS or (full and late >= 0):
-                self._flush()
+            if time.monotonic() >= self._next_write:
+                row = (key, time.time(), len(packed), packed)
+                self._first_row("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", row)
+                self._written_bytes += len(packed)
+            if self._written_bytes > self._limit // 10:
+                self._trim()
 
     def fact(self, key: bytes, *, max_age: float) -> str | None:
         """Return the text stored about an endpoint less than `max_age` seconds ago; None if there is none."""
@@ -102,15 +95,13 @@ class ResultCache:
             self._first_row("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (key, time.time(), text))
 
     def close(self) -> None:
-        """Write pending results and close the file."""
+        """Close the file."""
         with self._lock:
-            if self._connection is not None:
-                self._flush()
             self._disconnect()
 
     # --- called with the lock held
 
-    def _first_row(self, sql: str, values: tuple[object, ...]) -> Any:
+    def _first_row(self, sql: str, values: tuple[object, ...] = ()) -> Any:
         """Run a statement and return the first row of its result; None without a row, or after an error."""
         try:
             return self._connection.execute(sql, values).fetchone() if self._connection else None
@@ -118,44 +109,24 @@ class ResultCache:
             self._handle_error(error)
             return None
 
-    def _flush(self) -> None:
-        """Write pending results in one transaction; one transaction per result would take longer than a query."""
-        assert self._connection is not None
-        rows = [(key, at, len(packed), packed) for key, (at, packed) in self._pending.items()]
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?)", rows)
-            self._connection.execute("COMMIT")
-            self._next_flush = time.monotonic()
-            self._written_bytes += self._pending_bytes
-            self._pending, self._pending_bytes = {}, 0
-            if self._written_bytes > self._limit // 10:
-                self._trim()
-        except sqlite3.Error as error:
-            self._next_flush = time.monotonic() + FLUSH_SECONDS
-            self._handle_error(error)
-
     def _trim(self) -> None:
-        assert self._connection is not None
+        """Remove expired results, and the oldest of those that are too many."""
         self._written_bytes = 0
-        execute = self._connection.execute
-        execute("DELETE FROM results WHERE at <= ?", (time.time() - self._days * DAY_SECONDS,))
-        total = execute("SELECT COALESCE(SUM(size), 0) FROM results").fetchone()[0]
-        if total > self._limit:
+        self._first_row("DELETE FROM results WHERE at <= ?", (time.time() - self._days * DAY_SECONDS,))
+        total = self._first_row("SELECT COALESCE(SUM(size), 0) FROM results")
+        if total and total[0] > self._limit:
             # down to nine tenths, so that not every new result causes a removal
-            oldest = execute(
-                "SELECT MIN(at) FROM (SELECT at, SUM(size) OVER (ORDER BY at DESC, rowid) AS upto FROM results)"
-                " WHERE upto <= ?",
-                (self._limit * 9 // 10,),
-            ).fetchone()[0]
-            execute("DELETE FROM results WHERE at < ?", (time.time() if oldest is None else oldest,))
-        self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` would free only one page
+            self._first_row(
+                "DELETE FROM results WHERE at < COALESCE((SELECT MIN(at) FROM (SELECT at, SUM(size) OVER "
+                "(ORDER BY at DESC, rowid) AS upto FROM results) WHERE upto <= ?), ?)",
+                (self._limit * 9 // 10, time.time()),
+            )
+        if self._connection is not None:
+            self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` would free only one page
 
     def _handle_error(self, error: sqlite3.Error) -> None:
-        """Ignore an error caused by a write of another process; disable the cache after any other error."""
-        assert self._connection is not None
-        with contextlib.suppress(sqlite3.Error):
-            self._connection.rollback()
+        """Store nothing for a while if another process writes to the file; disable the cache after any other error."""
+        self._next_write = time.monotonic() + PAUSE_SECONDS
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             self._disable(error)
 

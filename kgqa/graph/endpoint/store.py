@@ -306,7 +306,7 @@ class EndpointStore:
         at = time.monotonic() + (timeout or self.timeout)
         with (
             self._transport.slot(at) as deadline,
-            self._transport.reply(query, is_ask=False, deadline=deadline) as reply,
+            self._transport.reply(query, kind="SELECT", deadline=deadline) as reply,
         ):
             return reply.headers
 
@@ -356,7 +356,7 @@ class EndpointStore:
             The result, and the body of the reply if `record` is true.
         """
         while True:
-            with self._transport.reply(query, is_ask=is_ask, deadline=deadline) as reply:
+            with self._transport.reply(query, kind="ASK" if is_ask else "SELECT", deadline=deadline) as reply:
                 profile = self._transport.profile
                 text = "" if reply.status == 200 else b"".join(reply.chunks).decode("utf-8", "replace")
                 error = reply_error(reply.status, reply.headers, text, profile, self.url, query=query)

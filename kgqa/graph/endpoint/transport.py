@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
+from typing import Literal as OneOf
 from urllib.parse import urlsplit
 
 from kgqa.errors import StoreError, StoreUnavailable
@@ -102,7 +103,7 @@ class Transport:
         try:
             with self.slot(time.monotonic() + seconds) as deadline:
                 if not self._detected and self._detects:
-                    with self.reply(render("any_triple", view=()), is_ask=True, deadline=deadline) as reply:
+                    with self.reply(render("any_triple", view=()), kind="ASK", deadline=deadline) as reply:
                         profile = profile_of(self.url, reply.headers.get("server", ""))
                         if profile.name != "generic" or (reply.status < 500 and reply.status not in FOREIGN_STATUSES):
                             self.profile, self._detects = profile, False
@@ -110,7 +111,7 @@ class Transport:
                     limits = UNKNOWN
                     if self.profile.limits_query:
                         query = render(self.profile.limits_query)
-                        with self.reply(query, is_ask=False, deadline=deadline) as reply:
+                        with self.reply(query, kind="SELECT", deadline=deadline) as reply:
                             if reply.status == 200:  # some servers reject this query
                                 limits = read_limits(reply.chunks)
                     self._limits = (self._client.failures, limits)
@@ -127,23 +128,6 @@ class Transport:
         with self._client.deadline(at) as deadline, self._client.limiter.slot(self.concurrency, deadline):
             yield deadline
 
-    @contextmanager
-    def reply(self, text: str, *, is_ask: bool, deadline: RequestDeadline) -> Iterator[Reply]:
-        """Send a SELECT or ASK query inside the block of `slot`, and yield the reply, whatever its status.
-
-        Read the reply inside the block.
-
-        Raises:
-            StoreTimeout, StoreUnavailable; ConnectionLost and DamagedResult while reading.
-        """
-
-        def build() -> Request:
-            limit = deadline.left if self.limits.permit(deadline.left, self.profile) else None
-            return self._builder.query(text, is_ask=is_ask, profile=self.profile, limit=limit)
-
-        with self._exchange(build, deadline, text) as reply:
-            yield reply
-
     def update(self, text: str, *, seconds: float) -> None:
         """Send an update. It is not sent again after a lost connection, because the server may have carried it out.
 
@@ -152,15 +136,15 @@ class Transport:
         """
         at = time.monotonic() + seconds
         self.detect(seconds)
-        parts = urlsplit(self.url)
-        path = parts.path.rpartition("/")[0] + self.profile.update_path if self.profile.update_path else parts.path
-        url = parts._replace(path=path).geturl()
-        with self.slot(at) as deadline:
-            build = lambda: self._builder.update(text, url=url)  # noqa: E731
-            with self._exchange(build, deadline, text, is_update=True) as reply:
-                body = b"".join(reply.chunks).decode("utf-8", "replace")
-        if error := update_error(reply.status, reply.headers, body, self.profile, url, query=text):
+        with self.slot(at) as deadline, self.reply(text, kind="UPDATE", deadline=deadline) as reply:
+            body = b"".join(reply.chunks).decode("utf-8", "replace")
+        if error := update_error(reply.status, reply.headers, body, self.profile, self._update_url, query=text):
             raise error
+
+    @property
+    def _update_url(self) -> str:
+        parts, path = urlsplit(self.url), self.profile.update_path
+        return parts._replace(path=parts.path.rpartition("/")[0] + path).geturl() if path else self.url
 
     def responds(self, seconds: float) -> bool:
         """Return whether the server sent any reply in the last `seconds`, or now replies to a small query.
@@ -174,15 +158,25 @@ class Transport:
         return self._client.responds(request, seconds)
 
     @contextmanager
-    def _exchange(
-        self, build: Any, deadline: RequestDeadline, text: str, *, is_update: bool = False
-    ) -> Iterator[Reply]:
-        """Send a request until its reply is final: log in, wait while the server is busy, correct the time limit."""
+    def reply(self, text: str, *, kind: OneOf["SELECT", "ASK", "UPDATE"], deadline: RequestDeadline) -> Iterator[Reply]:
+        """Send a query or an update inside the block of `slot`, and yield the final reply, whatever its status.
+
+        Logs in, waits while the server is busy, and sends no longer time limit than the server allows. Read the reply
+        inside the block.
+
+        Raises:
+            StoreTimeout, StoreUnavailable; ConnectionLost and DamagedResult while reading.
+        """
+        is_update = kind == "UPDATE"
         busy_statuses = UPDATE_BUSY_STATUSES if is_update else BUSY_STATUSES
         logged_in, body = False, b""
 
-        def request() -> Request:
-            built: Request = build()
+        def build() -> Request:
+            if is_update:
+                built = self._builder.update(text, url=self._update_url)
+            else:
+                limit = deadline.left if self.limits.permit(deadline.left, self.profile) else None
+                built = self._builder.query(text, is_ask=kind == "ASK", profile=self.profile, limit=limit)
             return replace(built, headers={**built.headers, **self._login.headers(built)})
 
         def judge(response: Any) -> Verdict:
@@ -216,7 +210,7 @@ class Transport:
                 "Try again later, or lower endpoint.concurrency or endpoint.rate.",
             )
 
-        response = self._client.request(request, judge, deadline=deadline, rate=self.rate, is_update=is_update)
+        response = self._client.request(build, judge, deadline=deadline, rate=self.rate, is_update=is_update)
         try:
             is_result = response.status == 200 and not is_update
             chunks = self._client.chunks(response, deadline) if is_result else iter([body])

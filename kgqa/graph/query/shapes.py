@@ -16,6 +16,8 @@ from operator import attrgetter
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
 from kgqa.model import Entity
 
 MAX_SHAPES = 200
@@ -70,10 +72,13 @@ class _Shapeless(Exception):
 
 @cache
 def _reader(kind: type) -> Callable[[Any], Any]:
-    """Return a function that reads the fields of a kgqa dataclass: a tuple, or the value of the only field."""
-    if not is_dataclass(kind) or not kind.__module__.startswith("kgqa."):
-        raise _Shapeless
-    return attrgetter(*(field.name for field in fields(kind)))
+    """Return a function that reads the fields of a class of kgqa: a tuple, or the value of the only field."""
+    if kind.__module__.startswith("kgqa."):
+        if issubclass(kind, msgspec.Struct):
+            return attrgetter(*kind.__struct_fields__)
+        if is_dataclass(kind):
+            return attrgetter(*(field.name for field in fields(kind)))
+    raise _Shapeless
 
 
 def _shape(value: Any, numbers: dict[str, int]) -> Any:

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+import msgspec
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -90,8 +91,8 @@ def _source(name: str) -> str:
 
 
 @cache
-def _is_own_dataclass(kind: type) -> bool:
-    return kind.__module__.startswith("kgqa.") and is_dataclass(kind)
+def _is_own_class(kind: type) -> bool:
+    return kind.__module__.startswith("kgqa.") and (is_dataclass(kind) or issubclass(kind, msgspec.Struct))
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -99,7 +100,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         # mypy considers a class unhashable
-        if _is_own_dataclass(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
+        if _is_own_class(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
             value = getattr(obj, attribute, self)
             if value is not self and not callable(value):
                 return value

@@ -17,15 +17,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Annotated, Any, cast
 
 import pyoxigraph as ox
+from msgspec import Meta
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.limits import Readable, ShallowJson, XmlWithFlatEntities, check_no_doctype
 from kgqa.graph.rdf.lines import GENID, LineReader, blocks, quad_line
 from kgqa.graph.store import MalformedLine, OnError
 from kgqa.schema import usable_prefixes
+from kgqa.storage.loading import Count
 
 MAX_EXAMPLES = 20
 MAX_IN_MEMORY_BYTES = 512 << 20
@@ -51,11 +53,11 @@ COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open,
 class FileJob:
     """One file of a load: its path and format, its size and hash when the load began, its progress, its prefixes."""
 
-    path: str
-    format: str
-    size: int
-    sha256: str
-    lines_done: int = 0
+    path: Annotated[str, Meta(pattern=r"\A[^\0]{1,4096}\Z")]
+    format: Annotated[str, Meta(pattern=r"\A\.[a-z0-9]{1,10}\Z")]
+    size: Count
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    lines_done: Count = 0
     done: bool = False
     prefixes: dict[str, str] = field(default_factory=dict)
 

@@ -35,7 +35,7 @@ from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity
 from kgqa.schema import Schema
 from kgqa.storage.cache import Cache
-from kgqa.storage.model_json import from_json
+from kgqa.storage.loading import convert
 
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
@@ -112,7 +112,7 @@ class GraphTables:
                 lambda: frozenset(
                     name for node in self._declared(schema.noise_marked_by) for name in schema.named_by(node)
                 ),
-                lambda data: frozenset(from_json(tuple[str, ...], data)),
+                lambda data: frozenset(convert(data, tuple[str, ...])),
                 unless_touched(marker),
                 sorted,
             ),

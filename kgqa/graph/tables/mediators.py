@@ -17,13 +17,15 @@ from itertools import product
 from typing import Any
 from typing import Literal as OneOf
 
+from msgspec import to_builtins
+
 from kgqa.graph.query.patterns import MarkTest, TypeTest
 from kgqa.graph.store import Rows, count_value
 from kgqa.graph.tables.changes import OTHER, VALUE, Changes, Pattern, Select, matches
 from kgqa.graph.tables.listed_mediators import ListedMediators, listed_mediators
 from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.schema import Schema
-from kgqa.storage.model_json import from_json, to_json
+from kgqa.storage.loading import convert
 
 SIDES: tuple[Direction, Direction] = ("out", "in")
 Counts = Mapping[Direction, Mapping[str, tuple[int, int]]]
@@ -263,7 +265,7 @@ def follow_mediators(
 def mediators_to_json(table: MediatorTable) -> dict[str, Any]:
     """Return a table as JSON data for the cache."""
     return {
-        "marks": to_json(table.marks),
+        "marks": to_builtins(table.marks),
         "types": sorted(table.types),
         "not_types": sorted(table.not_types),
         "declared": {side: sorted(names) for side, names in table.declared.items()},
@@ -282,7 +284,7 @@ def mediators_from_json(data: Any, schema: Schema, relations: Collection[str]) -
         {side: frozenset(map(str, data[key][side])) for side in SIDES} for key in ("declared", "not_declared")
     )
     types, not_types = (frozenset(map(str, data[key])) for key in ("types", "not_types"))
-    marks = from_json(tuple[Value, ...], data["marks"])
+    marks = convert(data["marks"], tuple[Value, ...])
     listed = listed_mediators(schema)
     table = MediatorTable(schema, marks, types, not_types, declared, not_declared, counts, listed)
     return table.applied(relations, _all_relations(table, relations))

@@ -26,7 +26,7 @@ from kgqa.methods.evograph.schemas import tool_schemas
 from kgqa.methods.evograph.tools import Tools, session_tools
 from kgqa.methods.evograph.web import opened_web_search
 from kgqa.methods.resources import Resources
-from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.rank.embedding.encoder import encoder_of
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 
@@ -177,14 +177,6 @@ def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tupl
     settings = resolve({"ask.method": "evograph", **named})
     cache = cache_of(settings)
     graph = opened.enter_context(open_graph_of(settings, corpus, cache=cache))
-    encoder = None
-    if settings.rank.embeddings == "auto":
-        encoder = open_encoder(
-            cache,
-            model=settings.rank.model,
-            url=settings.rank.model_url,
-            query_prompt=settings.rank.query_prompt,
-            precision=settings.rank.precision,
-        )
+    encoder = encoder_of(settings.rank, cache)
     texts = opened.enter_context(Corpus.open(corpus, cache=cache, encoder=encoder))
     return Resources(graph, encoder, settings.with_graph(graph.settings), corpus=texts), opened

@@ -72,8 +72,6 @@ class Decisions:
         settings = self._settings
         if self._judge is not None:
             return self._judge.judge(self.finalists(hops)) == "complete"
-        if settings.explore.lengths == "deepest":
-            return False
         # an answer composed from the paths of all hops also needs the later hops
         composed = settings.ask.compose == "composed" and self._ranking.by_model
         if settings.explore.combine == "intersect" and not composed and self._all_meet(self.ranked_after(hops)):

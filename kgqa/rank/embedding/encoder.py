@@ -10,19 +10,19 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_int8_encoder, open_local_encoder
+from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_local_encoder
 from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packaged_minilm
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
+from kgqa.settings.table import RankSettings
 from kgqa.storage.cache import Cache, VectorCache
 from kgqa.text.installation import install_command
 
-Precision = Literal["fp32", "int8"]
 NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."
 _MAX_CACHED = 200_000
 
@@ -41,7 +41,7 @@ class CachedEncoder:
     The vectors of questions stay in memory only, because the same question is rarely asked twice.
 
     Attributes:
-        name: The encoder's name, different for each model, server, precision and query prompt, because these change the
+        name: The encoder's name, different for each model, server and query prompt, because these change the
             vectors.
     """
 
@@ -117,7 +117,6 @@ def open_encoder(
     model: str | None = None,
     url: str | None = None,
     query_prompt: str | None = None,
-    precision: Precision = "fp32",
     say: Callable[[str], None] = lambda text: None,
 ) -> CachedEncoder | None:
     """Open an embedding model; return None if no model is named and the packaged MiniLM is not installed.
@@ -130,7 +129,6 @@ def open_encoder(
             KGQA_EMBEDDINGS_KEY.
         query_prompt: Text put before questions, never before paths; None for the prompt defined by the model, "" for
             no prompt.
-        precision: "fp32" or "int8"; "int8" is faster and gives slightly different vectors.
         say: Called with a message for the user before an export or a download, and when there is no model. Each
             message is sent once.
 
@@ -138,17 +136,28 @@ def open_encoder(
         ModelUnavailable: The model is installed or named, but cannot be used.
         SettingsError: The arguments contradict each other.
     """
-    key = (cache.folder, model, url, query_prompt, precision)
+    key = (cache.folder, model, url, query_prompt)
     with _OPEN_LOCK:
         if key not in _OPEN_ENCODERS:
-            _OPEN_ENCODERS[key] = _open(cache, model, url, query_prompt, precision, say)
+            _OPEN_ENCODERS[key] = _open(cache, model, url, query_prompt, say)
             if _OPEN_ENCODERS[key] is None:
                 say(f"{NO_MODEL} To install a small model: {install_command('minilm')}")
         return _OPEN_ENCODERS[key]
 
 
+def encoder_of(
+    settings: RankSettings, cache: Cache, *, say: Callable[[str], None] = lambda text: None
+) -> CachedEncoder | None:
+    """Open the embedding model that the settings name; None if they turn it off. For the rest, see `open_encoder`."""
+    if settings.embeddings == "off":
+        return None
+    return open_encoder(
+        cache, model=settings.model, url=settings.model_url, query_prompt=settings.query_prompt, say=say
+    )
+
+
 # each model is opened once per process and shared by all graphs, because opening takes 0.3 seconds and 100 MB
-_OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None, str], CachedEncoder | None] = {}
+_OPEN_ENCODERS: dict[tuple[Path, str | None, str | None, str | None], CachedEncoder | None] = {}
 _OPEN_LOCK = threading.Lock()
 
 
@@ -157,11 +166,10 @@ def _open(
     model: str | None,
     url: str | None,
     query_prompt: str | None,
-    precision: Precision,
     say: Callable[[str], None],
 ) -> CachedEncoder | None:
     encoder: OnnxEncoder | TorchEncoder | RemoteEncoder | None
-    encoder = _open_remote(cache, model, url, precision) if url else _open_local(cache, model, precision, say)
+    encoder = _open_remote(cache, model, url) if url else _open_local(cache, model, say)
     if encoder is None:
         return None
     prompt = encoder.query_prompt if query_prompt is None else query_prompt
@@ -171,27 +179,19 @@ def _open(
     return CachedEncoder(encoder, cache.vectors(encoder.name, encoder.size or 0), query_prompt=prompt, name=name)
 
 
-def _open_local(
-    cache: Cache, model: str | None, precision: Precision, say: Callable[[str], None]
-) -> OnnxEncoder | TorchEncoder | None:
+def _open_local(cache: Cache, model: str | None, say: Callable[[str], None]) -> OnnxEncoder | TorchEncoder | None:
     files = packaged_minilm() if model is None else find_model(model, say=say)
     if files is None:
-        if precision != "fp32":
-            raise ModelUnavailable(
-                f"rank.precision int8 needs an embedding model, and none is installed: {install_command('minilm')}"
-            )
         return None
-    encoder = open_local_encoder(cache, files, say) if precision == "fp32" else open_int8_encoder(cache, files, say)
+    encoder = open_local_encoder(cache, files, say)
     if encoder is None and model is not None:
         raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {install_command('sbert')}")
     return encoder
 
 
-def _open_remote(cache: Cache, model: str | None, url: str, precision: Precision) -> RemoteEncoder:
+def _open_remote(cache: Cache, model: str | None, url: str) -> RemoteEncoder:
     if not model:
         raise SettingsError("rank.model_url needs the name of a model on that server: set rank.model too.")
-    if precision != "fp32":
-        raise SettingsError(f"A server chooses the precision of its embeddings: remove rank.precision {precision}.")
     encoder = RemoteEncoder(url, model)
     size_file = cache.entry("models", encoder.name) / "size"
     try:

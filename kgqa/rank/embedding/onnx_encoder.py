@@ -35,7 +35,7 @@ _CHECKED = (
     "PARASITE", "a text of too many words, " * 150,
 )  # fmt: skip
 # values for the packaged MiniLM, which has no encoder.json
-_DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": "", "batch": BATCH_SIZE}
+_DEFAULTS = {"max_tokens": 256, "pad_id": 0, "pad_token": "[PAD]", "size": 384, "query_prompt": ""}
 
 
 class OnnxEncoder:
@@ -57,7 +57,6 @@ class OnnxEncoder:
         self.name = name
         self.size = int(about["size"])
         self.query_prompt = str(about["query_prompt"])
-        self._batch_size = int(about["batch"])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = min(4, os.cpu_count() or 1)
         # threads that wait for work would use the processors that other questions need
@@ -84,8 +83,8 @@ class OnnxEncoder:
         # strings of similar length share a batch; this saves padding
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         vectors = np.empty((len(texts), self.size), dtype=np.float32)
-        for start in range(0, len(order), self._batch_size):
-            indices = order[start : start + self._batch_size]
+        for start in range(0, len(order), BATCH_SIZE):
+            indices = order[start : start + BATCH_SIZE]
             vectors[indices] = self._batch([texts[i] for i in indices])
         return vectors
 
@@ -151,35 +150,6 @@ def open_local_encoder(
     except Exception:  # noqa: BLE001  # torch cannot export the model, or onnxruntime cannot run it
         cache.write_text(folder / "torch-only", "")
         return encoder
-
-
-def open_int8_encoder(cache: Cache, files: ModelFiles, say: Callable[[str], None]) -> OnnxEncoder:
-    """Open a model with 8-bit weights, about three times as fast as with 32-bit weights.
-
-    Strings are encoded one by one, because with 8-bit weights a vector depends on the other strings in the batch.
-
-    Raises:
-        ModelUnavailable: The model cannot be exported or quantised on this machine.
-    """
-    key = f"{files.key}-int8"
-    folder = cache.entry("models", key)
-    if _installed("onnxruntime", "tokenizers") and (folder / "model.onnx").is_file():
-        try:
-            return OnnxEncoder(folder, key)
-        except Exception:  # noqa: BLE001  # onnxruntime has its own exceptions for a damaged file
-            shutil.rmtree(folder, ignore_errors=True)
-    exported = open_local_encoder(cache, files, say)
-    if not isinstance(exported, OnnxEncoder) or not _installed("onnx"):
-        raise ModelUnavailable(
-            f"The embedding model {files.key} cannot run in int8: this needs a small BERT-like model with mean "
-            f"pooling, a writable cache, and {install_command('minilm')}. Or use rank.precision fp32."
-        )
-    try:
-        return _quantise(cache.entry("models", files.key), folder, key)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ModelUnavailable(
-            f"The embedding model cannot run in int8 ({error}).", "Use rank.precision fp32."
-        ) from error
 
 
 def _installed(*names: str) -> bool:
@@ -292,25 +262,3 @@ def _write_onnx(bert: Any, file: Path) -> None:
             opset_version=17,
             dynamo=False,
         )
-
-
-def _quantise(exported: Path, folder: Path, key: str) -> OnnxEncoder:
-    import logging
-
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    with tempfile.TemporaryDirectory(prefix=".int8-", dir=folder.parent) as scratch:
-        temporary = Path(scratch) / "model"
-        shutil.copytree(exported, temporary, ignore=shutil.ignore_patterns("model.onnx"))
-        logging.disable(logging.WARNING)  # the library recommends a preparation that changes nothing for these models
-        try:
-            quantize_dynamic(exported / "model.onnx", temporary / "model.onnx", weight_type=QuantType.QInt8)
-        finally:
-            logging.disable(logging.NOTSET)
-        file = temporary / "encoder.json"
-        about = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-        file.write_text(json.dumps(about | {"batch": 1}), encoding="utf-8")
-        OnnxEncoder(temporary, key).encode(["?"])
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(temporary, folder)
-    return OnnxEncoder(folder, key)

@@ -11,6 +11,7 @@ from kgqa.model import Direction, PieceKind
 from kgqa.serve.api.asking import AnswerResponse
 from kgqa.serve.api.shared import ERRORS, Client, Served, looked_up
 from kgqa.serve.errors import RequestError
+from kgqa.serve.limits import QUERY_ROWS
 from kgqa.serve.tools import corpus_tools, edit_tools, graph_tools, path_tools, query_tools
 
 router = APIRouter(tags=["graph"], responses=ERRORS, default_response_class=AnswerResponse)
@@ -81,7 +82,7 @@ async def retrieve_route(
 @router.post("/query", summary="Run a SPARQL query")
 async def query_route(service: Served, client: Client, body: QueryBody) -> Any:
     """Run a SELECT or ASK query, and return {columns, rows, complete, seconds}. More rows than allowed are an error."""
-    seconds, rows = service.settings.serve.query_seconds, service.settings.serve.query_rows
+    seconds, rows = service.settings.serve.query_seconds, QUERY_ROWS
     return AnswerResponse(
         await looked_up(
             service,

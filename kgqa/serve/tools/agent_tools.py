@@ -15,7 +15,7 @@ from kgqa.errors import KgqaError
 from kgqa.serve.api.asking import events_of
 from kgqa.serve.fair_queue import QueueFull
 from kgqa.serve.jobs import Asked
-from kgqa.serve.limits import LimitReached
+from kgqa.serve.limits import QUERY_ROWS, LimitReached
 from kgqa.serve.service import Service
 from kgqa.serve.tools import corpus_tools, graph_tools, path_tools, query_tools
 from kgqa.storage.answer_json import json_text
@@ -129,7 +129,7 @@ class AgentTools:
         LIMIT or a condition. Returns columns and rows; a value is {id, name, iri}, a literal, or null.
         """
         service = self._service
-        seconds, most = service.settings.serve.query_seconds, min(rows, service.settings.serve.query_rows)
+        seconds, most = service.settings.serve.query_seconds, min(rows, QUERY_ROWS)
         graphs = corpus_tools.graphs_of(service.corpus)
         return await self._look_up(
             ctx,

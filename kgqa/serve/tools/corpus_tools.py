@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.inspection.searching import sources_of
 from kgqa.errors import CorpusError
 from kgqa.model import PieceKind
-from kgqa.storage.model_json import to_json
 from kgqa.text.words import clean
 
 AROUND = 400
@@ -44,7 +45,7 @@ def retrieve(corpus: Corpus | None, text: str, *, kind: PieceKind = "chunk", k: 
                 "text": piece.text[:MAX_SPAN],
                 "score": round(piece.score, 4),
                 "sources": list(dict.fromkeys(sources.get(span.document, span.document) for span in piece.spans)),
-                "spans": to_json(piece.spans),
+                "spans": to_builtins(piece.spans),
             }
             for piece in pieces
         ]

@@ -17,7 +17,6 @@ from kgqa.virtuoso.freebase.judge import NOT_UTF8, UNSURE, Cleaning, Dropped, Li
 from kgqa.virtuoso.freebase.terms import MAX_IRI_BYTES, PLAIN_IRI, PLAIN_TAG, form_of
 
 EXAMPLES = 3
-EXAMPLE_BYTES = 200
 
 _CHARS = rb'[^"\\\x00-\x08\x0b-\x1f\x7f]*+'
 # escape sequences, except those for surrogates and control characters
@@ -36,7 +35,7 @@ class Tally:
     Attributes:
         dropped: number of dropped lines for each reason.
         repaired: number of repaired lines for each kind of repair; these lines are also counted as kept.
-        examples: the first EXAMPLES lines for each reason, as `{"line": number (from 1), "text": first EXAMPLE_BYTES
+        examples: the first EXAMPLES lines for each reason, as `{"line": number (from 1), "text": first 200
             bytes of the line}`.
     """
 
@@ -48,7 +47,7 @@ class Tally:
 
     def show(self, reason: str, line: int, text: bytes) -> None:
         """Keep a line as an example for a reason, unless there are already EXAMPLES earlier lines."""
-        self._show_first(reason, [{"line": line, "text": text[:EXAMPLE_BYTES].decode("utf-8", "replace")}])
+        self._show_first(reason, [{"line": line, "text": text[:200].decode("utf-8", "replace")}])
 
     def add(self, other: Tally) -> None:
         """Add the counts of another tally."""
@@ -100,7 +99,6 @@ class BlockJudge:
         tally = Tally(lines=len(lines))
         judge, unsure, longest = self._judge, UNSURE, MAX_IRI_BYTES
         reason_of, reason_of_tag = judge.predicates.get, judge.tags.get
-        plain_subject, plain_rest = _plain_subject, _plain_rest
         kept: list[bytes] = []
         reasons: list[str] = []
         repairs: list[str] = []
@@ -114,9 +112,9 @@ class BlockJudge:
                 reason = unsure
             if reason is None:
                 match = None
-                if len(line) < longest and (subject == last_subject or plain_subject(subject)):
+                if len(line) < longest and (subject == last_subject or _plain_subject(subject)):
                     last_subject = subject
-                    match = plain_rest(rest)
+                    match = _plain_rest(rest)
                 reason = unsure if match is None else reason_of_tag(match[1], unsure) if match[1] else None
             if reason is None:
                 keep(line)
@@ -129,8 +127,8 @@ class BlockJudge:
                     if repair:
                         repairs.append(repair)
                 except Dropped as dropped:
-                    drop(dropped.reason)
-                    self._show(dropped.reason, line, lines, first_line, tally)
+                    drop(str(dropped))
+                    self._show(str(dropped), line, lines, first_line, tally)
         data = b"\n".join([*kept, b""])
         if not is_utf8(data):  # the fast path does not check the encoding
             for line in [line for line in kept if not is_utf8(line)]:

@@ -18,8 +18,6 @@ from kgqa.virtuoso.freebase.judge import Cleaning
 from kgqa.virtuoso.freebase.worker import FILES_PER_GROUP, chunk_file
 
 LINES_PER_CHUNK = 10_000_000
-CleaningProgress = Callable[[int, int], None]
-"""Called several times per second with the number of the group and the bytes of the dump that have been read."""
 
 
 def clean_groups(
@@ -30,7 +28,7 @@ def clean_groups(
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
     first_group: int = 0,
-    progress: CleaningProgress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Generator[tuple[list[Path], Tally]]:
     """Clean a dump, one group for each step of the iterator. Closing the iterator ends the workers.
 
@@ -93,7 +91,9 @@ def _start_worker(task: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def _result(process: subprocess.Popen[bytes], group: int, progress: CleaningProgress | None) -> dict[str, Any]:
+def _result(
+    process: subprocess.Popen[bytes], group: int, progress: Callable[[int, int], None] | None
+) -> dict[str, Any]:
     """Wait for a worker's result for this group."""
     assert process.stdout
     for line in process.stdout:
@@ -119,7 +119,7 @@ def clean_dump(
     *,
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
-    progress: CleaningProgress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Tally:
     """Clean a whole dump into chunk files, or only count its lines.
 

@@ -103,11 +103,7 @@ class Cleaning:
 
 
 class Dropped(Exception):
-    """A line is dropped; `reason` says why."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """A line is dropped; the message is the reason."""
 
 
 class Reasons(dict[bytes, str | None]):

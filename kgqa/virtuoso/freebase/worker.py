@@ -34,7 +34,6 @@ from kgqa.virtuoso.freebase.judge import MAX_LINE_BYTES, Cleaning
 FILES_PER_GROUP = 4
 BLOCK_BYTES = 1 << 18
 LINES_PER_PART = 1 << 16
-WRITE_BYTES = 1 << 20
 
 
 class Block(NamedTuple):
@@ -147,7 +146,7 @@ def clean_share(
         files = [chunk_file(Path(folder), group, file) for file in own_files] if folder else []
         unfinished = {path.with_suffix(".nt.part"): path for path in files}
         with ExitStack() as opened:
-            writers = [opened.enter_context(path.open("wb", buffering=WRITE_BYTES)) for path in unfinished]
+            writers = [opened.enter_context(path.open("wb", buffering=1 << 20)) for path in unfinished]
             while block is not None and block.part // parts_per_group == group:
                 if block.part != part and worker == 0:
                     part = block.part

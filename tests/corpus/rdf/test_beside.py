@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
@@ -205,7 +205,9 @@ def test_merged_schemas():
             graph.mediator_list,
         )
         assert both.is_labelled(relation_iri("x")) and both.is_noise(v.ALIAS) and v.PARTY in both.mediator_subject_of
-        assert replace(merged_schema(both, corpus), name=both.name, title=both.title, source=both.source) == both
+        assert (
+            structs.replace(merged_schema(both, corpus), name=both.name, title=both.title, source=both.source) == both
+        )
 
 
 def test_beside_a_slice_of_freebase(data_folder, tmp_path):

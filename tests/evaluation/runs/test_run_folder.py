@@ -137,10 +137,10 @@ def test_several_runs_replace_no_run(tmp_path, present):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"format": 99, "runs": {}}, "was not written by kgqa"),
-        ({"format": 1, "runs": ["a"]}, "was not written by kgqa"),
-        ({"format": 1, "runs": {"../a": MANIFEST_CONTENT}}, "was not written by kgqa"),
-        ({"format": 1, "runs": {"a": ["top"]}}, "the file is not a JSON object"),
+        ({"format": 99, "runs": {}}, "begin.json cannot be read: format"),
+        ({"format": 1, "runs": ["a"]}, "runs: Expected `object`"),
+        ({"format": 1, "runs": {"../a": MANIFEST_CONTENT}}, "Expected `str` matching regex"),
+        ({"format": 1, "runs": {"a": ["top"]}}, "Expected `object`, got `array`"),
     ],
 )
 def test_invalid_plan_of_several_runs(tmp_path, content, message):
@@ -157,7 +157,7 @@ def test_blank_lines_are_skipped_and_sizes_limited(run_path, monkeypatch):
     with pytest.raises(RunError, match="line 1: longer than 50 bytes"):
         list(open_run(run_path).records())
     monkeypatch.setattr(run_files, "MAX_MANIFEST_BYTES", 10)
-    with pytest.raises(RunError, match=f"{MANIFEST} is larger than 10 bytes"):
+    with pytest.raises(RunError, match=f"{MANIFEST} cannot be read: it is larger than 10 bytes"):
         open_run(run_path)
 
 
@@ -216,7 +216,7 @@ def test_full_disk_is_an_error_and_keeps_records(run_path):
 
 def test_invalid_manifest(run_path):
     (run_path / MANIFEST).write_text('{"format": 99}')
-    with pytest.raises(RunError, match="has format 99"):
+    with pytest.raises(RunError, match="was not written by kgqa: format: Invalid enum value 99"):
         open_run(run_path)
     for text in ("", "[1]", "{" * 100_000, "\xff"):
         (run_path / MANIFEST).write_text(text, encoding="latin-1")

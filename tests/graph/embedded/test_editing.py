@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from kgqa.errors import InvalidTerm, QueryRejected, StoreCrashed, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded import working_copy
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.graph_hashes import MAX_GRAPHS, DatasetHash, GraphHash, dataset_hashes
+from kgqa.graph.embedded.graph_hashes import MAX_GRAPHS, DatasetHash, GraphHash
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.embedded.working_copy import Change, WorkingCopy
@@ -291,49 +290,6 @@ class TestTwoProcesses:
         assert (folder / "loading.json").exists()
 
 
-def make_old(folder: Path, *, stale: bool = False) -> None:
-    """Give a folder the record of format 1."""
-    record = json.loads((folder / "graph.json").read_text())
-    del record["graphs"], record["id"]
-    (folder / "graph.json").write_text(json.dumps({**record, "format": 1, "stale": stale}))
-
-
-class TestFoldersOfFormat1:
-    @pytest.mark.parametrize("lines", [LINES, [*LINES, *QUADS]], ids=["default graph", "named graphs"])
-    def test_fingerprint_stays_until_the_first_edit(self, load, lines):
-        folder = load(lines)
-        whole = GraphFolder(folder).meta().fingerprint
-        make_old(folder)
-        record = (folder / "graph.json").read_bytes()
-        with EmbeddedStore(folder, workers=1) as store:
-            assert store.fingerprint_of() == store.fingerprint_of([G]) == whole
-            assert store.triples_of() == len(lines)
-        assert (folder / "graph.json").read_bytes() == record
-        with EmbeddedStore(folder, writable=True) as store:
-            assert store.triples_of() == 5 and store.triples_of([G]) == len(lines) - 5
-            store.edit("", numbered(1))
-        assert_published_alike(load, GraphFolder(folder))
-
-    def test_load_into_it(self, load, tmp_path):
-        folder = load([*LINES, *QUADS])
-        make_old(folder)
-        (tmp_path / "more.nq").write_text("\n".join([*LINES, f"<http://e/y> <http://e/p> <http://e/z> <{H}> ."]))
-        assert load_graph(folder, [tmp_path / "more.nq"]).added == 1
-        assert_published_alike(load, GraphFolder(folder))
-
-    def test_graph_updated_by_an_earlier_version_and_not_closed(self, load):
-        folder = load(LINES)
-        make_old(folder, stale=True)
-        (folder / "gen-1" / "triples.u64").write_bytes(b"")
-        with EmbeddedStore(folder, workers=1) as reader:
-            with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
-                reader.fingerprint_of()
-        with pytest.raises(StoreUnavailable, match="not closed properly.*Open and close it once"):
-            load_graph(folder, [folder.parent / "lines1.nq"])
-        EmbeddedStore(folder, writable=True).close()
-        assert_published_alike(load, GraphFolder(folder))
-
-
 OPERATIONS = st.lists(
     st.tuples(
         st.sampled_from(["", G, H]), st.sets(st.integers(0, 12), max_size=6), st.sets(st.integers(0, 12), max_size=6)
@@ -386,11 +342,3 @@ class TestHashes:
         later = many.plus({"http://e/other": one})
         assert later.view(["http://e/1"]).triples == MAX_GRAPHS + 1 and later.total.triples == MAX_GRAPHS + 2
         assert DatasetHash.of_record(json.loads(json.dumps(later.record()))) == later
-
-    def test_blank_nodes_of_old_folders(self):
-        import pyoxigraph as ox
-
-        store = ox.Store()
-        store.update("INSERT DATA { _:x <http://e/p> [ <http://e/q> 'a' ] }")
-        by_graph, hashes = dataset_hashes(store)
-        assert by_graph.view().triples == hashes.size == 2 and dataset_hashes(store)[0] == by_graph

@@ -8,21 +8,22 @@ import os
 import random
 import shutil
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.atomic_files import write_json
-from kgqa.graph.embedded.folder import GraphFolder, GraphMeta
+from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import open_store
+from kgqa.storage.atomic_files import write_json
 
 LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
 
@@ -149,8 +150,6 @@ class TestNoGraph:
             "5",
             '"text"',
             "{}",
-            '{"format": 1}',
-            '{"format": 1, "files": []}',
             "\x00" * 100,
             "{" * 100_000,
         ],
@@ -183,7 +182,7 @@ class TestNoGraph:
         folder = small
         data = json.loads((folder / "graph.json").read_text())
         (folder / "graph.json").write_text(json.dumps({**data, "format": 99}))
-        with pytest.raises(StoreUnavailable, match="another version of kgqa .format 99.*Load the data again"):
+        with pytest.raises(StoreUnavailable, match="graph.json is damaged .format: Invalid.*99.*Load the data again"):
             open_store(folder)
 
     def test_lost_data(self, small):
@@ -292,4 +291,4 @@ def test_changed_record_keeps_other_fields(load):
     before = folder.meta()
     assert isinstance(before, GraphMeta) and before.schema == "rdfs" and before.settings == {"walks": "free"}
     assert folder.update_meta(schema="wikidata").schema == "wikidata"
-    assert folder.meta() == replace(before, schema="wikidata")
+    assert folder.meta() == structs.replace(before, schema="wikidata")

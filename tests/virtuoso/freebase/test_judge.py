@@ -47,7 +47,7 @@ def verdict_of(judge: LineJudge, line: bytes) -> Verdict:
     try:
         kept, repair = judge.line(line)
     except Dropped as dropped:
-        return Verdict(reason=dropped.reason)
+        return Verdict(reason=str(dropped))
     return Verdict(kept, repair=repair)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.node_sets import ordered
 from kgqa.model import Entity, Literal, Step, Value
-from kgqa.storage.untrusted_json import load_json
+from kgqa.storage.loading import parse_json
 
 Pairs = dict[Entity, tuple[Value, ...]]
 
@@ -42,7 +42,7 @@ def _lists(
     found = {}
     for node, values in graph.along(several, (Step(relation),)).items():
         try:
-            listed = load_json(values[0].value.encode()) if isinstance(values[0], Literal) else None
+            listed = parse_json(values[0].value) if isinstance(values[0], Literal) else None
         except ValueError:
             continue
         if isinstance(listed, list):

@@ -1,25 +1,12 @@
-"""Writes the small files of a graph folder atomically, never through a symbolic link, and creates error messages."""
+"""The errors of graph folders that cannot be written."""
 
 from __future__ import annotations
 
 import errno
-import json
 from pathlib import Path
-from typing import Any
 
 from kgqa.errors import StoreUnavailable
-from kgqa.storage.atomic_files import cannot_create, replace_file
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write a JSON file atomically. Raises the same errors as `write_atomically`."""
-    write_atomically(path, json.dumps(data, indent=1, ensure_ascii=False))
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a text file atomically. Raises the same errors as `replace_file`."""
-    # Python decodes file names that are not UTF-8 with lone surrogates; these are written as JSON escapes
-    replace_file(path, [text.encode("utf-8", "backslashreplace")])
+from kgqa.storage.atomic_files import cannot_create
 
 
 def write_error(path: Path, error: OSError) -> StoreUnavailable:
