@@ -26,7 +26,7 @@ from functools import lru_cache, partial
 from typing import Any, Self, TypeVar
 
 from kgqa.errors import ClusterError
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Hint, Install
 from kgqa.version import __version__
 
 T = TypeVar("T")
@@ -158,7 +158,8 @@ class _RayCluster:
         with _environment(environment):
             ray = _import_ray()
             if ray.is_initialized():
-                raise ClusterError("This process uses a Ray cluster already.", python="Close it first: ray.shutdown().")
+                shutdown = Hint(python="Close it first: ray.shutdown().")
+                raise ClusterError("This process uses a Ray cluster already.", shutdown)
             opened.callback(ray.shutdown)
             try:
                 # nothing of the environment is sent, whatever the hook of an installation says
@@ -437,7 +438,7 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ClusterError("Ray is not installed.", f"Install it: {install_command('ray')}") from error
+        raise ClusterError("Ray is not installed.", f"Install it: {Install('ray')}") from error
     with suppress(ImportError):  # Ray would print the logs of lost nodes to standard output, which is for results
         private: Any = importlib.import_module("ray._private.worker")
         private.print_to_stdstream = lambda *_, **__: None
@@ -486,8 +487,7 @@ def _check_reachable(address: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise ClusterError(
             f"There is no Ray cluster at {address} ({reason}).",
-            start := f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
-            python=start,
+            f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
         ) from error
 
 
@@ -495,4 +495,4 @@ def _connect_error(address: str, error: Exception) -> ClusterError:
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     needs = "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node: "
     hint = f"{needs}ray start --address {address}. Otherwise use ray://HOST:10001"
-    return ClusterError(f"The Ray cluster at {address} cannot be used: {reason}", hint, python=hint)
+    return ClusterError(f"The Ray cluster at {address} cannot be used: {reason}", hint)

@@ -26,6 +26,7 @@ from kgqa.errors import CorpusError, StoreUnavailable
 from kgqa.storage.atomic_files import cannot_create, replace_file
 from kgqa.storage.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, read_corpus_file
 from kgqa.storage.lock_files import only_one
+from kgqa.text.hints import Command
 
 DATABASE = "corpus.sqlite"
 INDEX = "index"
@@ -62,7 +63,7 @@ class CorpusFolder:
         """The content of corpus.json. Raises CorpusError if there is no corpus."""
         if self._file is None:
             raise CorpusError(
-                f"There is no corpus at {self.path}.", f"Build it: kgqa corpus build FILES --into {self.path}"
+                f"There is no corpus at {self.path}.", "Build it: ", Command("corpus build", "FILES", into=self.path)
             )
         return self._file
 

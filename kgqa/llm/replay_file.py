@@ -16,6 +16,7 @@ from typing import Any
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion
 from kgqa.storage.loading import convert, parse_json
+from kgqa.text.hints import Hint, Option
 
 FORMAT = 1
 """The `user_version` of the file."""
@@ -183,7 +184,13 @@ class ReplayFile:
         if not self._path.exists():
             raise ModelUnavailable(
                 f"There is no replay file {self._path}.",
-                f"Record it by running with --llm MODEL --replay {self._path} and without --replay-only.",
+                "Record it by running with ",
+                Option("llm", "MODEL"),
+                " ",
+                Option("replay", self._path),
+                " and without ",
+                Option("replay-only", True),
+                ".",
             )
         try:
             # mode "rw" also opens a read-only file, for reading; with mode "ro", SQLite leaves extra files behind
@@ -284,9 +291,10 @@ def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     if isinstance(error, sqlite3.OperationalError | OSError):
         if write:
-            hint = "Add --replay-only to read it without writing, or name a file that you may write to."
+            only = Option("replay-only", True)
+            hint = Hint("Add ", only, " to read it without writing, or name a file that you may write to.")
         else:
-            hint = f"Copy {path.name} and the files {path.name}-* to a folder that you may write to."
+            hint = Hint(f"Copy {path.name} and the files {path.name}-* to a folder that you may write to.")
         return SettingsError(f"Cannot {'write' if write else 'read'} the replay file {path}: {reason}.", hint)
     return SettingsError(
         f"{path} is damaged or not a replay file: {reason}.", "Name another file, or move this file away."

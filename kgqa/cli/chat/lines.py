@@ -83,9 +83,9 @@ def open_lines(session: Session, *, history: bool, say: Callable[[str], None]) -
     try:
         import prompt_toolkit  # noqa: F401
     except ModuleNotFoundError:
-        from kgqa.text.installation import install_command
+        from kgqa.text.hints import Install
 
-        say(f"kgqa: Without prompt_toolkit, there is no editing and completion. Install it: {install_command('chat')}")
+        say(f"kgqa: Without prompt_toolkit, there is no editing and completion. Install it: {Install('chat')}")
         return PlainLines(PROMPT)
     file = None
     if history:

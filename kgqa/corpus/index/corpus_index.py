@@ -34,6 +34,7 @@ from kgqa.errors import StoreBusy, StoreUnavailable
 from kgqa.model import PieceKind
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.lock_files import WAIT_SECONDS, only_one
+from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean
 
 CURRENT = "index.json"
@@ -41,7 +42,9 @@ LOCK = "lock"
 VECTORS = "vectors"
 NO_VECTORS = "Without an embedding model, texts are found by the words that they share with the question (BM25)."
 OUTDATED = "The index is being updated by another process; the latest changes of the corpus cannot be found yet."
-OLDER = "The index is older than the corpus, whose latest changes cannot be found yet. Run kgqa corpus build."
+OLDER = Hint(
+    "The index is older than the corpus, whose latest changes cannot be found yet. Run ", Command("corpus build"), "."
+)
 _ATTEMPTS = 5
 
 
@@ -112,12 +115,15 @@ class CorpusIndex:
         if found is not None and _is_state(found, wanted):
             return found
         if not update and found is not None:
-            found.notes = (*found.notes, OLDER)
+            found.notes = (*found.notes, str(OLDER))
             return found
         if not update:
             raise StoreUnavailable(
                 f"The corpus {clean(str(folder.parent))} has no index for this embedding model.",
-                "Run kgqa corpus build, or search by words: --embeddings off",
+                "Run ",
+                Command("corpus build"),
+                ", or search by words: ",
+                Option("embeddings", "off"),
             )
         _check_no_links(folder)
         try:

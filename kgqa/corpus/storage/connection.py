@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from kgqa.errors import CorpusError
+from kgqa.text.hints import Command
 
 FORMAT = 1
 APPLICATION = 0x6B67_7161
@@ -125,7 +126,7 @@ class Connections:
         if self._closed:
             raise CorpusError("The corpus has been closed.", "Open it again.")
         if not self.writable and not self.path.is_file():
-            raise CorpusError(f"There is no corpus at {self.path.parent}.", "Build it: kgqa corpus build")
+            raise CorpusError(f"There is no corpus at {self.path.parent}.", "Build it: ", Command("corpus build"))
         if self.writable and self.path.is_symlink():
             raise CorpusError(f"{self.path} is a link.", "Replace it by the file that it leads to.")
         with _errors(self.path):

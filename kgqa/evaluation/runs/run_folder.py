@@ -29,6 +29,7 @@ from kgqa.evaluation.runs.run_files import (
 )
 from kgqa.storage.atomic_files import cannot_create, replace_file
 from kgqa.storage.lock_files import only_one
+from kgqa.text.hints import Command, Option
 
 
 class RunFolder:
@@ -63,7 +64,8 @@ class RunFolder:
         except OSError as error:
             raise RunError(
                 f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. All answers in it are kept.",
-                f"Make room or make the file writable, then resume the run: kgqa eval resume {self.path}",
+                "Make room or make the file writable, then resume the run: ",
+                Command("eval resume", self.path),
             ) from error
         self.done.update(record.id for record in records)
 
@@ -115,12 +117,15 @@ def create_run(
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(cannot_create(path, error), "Choose another folder: --out") from error
+        raise RunError(cannot_create(path, error), "Choose another folder: ", Option("out")) from error
     with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(
                 f"{path} already contains a run.",
-                f"Choose another folder with --out, or resume the run: kgqa eval resume {path}",
+                "Choose another folder with ",
+                Option("out"),
+                ", or resume the run: ",
+                Command("eval resume", path),
             )
         before()
         folder.write(MANIFEST, manifest)
@@ -140,7 +145,7 @@ def create_runs(group: Path, manifests: Mapping[str, Mapping[str, Any]], *, befo
     """
     for name in manifests:
         if (group / name / MANIFEST).exists() or (group / name / PREDICTIONS).exists():
-            raise RunError(f"{group} already contains runs.", f"Resume these runs: kgqa eval resume {group}")
+            raise RunError(f"{group} already contains runs.", "Resume these runs: ", Command("eval resume", group))
     before()
     RunFolder(group).write(BATCH, {"format": FORMAT, "runs": manifests})
     create_pending_runs(group)
@@ -195,7 +200,9 @@ def locked(path: Path) -> Iterator[None]:
         try:
             locked = stack.enter_context(only_one(path / LOCK))
         except OSError as error:  # for example a folder of another user, or a read-only disk
-            raise RunError(f"{path} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
+            raise RunError(
+                f"{path} cannot be written: {error.strerror}.", "Choose another folder: ", Option("out")
+            ) from error
         if not locked:
             raise RunError(f"Another kgqa is running in {path}.", f"Wait until it is done; see kgqa eval status {path}")
         yield

@@ -37,7 +37,7 @@ from kgqa.graph.embedded.unpublished import UnpublishedLog
 from kgqa.schema import usable_prefixes
 from kgqa.storage.atomic_files import sync_to_disk, write_json
 from kgqa.storage.loading import parse_json, read_bytes
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Command
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
@@ -101,12 +101,13 @@ class GraphFolder:
         """
         if not self.path.exists():
             raise StoreUnavailable(
-                f"There is no graph at {self.path}.", f"Create it: kgqa graph load FILE --into {self.path}"
+                f"There is no graph at {self.path}.", "Create it: ", Command("graph load", "FILE", into=self.path)
             )
         if not self.path.is_dir():
             raise StoreUnavailable(
                 f"{self.path} is a file, not a graph folder.",
-                f"Load the file into a graph folder: kgqa graph load {self.path} --into GRAPH",
+                "Load the file into a graph folder: ",
+                Command("graph load", self.path, into="GRAPH"),
             )
         try:
             meta = self._read_meta()
@@ -118,11 +119,13 @@ class GraphFolder:
                     ) from None
                 raise StoreIncomplete(
                     f"The load into {self.path} was interrupted before it was complete.",
-                    f"Resume the load: kgqa graph load --resume --into {self.path}",
+                    "Resume the load: ",
+                    Command("graph load", resume=True, into=self.path),
                 ) from None
             raise StoreUnavailable(
                 f"{self.path} is not a graph folder: it has no graph.json.",
-                "Load a graph into a new folder: kgqa graph load FILE --into GRAPH",
+                "Load a graph into a new folder: ",
+                Command("graph load", "FILE", into="GRAPH"),
             ) from None
         if not self.store_dir(meta.generation).is_dir():
             if self._read_meta().generation != meta.generation:  # another process has just published and removed it
@@ -182,7 +185,7 @@ class GraphFolder:
         if not (self.journal_file.exists() or self.unpublished.path.exists()) or self.is_being_written():
             return ""
         if self.journal_file.exists() and not self.is_journal_published():
-            resume = hint_text(f"Resume the load: kgqa graph load --resume --into {self.path}")
+            resume = f"Resume the load: {Command('graph load', resume=True, into=self.path)}"
             return f"The last load into {self.path} was interrupted, and its data is not part of the graph. {resume}"
         return self.unpublished.notice(self.current_generation())
 
