@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from kgqa.errors import CorpusError
+from kgqa.storage.foreign import refuse_companions
 from kgqa.text.hints import Command
 
 FORMAT = 1
@@ -127,8 +128,8 @@ class Connections:
             raise CorpusError("The corpus has been closed.", "Open it again.")
         if not self.writable and not self.path.is_file():
             raise CorpusError(f"There is no corpus at {self.path.parent}.", "Build it: ", Command("corpus build"))
-        if self.writable and self.path.is_symlink():
-            raise CorpusError(f"{self.path} is a link.", "Replace it by the file that it leads to.")
+        if self.writable:
+            refuse_companions(self.path, CorpusError)
         with _errors(self.path):
             try:
                 connection = self._open("mode=rwc" if self.writable else "mode=ro")

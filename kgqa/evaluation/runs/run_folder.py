@@ -28,6 +28,7 @@ from kgqa.evaluation.runs.run_files import (
     read_lines,
 )
 from kgqa.storage.atomic_files import cannot_create, replace_file
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.lock_files import only_one
 from kgqa.text.hints import Command, Option
 
@@ -55,8 +56,7 @@ class RunFolder:
         data = "".join(f"{line}\n" for line in lines).encode("ascii")
         try:
             if self._file < 0:
-                # O_NOFOLLOW: in a folder of another user the file may be a link to a file of this user
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
                 self._file = os.open(self.path / PREDICTIONS, flags, 0o644)
             while data:
                 data = data[os.write(self._file, data) :]
@@ -96,7 +96,6 @@ class RunFolder:
             RunError: a complete line is not a prediction.
         """
         path = self.path / PREDICTIONS
-        _refuse_link(path)
         if path.is_file() and (end := _end_of_last_line(path)) < path.stat().st_size:
             os.truncate(path, end)
         self.done = {record.id for record in Run(self.path, {}).records()}
@@ -161,7 +160,6 @@ def create_pending_runs(group: Path) -> None:
         RunError: a folder cannot be written.
     """
     for run in pending_runs(group):
-        _refuse_link(run.folder)
         with create_run(run.folder, run.manifest):
             pass
     (group / BATCH).unlink(missing_ok=True)
@@ -193,9 +191,9 @@ def locked(path: Path) -> Iterator[None]:
     """Lock the folder of a run or of several runs.
 
     Raises:
-        RunError: another process has locked the folder, or the folder cannot be written.
+        RunError: another process has locked the folder, the folder contains a link, or it cannot be written.
     """
-    _refuse_link(path / LOCK)
+    refuse_links(path, RunError)
     with ExitStack() as stack:
         try:
             locked = stack.enter_context(only_one(path / LOCK))
@@ -206,12 +204,6 @@ def locked(path: Path) -> Iterator[None]:
         if not locked:
             raise RunError(f"Another kgqa is running in {path}.", f"Wait until it is done; see kgqa eval status {path}")
         yield
-
-
-def _refuse_link(path: Path) -> None:
-    """Raise RunError if a path is a link, because writing would overwrite the file it points to."""
-    if path.is_symlink():
-        raise RunError(f"{path} is a link, and kgqa does not write through links.", "Remove the link.")
 
 
 def _end_of_last_line(path: Path) -> int:

@@ -30,13 +30,15 @@ import numpy as np
 from msgspec import structs, to_builtins
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.folder_errors import link_error, write_error
+from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.graph_hashes import Hashes
 from kgqa.graph.embedded.records import GraphMeta, is_generation_name
 from kgqa.graph.embedded.unpublished import UnpublishedLog
 from kgqa.schema import usable_prefixes
 from kgqa.storage.atomic_files import sync_to_disk, write_json
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.loading import parse_json, read_bytes
+from kgqa.storage.lock_files import held
 from kgqa.text.hints import Command
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
@@ -52,8 +54,7 @@ class Lock:
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
         """Take the lock. Raises BlockingIOError if the lock is held already, OSError if the file cannot be opened."""
-        # O_NOFOLLOW: a symbolic link could lead to any file of the user
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW if exclusive else os.O_RDONLY | os.O_NONBLOCK
+        flags = os.O_RDWR | os.O_CREAT if exclusive else os.O_RDONLY | os.O_NONBLOCK
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self.fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
@@ -172,13 +173,7 @@ class GraphFolder:
 
     def is_being_written(self) -> bool:
         """Return whether a process is loading or editing."""
-        try:
-            Lock(self.path / "write.lock", exclusive=True).release()
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False  # no permission to find out
-        return False
+        return held(self.path / "write.lock")
 
     def interruption_notice(self) -> str:
         """Return a warning if a later load or a process that edited was interrupted, else an empty string."""
@@ -245,6 +240,7 @@ class GraphFolder:
             StoreBusy: another process holds the lock.
             StoreUnavailable: the folder is not writable, the disk is full, or the folder contains symbolic links.
         """
+        refuse_links(self.path, StoreUnavailable)
         try:
             lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
@@ -253,29 +249,12 @@ class GraphFolder:
                 "Wait until that process is done and try again.",
             ) from None
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise link_error(self.path / "write.lock") from error
             raise write_error(self.path, error) from error
-        try:
-            self._clean()
-        except BaseException:
-            lock.release()
-            raise
-        return lock
-
-    def _clean(self) -> None:
-        """Remove half-written records. Raises StoreUnavailable if a generation contains a symbolic link."""
-        for item in os.scandir(self.path):
+        for item in self.path.iterdir():
             if HALF_WRITTEN.fullmatch(item.name):
                 with suppress(OSError):
-                    os.unlink(item.path)
-            elif is_generation_name(item.name):
-                if item.is_symlink():
-                    raise link_error(item.path)
-                for folder, below, files in os.walk(item.path):
-                    for name in (*below, *files):
-                        if os.path.islink(os.path.join(folder, name)):
-                            raise link_error(os.path.join(folder, name))
+                    item.unlink()
+        return lock
 
     def read_lock(self, generation: int) -> Lock | None:
         """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.

@@ -222,7 +222,7 @@ def _write(folder: Path, plan: ExportPlan, rows: Sequence[Mapping[str, Any]], in
 
 def _check_folder(folder: Path) -> None:
     """Raise ReportError if a folder contains anything but an older export."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+    if folder.exists() and not folder.is_dir():
         raise ReportError(f"{folder} is not a folder.", "Choose another folder: ", Option("out"))
     if folder.is_dir() and len(_own_files(folder)) != sum(1 for _ in folder.iterdir()):
         raise ReportError(f"{folder} contains other files.", "Choose an empty or new folder: ", Option("out"))
@@ -230,7 +230,7 @@ def _check_folder(folder: Path) -> None:
 
 def _own_files(folder: Path) -> list[Path]:
     names = {INFO, *(name for each in FILES.values() for name in each)}
-    return [path for path in folder.iterdir() if path.name in names and path.is_file() and not path.is_symlink()]
+    return [path for path in folder.iterdir() if path.name in names and path.is_file()]
 
 
 def _unwritable(folder: Path, error: OSError) -> ReportError:
