@@ -9,6 +9,7 @@ import json
 import re
 import stat
 import tomllib
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -77,7 +78,9 @@ def parse_json(data: bytes | str, kind: Any = Any) -> Any:
     # not `msgspec.json`, which does not read the unpaired surrogates that models and file names may contain
     data = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     try:
-        found = json.loads(data.decode("utf-8-sig", "surrogatepass"), parse_constant=_refuse_constant)
+        found = json.loads(
+            data.removeprefix(BOM_UTF8).decode("utf-8", "surrogatepass"), parse_constant=_refuse_constant
+        )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if _is_deep(data) and _is_deep(_STRING.sub(b"", data)):
@@ -87,7 +90,7 @@ def parse_json(data: bytes | str, kind: Any = Any) -> Any:
 
 def parse_toml(data: bytes | str, kind: Any = Any) -> Any:
     """Parse TOML into a `kind`. Raises ValueError for the same reasons as `parse_json`."""
-    text = data if isinstance(data, str) else data.decode("utf-8-sig")
+    text = data if isinstance(data, str) else data.removeprefix(BOM_UTF8).decode("utf-8")
     if len(text) > MAX_TOML_BYTES:
         raise ValueError(f"it is larger than {MAX_TOML_BYTES:,} bytes")
     if _LONG_KEY.search(text):

@@ -218,7 +218,7 @@ def test_a_load_that_was_cut_off_is_made_again(tmp_path):
         (tmp_path / "x.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")
         graph = GraphFolder(editor.folder.graph)
         graph.create_generation(2, 1)
-        Journal(2, 1, "fail", [file_job(tmp_path / "x.nt")]).save(graph)
+        Journal(2, 1, "fail", [file_job(tmp_path / "x.nt")], "", {}).save(graph)
         check_graphs(editor, ADA)
 
 

@@ -209,7 +209,7 @@ class TestFileNamesOutsideUtf8:
         file.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
         assert load_graph(tmp_path / "g", [file]).triples == 1
         with EmbeddedStore(tmp_path / "g", workers=1) as store:
-            assert store.meta.files[0]["path"] == str(file)
+            assert store.meta.files[0].path == str(file)
 
     def test_message_shows_the_name_escaped(self, tmp_path):
         done = subprocess.run(

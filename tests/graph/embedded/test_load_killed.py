@@ -37,7 +37,7 @@ def journal(folder: Path, file: Path, *, done: bool = True) -> None:
     generation = GraphFolder(folder).meta().generation
     job = file_job(file)
     job.lines_done, job.done = int(done), done
-    Journal(generation, generation - 1 or None, "fail", [job]).save(GraphFolder(folder))
+    Journal(generation, generation - 1 or None, "fail", [job], "", {}).save(GraphFolder(folder))
 
 
 class TestKilledAfterPublishing:

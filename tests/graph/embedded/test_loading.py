@@ -342,7 +342,7 @@ class TestReport:
         load(turtle, into=folder, settings={"a": 2})
         after = meta(folder)
         assert after.schema == "rdfs" and after.settings == {"walks": "free", "a": 2}
-        assert [Path(f["path"]).name for f in after.files] == ["numbers.nt", "data.ttl"]
+        assert [Path(f.path).name for f in after.files] == ["numbers.nt", "data.ttl"]
 
     def test_an_empty_schema_name_is_an_error(self, tmp_path, numbers):
         with pytest.raises(SchemaError):
@@ -521,7 +521,7 @@ class TestInterrupted:
             "loading.SEGMENT_LINES = 20_000\n"
             "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
             "g = f.GraphFolder(path); path.mkdir(); g.create_generation(1, None)\n"
-            "journal = loading.Journal(1, None, 'fail', [loading.file_job(file)]); journal.save(g)\n"
+            "journal = loading.Journal(1, None, 'fail', [loading.file_job(file)], '', {}); journal.save(g)\n"
             "save = loading.Journal.save\n"
             "def stop(self, folder):\n"
             "    save(self, folder)\n"
