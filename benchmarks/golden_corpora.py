@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from golden_records import FREEBASE, Record, file, kgqa, loaded, read_rows, spre
 
 KINDS = ("chunk", "statement", "entity", "community", "path")
 EDIT = re.compile(r"[0-9a-f]{40}")
+UNSTABLE = re.compile(r'(?<=urn:kgqa:usage:)[0-9a-f]{24}|(?<=corpus:content> ")[0-9a-f]{64}|(?<=:)[0-9a-f]{10}(?=")')
+"""Ids and hashes of edits that follow from times, and the random end of a session."""
 TIME = re.compile(r'"\d{4}-\d\d-\d\dT[^"]*"')
 TIMES = re.compile(r"seconds|^at$|^decided$|^started|^finished|_at$|version|^file$|^run$")
 """Keys of JSON whose values differ from run to run."""
@@ -51,21 +54,26 @@ def without_times(value: Any) -> Any:
     return value
 
 
-def nquads(corpus: Path, numbers: dict[str, str]) -> dict[str, list[str]]:
-    """Return the graph of a corpus by subject, without times, and with numbers in place of the ids of edits."""
+def masked(text: str, numbers: Mapping[str, str]) -> str:
+    """Return a text with numbers in place of the ids of edits, and without what follows from these and from times."""
+    return UNSTABLE.sub("...", EDIT.sub(lambda match: numbers.get(match[0], match[0]), text))
+
+
+def nquads(corpus: Path, numbers: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the graph of a corpus by subject."""
     found = defaultdict(list)
-    text = EDIT.sub(lambda match: numbers.get(match[0], match[0]), kgqa("corpus", "export", corpus, "-q"))
-    for line in text.splitlines():
+    for line in masked(kgqa("corpus", "export", corpus, "-q"), numbers).splitlines():
         subject, _, rest = line.partition(" ")
         found[subject].append(TIME.sub('"TIME"', rest) if rest.startswith("<http://www.w3.org/ns/prov#") else rest)
     return {subject: sorted(lines) for subject, lines in found.items()}
 
 
 def edits(corpus: Path) -> tuple[list[Any], dict[str, str]]:
-    """Return the edits of a corpus, with numbers in place of their ids, and these numbers."""
-    text = kgqa("edits", "list", corpus, "--json", "--limit", 10_000)
-    numbers = {ident: f"EDIT {number}" for number, ident in enumerate(dict.fromkeys(EDIT.findall(text)))}
-    return without_times(json.loads(EDIT.sub(lambda match: numbers[match[0]], text))), numbers
+    """Return the edits of a corpus in the order of the log, and their numbers by id."""
+    listed = json.loads(kgqa("edits", "list", corpus, "--json", "--limit", 10_000))
+    listed.sort(key=lambda edit: (edit["seq"] or len(listed), edit["question"], edit["adds"]))
+    numbers = {edit["id"][-40:]: f"EDIT-{number}" for number, edit in enumerate(listed) if edit["id"]}
+    return without_times(json.loads(masked(json.dumps(listed), numbers))), numbers
 
 
 def corpus(work: Path) -> Iterator[Record]:
@@ -90,6 +98,7 @@ def _documents(documents: Path, corpus: Path) -> Iterator[Record]:
     yield from _state("demo, built", corpus)
     islands, people = documents / "islands.md", documents / "people" / "ida-solheim.md"
     islands.write_text(islands.read_text().replace("Sandrey", "Sandholm", 1))
+    os.utime(islands, (0, 0))
     people.unlink()
     kgqa(*build)
     yield from _state("demo, changed documents", corpus)

@@ -27,7 +27,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 from kgqa.errors import ClusterError
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Hint, Install
 from kgqa.version import __version__
 
 T = TypeVar("T")
@@ -211,16 +211,18 @@ def open_cluster(address: str, variables: Mapping[str, str] | None = None) -> It
         with _environment(environment):
             ray = _import_ray()
             if ray.is_initialized():
-                raise ClusterError("This process uses a Ray cluster already.", python="Close it first: ray.shutdown().")
+                shutdown = Hint(python="Close it first: ray.shutdown().")
+                raise ClusterError("This process uses a Ray cluster already.", shutdown)
             opened.callback(ray.shutdown)
             try:
                 # nothing of the environment is sent, whatever the hook of an installation says
                 ray.init(**options, log_to_driver=False, logging_level="error", _skip_env_hook=True)
             except Exception as error:
                 needs = "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node:"
-                hint = f"{needs} ray start --address {address}. Otherwise use ray://HOST:10001"
-                message = f"The Ray cluster at {address} cannot be used: {_line(error, 0)}"
-                raise ClusterError(message, hint, python=hint) from error
+                raise ClusterError(
+                    f"The Ray cluster at {address} cannot be used: {_line(error, 0)}",
+                    f"{needs} ray start --address {address}. Otherwise use ray://HOST:10001",
+                ) from error
         yield RayCluster(ray, address)
 
 
@@ -233,8 +235,7 @@ def _check_reachable(address: str) -> None:
         reason = error.strerror or error if isinstance(error, OSError) else "give HOST:PORT, local or ray://HOST:PORT"
         raise ClusterError(
             f"There is no Ray cluster at {address} ({reason}).",
-            start := "Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port PORT",
-            python=start,
+            "Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port PORT",
         ) from error
 
 
@@ -243,7 +244,7 @@ def _import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise ClusterError("Ray is not installed.", f"Install it: {install_command('ray')}") from error
+        raise ClusterError("Ray is not installed.", f"Install it: {Install('ray')}") from error
     with suppress(ImportError):  # Ray would print the logs of lost nodes to standard output, which is for results
         private: Any = importlib.import_module("ray._private.worker")
         private.print_to_stdstream = lambda *_, **__: None

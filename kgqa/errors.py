@@ -33,7 +33,7 @@
     · SqlError
 """
 
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Part
 
 
 class KgqaError(Exception):
@@ -41,24 +41,23 @@ class KgqaError(Exception):
 
     Args:
         message: what is wrong.
-        hint: what to do next, as on the command line (see `kgqa.text.hints`); empty if nothing can be done.
-        python: the hint in Python, if it cannot be derived from `hint`.
+        hint: what to do next (see `kgqa.text.hints`); empty if nothing can be done.
     """
 
     exit_code = 1
 
-    def __init__(self, message: str = "", hint: str = "", *, python: str = "") -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str = "", *hint: Part) -> None:
+        super().__init__(message, *hint)
         self.message = message
-        self._hint = (hint, python)
+        self.hint_parts = hint
 
     @property
     def hint(self) -> str:
-        """What to do next, in the words of the command line or of Python."""
-        return hint_text(self._hint[0], python=self._hint[1])
+        """What to do next, in the words of the place where it is shown."""
+        return "".join(map(str, self.hint_parts))
 
     def __str__(self) -> str:
-        message = self.message if not self.hint or self.message.endswith((".", "!", "?")) else f"{self.message}."
+        message = self.message if not self.hint or self.message.endswith((".", "!", "?", ":")) else f"{self.message}."
         return f"{message} {self.hint}".rstrip()
 
 
@@ -135,8 +134,8 @@ class PartialResult(StoreError):
 class RowCapMet(PartialResult):
     """A server cut off a result at its row cap. `variables`: variables of the result. `cap`: number of rows."""
 
-    def __init__(self, message: str, hint: str = "", *, variables: tuple[str, ...] = (), cap: int = 0) -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str, *hint: Part, variables: tuple[str, ...] = (), cap: int = 0) -> None:
+        super().__init__(message, *hint)
         self.variables = variables
         self.cap = cap
 
@@ -174,8 +173,8 @@ class StoreUnavailable(StoreError):
 class LoginRefused(StoreUnavailable):
     """A server denies a user's request. `status`: HTTP status; 401 means that user name or password is wrong."""
 
-    def __init__(self, message: str, hint: str = "", *, status: int = 403) -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str, *hint: Part, status: int = 403) -> None:
+        super().__init__(message, *hint)
         self.status = status
 
 
@@ -206,6 +205,6 @@ class ServerError(KgqaError):
 class SqlError(ServerError):
     """A server rejected an SQL statement. `state`: the SQLSTATE, such as `28000` for a wrong user or password."""
 
-    def __init__(self, message: str, hint: str = "", *, state: str = "") -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str, *hint: Part, state: str = "") -> None:
+        super().__init__(message, *hint)
         self.state = state

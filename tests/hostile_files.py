@@ -13,11 +13,13 @@ import json
 import os
 import resource
 import signal
+import struct
 import sys
 import tempfile
 import time
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -124,3 +126,10 @@ def _run_child(arguments: list[str], output: int, memory: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code or 0)
+
+
+def journal_naming(victim: Path) -> bytes:
+    """Return a journal of SQLite after whose rollback SQLite removes the file `victim`."""
+    magic, name = bytes.fromhex("d9d505f920a163d7"), bytes(victim)
+    head = (magic + struct.pack(">5I", 0, 0, 1, 512, 4096)).ljust(512, b"\0")
+    return head + struct.pack(">I", 1 << 18) + name + struct.pack(">2I", len(name), sum(name)) + magic

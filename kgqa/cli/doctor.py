@@ -92,7 +92,7 @@ def _lines(health: Health) -> Iterator[str]:
         if check.verdict == "skipped":
             skipped.setdefault(check.found, []).append(check.name)
         else:
-            yield _row(check.name, check.verdict.replace("failed", "FAILED"), check.found, check.remedy)
+            yield _row(check.name, check.verdict.replace("failed", "FAILED"), check.found, str(check.remedy))
     yield from (_row("", "skipped", f"{why} ({', '.join(names)})") for why, names in skipped.items())
     yield f"\n{_summary(health)}"
 

@@ -14,8 +14,8 @@ import click
 from kgqa.cli.groups import LazyGroup
 from kgqa.cli.options import verbosity_options
 from kgqa.errors import KgqaError
-from kgqa.text.hints import command_line_wording
-from kgqa.text.installation import extra_of, install_command
+from kgqa.text.hints import Install, command_line_wording
+from kgqa.text.installation import extra_of
 from kgqa.text.words import clean
 from kgqa.version import __version__
 
@@ -156,7 +156,7 @@ def main(arguments: list[str] | None = None) -> None:
         extra = extra_of(error.name or "")
         if extra is None:
             _report_defect(error, arguments)
-        _print_error(f"This needs the package {error.name}, which is not installed. {install_command(extra)}")
+        _print_error(f"This needs the package {error.name}, which is not installed. {Install(extra)}")
         sys.exit(1)
     except Exception as error:  # noqa: BLE001  (a defect of kgqa is reported in one line)
         _report_defect(error, arguments)

@@ -23,7 +23,7 @@ from kgqa.cli.options import (
 )
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.schema import load_schema
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 from kgqa.text.words import counted
 
 
@@ -112,7 +112,7 @@ def train(
     cache = cache_of(chosen)
     encoder = encoder_of(chosen.rank, cache, say=say)
     if encoder is None:
-        raise ModelUnavailable(f"Training a ranker needs an embedding model: {install_command('minilm')}")
+        raise ModelUnavailable(f"Training a ranker needs an embedding model: {Install('minilm')}")
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
     with ExitStack() as stack:
         graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]

@@ -24,7 +24,7 @@ from kgqa.cli.options import (
     whole,
 )
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 
 _BY_MAKE = "KGQA_BY_MAKE"
 """The environment variable that `make serve` sets; make would call the exit code 130 an error."""
@@ -72,9 +72,7 @@ def command(
         if mcp:
             from kgqa.serve.tools import mcp_server  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ModelUnavailable(
-            f"kgqa serve needs {error.name}, which is not installed.", install_command("serve")
-        ) from None
+        raise ModelUnavailable(f"kgqa serve needs {error.name}, which is not installed.", Install("serve")) from None
     given = given_options(options, graph_path)
     if mcp == "stdio":
         return _serve_stdio(given)

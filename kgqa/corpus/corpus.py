@@ -22,6 +22,7 @@ from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 from kgqa.graph.endpoint.upload import UpdatableStore
 from kgqa.storage.cache import Cache
+from kgqa.text.hints import Hint
 
 
 def vectors_of(folder: CorpusFolder) -> str:
@@ -98,7 +99,7 @@ class Corpus:
     def editor(self) -> Editor:
         """The Editor. Raises CorpusError if the corpus is open for reading only."""
         if self._editor is None:
-            raise CorpusError("The corpus is open for reading only.", python="Open it with writable=True.")
+            raise CorpusError("The corpus is open for reading only.", Hint(python="Open it with writable=True."))
         return self._editor
 
     @property

@@ -19,6 +19,7 @@ from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
 from kgqa.graph.endpoint.upload import UpdatableStore
+from kgqa.text.hints import Hint
 
 
 def _now() -> str:
@@ -53,7 +54,7 @@ class Editor:
         if self.folder.file.url and store is None:
             raise CorpusError(
                 f"The graph of the corpus is on {self.folder.file.url}.",
-                python="Pass it: Editor(folder, store=...)",
+                Hint(python="Pass it: Editor(folder, store=...)"),
             )
         self._now = now
         self._resources = ExitStack()

@@ -25,7 +25,9 @@ from kgqa.corpus.rdf.vocabulary import KC, graph_iris
 from kgqa.errors import CorpusError, StoreUnavailable
 from kgqa.storage.atomic_files import cannot_create, replace_file
 from kgqa.storage.corpus_file import FILE_NAME, GRAPH_FOLDER, CorpusFile, read_corpus_file
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.lock_files import only_one
+from kgqa.text.hints import Command
 
 DATABASE = "corpus.sqlite"
 INDEX = "index"
@@ -62,7 +64,7 @@ class CorpusFolder:
         """The content of corpus.json. Raises CorpusError if there is no corpus."""
         if self._file is None:
             raise CorpusError(
-                f"There is no corpus at {self.path}.", f"Build it: kgqa corpus build FILES --into {self.path}"
+                f"There is no corpus at {self.path}.", "Build it: ", Command("corpus build", "FILES", into=self.path)
             )
         return self._file
 
@@ -143,7 +145,8 @@ class CorpusFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock of the process that writes. Raises CorpusError if another process holds it."""
+        """Hold the lock of the process that writes. Raises CorpusError if another process holds it, or for a link."""
+        refuse_links(self.path, CorpusError)
         with writing(self.path):
             lock = only_one(self.path / LOCK)
             alone = lock.__enter__()

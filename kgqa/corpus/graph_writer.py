@@ -18,7 +18,6 @@ from kgqa.corpus.rdf.terms import triple_of
 from kgqa.corpus.rdf.triples import community_texts, quad_blocks, quad_lines
 from kgqa.corpus.rdf.vocabulary import SEQ
 from kgqa.corpus.storage.database import Database
-from kgqa.errors import CorpusError
 from kgqa.graph.editing import batches, terms, triple_chars
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import discard_interrupted, load_graph
@@ -125,7 +124,7 @@ class GraphWriter:
     def _position(self) -> int:
         """Return the number of the last edit that the graphs contain; 0 if they have to be written anew."""
         if not self._server:
-            graph = GraphFolder(self._graph_path())
+            graph = GraphFolder(self._folder.graph)
             if graph.journal_file.exists():
                 discard_interrupted(graph.path)
             if not graph.exists():
@@ -148,14 +147,8 @@ class GraphWriter:
                 self._server.update("clear_graph", graph=graph)
             return
         self._close_folder()
-        if self._graph_path().exists():
-            shutil.rmtree(self._graph_path())
-
-    def _graph_path(self) -> Path:
-        path = self._folder.graph
-        if path.is_symlink():
-            raise CorpusError(f"{path} is a link.", "Replace it by the folder that it leads to.")
-        return path
+        if self._folder.graph.exists():
+            shutil.rmtree(self._folder.graph)
 
     # --- writing
 

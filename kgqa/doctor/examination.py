@@ -15,7 +15,7 @@ from kgqa.graph.endpoint.access import check_address
 from kgqa.graph.store import is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Hint, Option
 
 
 class Check(NamedTuple):
@@ -29,12 +29,13 @@ class Check(NamedTuple):
     run: Callable[[Subject], Iterable[Finding]]
     needs: str = ""
     late: Verdict = "failed"
-    remedy: str = ""
+    remedy: Hint | str = ""
 
 
+USE_IRIS = Hint("Use full IRIs: ", Option("graph-iri", "IRI"), ".")
 CHECKS = (
     Check(("reachable", "server"), server_checks.check_server, remedy="Give the URL for SPARQL queries: .../sparql."),
-    Check(("graph",), server_checks.check_graph, "store", remedy="Use full IRIs: --graph-iri IRI."),
+    Check(("graph",), server_checks.check_graph, "store", remedy=USE_IRIS),
     Check(("triples",), graph_checks.check_triples, "store view bears_load", "warning"),
     Check(("schema",), graph_checks.check_schema, "store view"),
     Check(
@@ -94,12 +95,12 @@ def run_check(check: Check, subject: Subject) -> Iterator[Finding]:
     try:
         for finding in () if why else check.run(subject):
             left.remove(finding.name)
-            yield replace(finding, remedy=hint_text(finding.remedy))
+            yield replace(finding, remedy=str(finding.remedy))
             why = finding.found if finding.verdict == "skipped" else why
     except (StoreTimeout, PartialResult) as error:
         # after a timeout, hints about the query do not help, because it is the query of the check
-        hint = AGAIN if isinstance(error, StoreTimeout) else error.hint or hint_text(check.remedy)
+        hint = str(AGAIN) if isinstance(error, StoreTimeout) else error.hint or str(check.remedy)
         yield Finding(check.late, left.pop(0), error.message, hint)
     except KgqaError as error:
-        yield failed(left.pop(0), error.message, error.hint or hint_text(check.remedy))
+        yield failed(left.pop(0), error.message, error.hint or str(check.remedy))
     yield from (skipped(name, why or f"Skipped because of the result of “{check.names[0]}”.") for name in left)

@@ -33,6 +33,7 @@ from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
 from kgqa.storage.corpus_file import read_corpus_file
+from kgqa.text.hints import Hint, Option
 from kgqa.text.words import counted, normalise
 
 FAST_COUNT = 1.0
@@ -48,7 +49,7 @@ TOPICS, EXPLORING_SECONDS = 20, 4.0
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
 """Seconds (p50 and p95) above which operations are reported as slow."""
 REBUILD = "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index"
-DOCS = "Write a schema file (docs/schemas.md) and add --schema FILE."
+DOCS = Hint("Write a schema file (docs/schemas.md) and add ", Option("schema", "FILE"), ".")
 LOAD = "Load the triples with labels, or name their predicate in a schema file: names.label, docs/schemas.md."
 
 
@@ -110,7 +111,7 @@ def judge_schema(chosen: Schema, fits: Sequence[SchemaFit], *, origin: str) -> F
     best, title = max(others, key=lambda fit: fit.share), f"{chosen.title} ({origin})"
     found = f"{title}: the graph has {own.hits} of {own.of} characteristic predicates."
     rival = f"{found} {best.schema.title} fits too: {best.hits} of {best.of}."
-    use = f"If the graph is {best.schema.title}, add --schema {best.schema.name}."
+    use = f"If the graph is {best.schema.title}, add {Option('schema', best.schema.name)}."
     close = best.hits and best.share >= CLOSE * (1 if chosen.fallback else own.share)
     return first_case(
         (own.of == 0, ok("schema", f"{title}; it lists no characteristic predicates.")),
@@ -205,7 +206,12 @@ def check_known_entities(subject: Subject) -> Iterator[Finding]:
             not of or not subject.settings.graph.path,
             skipped("known entities", "There are none in the demo graph, and in this schema's [probes]."),
         ),
-        (wrong, failed("known entities", others, "Check what was loaded, or choose another schema with --schema.")),
+        (
+            wrong,
+            failed(
+                "known entities", others, f"Check what was loaded, or choose another schema with {Option('schema')}."
+            ),
+        ),
         (not there and not schema.fallback, failed("known entities", found, all_of)),
         (there and len(there) < FEW_PROBES * of, warning("known entities", found, all_of)),
         otherwise=ok("known entities", found),

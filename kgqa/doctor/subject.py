@@ -17,6 +17,7 @@ from kgqa.graph.store import Store
 from kgqa.model import Entity, GraphId
 from kgqa.settings.values import Settings
 from kgqa.storage.cache import Cache
+from kgqa.text.hints import Command, Hint
 
 Verdict = Literal["ok", "warning", "failed", "skipped"]
 ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
@@ -24,7 +25,7 @@ ESSENTIAL = ("reachable", "graph", "schema", "tables", "labels", "latency")
 CONTENT_SECONDS, MEASURED_SECONDS, ALL_SECONDS = 30.0, 5.0, 180.0
 """Time limits, in seconds, of a query about the graph's content, of a measured query, and of all queries together."""
 LEFT_OUT = "Left out on request."
-AGAIN = "Find out what keeps the server busy, and run kgqa doctor again."
+AGAIN = Hint("Find out what keeps the server busy, and run ", Command("doctor"), " again.")
 REASONS = {
     "store": "There is no graph to check.",
     "view": "The graph could not be chosen.",
@@ -46,7 +47,7 @@ class Finding:
     verdict: Verdict
     name: str
     found: str
-    remedy: str = ""
+    remedy: Hint | str = ""
 
 
 ok, warning, failed, skipped = (partial(Finding, verdict) for verdict in ("ok", "warning", "failed", "skipped"))

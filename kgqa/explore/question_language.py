@@ -17,7 +17,7 @@ from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import languages_of_names
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Hint, Option
 from kgqa.text.words import relation_words
 
 NAMES = {
@@ -146,7 +146,8 @@ def language_notes(
         return []
     names = sorted((NAMES.get(each, each) for each in known), key=lambda name: (name != "English", name))
     note = f"The question seems to be in {NAMES[language]}, but the names in this graph are in {_listed(names)}."
-    return [f"{note} Ask in {names[0]}" + (hint_text(", or add --topic ID") if not (mentions or topics) else "") + "."]
+    add_topic = Hint("add ", Option("topic", "ID"), client=Option("topic", "ID"))
+    return [f"{note} Ask in {names[0]}." if mentions or topics else f"{note} Ask in {names[0]}, or {add_topic}."]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Iterable, Sequence
 
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
@@ -20,7 +19,7 @@ from kgqa.graph.names.interface import NameMatch
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean, display_name, normalise
 from kgqa.trace import Linked, LinkedMention, Unsupported
 from kgqa.trace.trace import Trace
@@ -141,7 +140,7 @@ def check_text(text: str) -> str:
     text = clean(text)
     if not any(char.isalnum() for char in text):
         raise QuestionError(
-            "The question is empty.", 'Give a question, for example: kgqa ask "What is the capital of Japan?"'
+            "The question is empty.", "Give a question, for example: ", Command("ask", "What is the capital of Japan?")
         )
     return text
 
@@ -187,37 +186,40 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
         if not matches and _IRI.fullmatch(text):
             raise QuestionError(
                 f"There is no entity {clean(graph.schema.short_id(text)).strip('<>')} in this graph.",
-                f"Look it up by name: {_search_command(settings, 'NAME')}",
+                "Look it up by name: ",
+                _search(settings, "NAME"),
             )
         whole, parts = ([], []) if matches else _similar(graph, text)
     except NamesNotIndexed:
         raise QuestionError(
-            f"{text!r} is not an entity id in this graph.", f"Look it up: {_search_command(settings, text)}"
+            f"{text!r} is not an entity id in this graph.", "Look it up: ", _search(settings, text)
         ) from None
     entities = list(dict.fromkeys(match.entity for match in matches))
     labelled = list(dict.fromkeys(match.entity for match in matches if match.kind == "label"))
     if len(entities) == 1 or len(labelled) == 1:
         chosen = (labelled or entities)[0]
         others = _listed(graph, [each for each in entities if each != chosen])
-        also = f"; it could also be {others}. {hint_text('Use --topic ID to choose')}" if others else ""
+        also = f"; it could also be {others}. {_to_choose('ID')}" if others else ""
         notes.append(f"Read the topic “{text}” as {_listed(graph, [chosen])}{also}.")
         return chosen
     if entities:
         raise QuestionError(
             f"{len(entities)} entities are called “{text}”: {_listed(graph, entities)}.",
-            "Choose one by its id: --topic ID",
+            "Choose one by its id: ",
+            Option("topic", "ID"),
         )
     near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
     similar = _listed(graph, near)
     if len(near) == 1 and whole:
-        notes.append(
-            f"Read the topic “{text}” as {similar} (inexact match); {hint_text('use --topic ID to choose another')}."
-        )
+        notes.append(f"Read the topic “{text}” as {similar} (inexact match); {_to_choose_another('ID')}.")
         return near[0]
     raise QuestionError(
         f"No entity of this graph has the id or the name “{text}”."
         + (f" Similar names: {similar}." if similar else ""),
-        f"Choose an entity with --topic ID, or search: {_search_command(settings, 'NAME')}",
+        Hint(
+            *("Choose an entity with ", Option("topic", "ID"), ", or search: ", _search(settings, "NAME")),
+            client=_SEARCH_FIRST,
+        ),
     )
 
 
@@ -245,9 +247,22 @@ def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
     return shown + (f" and {len(entities) - MAX_SHOWN} more" if len(entities) > MAX_SHOWN else "")
 
 
-def _search_command(settings: Settings, name: str) -> str:
+def _search(settings: Settings, name: str) -> Command:
     path = settings.graph.path
-    return f"kgqa graph search {shlex.quote(name)}" + (f" --graph {shlex.quote(path)}" if path else "")
+    return Command("graph search", name, **({"graph": path} if path else {}))
+
+
+_SEARCH_FIRST = Hint("First ", Command("graph search"), ", then ", Option("topic"))
+
+
+def _to_choose(value: str | None = None) -> Hint:
+    topic = Option("topic", value)
+    return Hint("Use ", topic, " to choose", client=Hint("To choose, ", topic))
+
+
+def _to_choose_another(value: str | None = None) -> Hint:
+    topic = Option("topic", value)
+    return Hint("use ", topic, " to choose another", client=Hint("to choose another, ", topic))
 
 
 def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
@@ -268,11 +283,15 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
             named = "".join(f" <{entity.iri}>" for entity in graph.view)
             raise QuestionError(
                 f"The graph{named} is empty.",
-                ("Correct --graph-iri, or load data" if named else "Load data") + ": kgqa graph load FILE --into GRAPH",
+                *(("Correct ", Option("graph-iri"), ", or load data: ") if named else ("Load data: ",)),
+                Command("graph load", "FILE", into="GRAPH"),
             )
         raise NoTopicFound(
             "No entity of this graph was found in the question.",
-            "Look up its id with `kgqa graph search NAME` and add --topic ID",
+            Hint(
+                *("Look up its id with `", Command("graph search", "NAME"), "` and add ", Option("topic", "ID")),
+                client=_SEARCH_FIRST,
+            ),
         )
     notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
     return list(dict.fromkeys(m.matches[0].entity for m in found))
@@ -282,6 +301,6 @@ def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
     named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
     chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
     if len(named) == 1:
-        return f"{chosen} (inexact match); {hint_text('use --topic to choose another')}."
+        return f"{chosen} (inexact match); {_to_choose_another()}."
     others = ", ".join(display_name(item) for item in named[1:])
-    return f"{chosen}; it could also be {others}. {hint_text('Use --topic to choose.')}"
+    return f"{chosen}; it could also be {others}. {_to_choose()}."

@@ -13,6 +13,7 @@ from kgqa.graph.store import Store
 from kgqa.graph.tables.listed_mediators import listed_mediators
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, Schema, bundled_schema
+from kgqa.text.hints import Command, Option
 from kgqa.text.words import clean
 
 
@@ -123,17 +124,20 @@ def default_view(store: Store) -> tuple[str, ...]:
         found = user_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
-            f"{store.location} did not list its graphs in time.", "Name the graph to query: --graph-iri IRI"
+            f"{store.location} did not list its graphs in time.",
+            "Name the graph to query: ",
+            Option("graph-iri", "IRI"),
         ) from error
     if not found:
         raise StoreUnavailable(
             f"{store.location} has no graph yet.",
-            f"Load data into a graph: kgqa graph load FILE --into {store.location} --graph-iri IRI",
+            "Load data into a graph: ",
+            Command("graph load", "FILE", into=store.location, graph_iri="IRI"),
         )
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
         raise StoreUnavailable(
-            f"{store.location} has {len(found)} graphs.", f"Choose one with --graph-iri IRI: {names}"
+            f"{store.location} has {len(found)} graphs.", "Choose one with ", Option("graph-iri", "IRI"), f": {names}"
         )
     return found
 
@@ -151,7 +155,8 @@ def user_graphs(store: Store) -> tuple[str, ...]:
     if len(rows) > MAX_NAMED_GRAPHS:
         raise PartialResult(
             f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs.",
-            "Name the graph to query: --graph-iri IRI",
+            "Name the graph to query: ",
+            Option("graph-iri", "IRI"),
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith((NAMES_GRAPHS, EDIT_GRAPHS))))

@@ -24,6 +24,7 @@ from kgqa.settings.table import WALK_RULES, WalkRule
 from kgqa.settings.values import Settings
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import GRAPH_FOLDER, check_no_corpus, read_corpus_file
+from kgqa.text.hints import Command, Option
 from kgqa.text.words import clean
 
 
@@ -52,7 +53,8 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
         if not (corpus.url or (corpus.folder / GRAPH_FOLDER).exists()):
             raise StoreUnavailable(
                 f"The corpus at {clean(str(corpus.folder))} has no graph yet, because its build is not finished.",
-                f"Finish it: kgqa corpus build --into {clean(str(corpus.folder))}",
+                "Finish it: ",
+                Command("corpus build", into=clean(str(corpus.folder))),
             )
     if is_address(location):
         if writable or create:
@@ -164,11 +166,14 @@ def view_of(settings: Settings, location: str | Path | None) -> tuple[str, ...]:
     graphs = (settings.graph.iri or "").split()
     names = (settings.graph.view or "").replace(",", " ").split()
     if graphs and names:
-        raise SettingsError("graph.iri and graph.view both choose graphs.", "Give --graph-iri or --view.")
+        raise SettingsError(
+            "graph.iri and graph.view both choose graphs.", "Give ", Option("graph-iri"), " or ", Option("view"), "."
+        )
     if names and not read_corpus_file(location):
         raise SettingsError(
             f"{clean(str(location or 'The demo graph'))} is not a corpus folder and has no views.",
-            "Name the graph to query: --graph-iri IRI",
+            "Name the graph to query: ",
+            Option("graph-iri", "IRI"),
         )
     return graphs_of(graphs or names, location)
 

@@ -24,13 +24,16 @@ from kgqa.settings.setting import check
 from kgqa.settings.table import own_settings
 from kgqa.settings.values import Settings
 from kgqa.storage.loading import Amount, load, parse_toml
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Hint, Option
 from kgqa.text.words import clean
 from kgqa.trace import NoReply, Reasoning
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 _SAMPLING = tuple(each.name for each in fields(Sampling))
 _MILLION = 1_000_000
+ADD_MODEL = Hint(
+    *("Add ", Option("llm", "openai:NAME"), ", ", Option("llm", "URL"), " or ", Option("llm", "vllm:FOLDER"), ".")
+)
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,11 @@ class Models:
         """The distinct notes of all models."""
         return tuple(dict.fromkeys(note for model in self._distinct() for note in model.notes))
 
-    def require_prices(self, option: str) -> None:
+    def require_prices(self, option: Option | str) -> None:
         """Raise SettingsError if a model has no known price; the message says that `option` needs the price."""
         if names := [name for name in dict.fromkeys(m.name for m in self._distinct()) if name not in self.prices]:
             raise SettingsError(
-                f"{hint_text(option)} needs the price of {', '.join(names)}.",
+                f"{option} needs the price of {', '.join(names)}.",
                 "Write it to a TOML file and set llm.prices to that file, for example: "
                 f'"{names[0]}" = {{ prompt = 0.4, completion = 1.6 }}  (USD per million tokens).',
             )
@@ -181,7 +184,9 @@ def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models |
         default = f"replay:{settings.llm.replay}"
     if default == "none":
         if settings.llm.replay or settings.llm.replay_only == "on":
-            raise SettingsError("The language model whose replies are recorded is not set.", "Add --llm MODEL.")
+            raise SettingsError(
+                "The language model whose replies are recorded is not set.", "Add ", Option("llm", "MODEL"), "."
+            )
         if any("model" in table for table in tables.values()):
             raise SettingsError(
                 "llm.stages names a language model for some stages only.", "Set llm.model for the other stages."
@@ -204,7 +209,7 @@ def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models |
             sampling[stage] = Sampling(**{**base, **declared.get(stage, {}), **given})
         models = Models(by_stage, sampling, read_prices(settings.llm.prices))
         if settings.budget.cost is not None:
-            models.require_prices("--max-cost")
+            models.require_prices(Option("max-cost"))
         closing.pop_all()
     return models
 
@@ -227,7 +232,7 @@ def open_model(name: str, settings: Settings) -> LLM:
         )
     if settings.llm.replay_only == "on":
         if settings.llm.replay is None:
-            raise SettingsError("The file with recorded replies is missing.", "Add --replay FILE.")
+            raise SettingsError("The file with recorded replies is missing.", "Add ", Option("replay", "FILE"), ".")
         # nothing is sent to the server, not even a request for the model's name, and no API key is needed
         called = name.partition("#")[2] or None if kind in ("http", "https") else rest
         return Replay(Path(settings.llm.replay), model=None, name=called)

@@ -14,6 +14,7 @@ from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
 from kgqa.net.threads import wait_until
+from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
 _TEMPORARY = ("unreachable", "not_recorded")
@@ -148,11 +149,20 @@ class Replay:
             return models[0]
         if not models:
             raise ModelUnavailable(
-                f"{self.path} contains no replies.", f"Record some with --llm MODEL --replay {self.path}"
+                f"{self.path} contains no replies.",
+                "Record some with ",
+                Option("llm", "MODEL"),
+                " ",
+                Option("replay", self.path),
             )
         raise ModelUnavailable(
             f"{self.path} has replies of several models: {_listed(models)}.",
-            f"Choose one of them with --llm MODEL --replay {self.path} --replay-only",
+            "Choose one of them with ",
+            Option("llm", "MODEL"),
+            " ",
+            Option("replay", self.path),
+            " ",
+            Option("replay-only", True),
         )
 
     def _not_recorded(self, missing: Sequence[Prompt]) -> ModelRefused:
@@ -165,8 +175,13 @@ class Replay:
         return ModelRefused(
             f"{self.path} has no reply of {clean(self.name)} to this prompt{more}: {shown!r}.{others} Prompts depend "
             "on the settings.",
-            "Use the settings of the recording, or record the prompt by running with --llm MODEL "
-            f"--replay {self.path} and without --replay-only.",
+            "Use the settings of the recording, or record the prompt by running with ",
+            Option("llm", "MODEL"),
+            " ",
+            Option("replay", self.path),
+            " and without ",
+            Option("replay-only", True),
+            ".",
         )
 
 

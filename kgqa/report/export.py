@@ -17,6 +17,7 @@ from kgqa.report.pages import exact
 from kgqa.report.site.index_rows import numbers_in_file, page_name
 from kgqa.report.tables import csv_cell
 from kgqa.report.titles import run_titles
+from kgqa.storage.foreign import refuse_links
 
 INDEX = "index.csv"
 COLUMNS = ("number", "id", "dataset", "question", "status", "query_class", "answers", "gold", "em", "file")
@@ -111,8 +112,9 @@ def _index_line(number: int, record: Record, name: str) -> tuple[object, ...]:
 def _prepared(folder: Path) -> set[Path]:
     """Create the folder, and return the files of an older export in it."""
     old = set(folder.iterdir()) if folder.is_dir() else set()
-    if any((each.name != INDEX and not _FILE.match(each.name)) or each.is_symlink() for each in old):
+    if any(each.name != INDEX and not _FILE.match(each.name) for each in old):
         raise _other_files(folder)
+    refuse_links(folder, ReportError)
     folder.mkdir(parents=True, exist_ok=True)
     return {each for each in old if each.name != INDEX}
 

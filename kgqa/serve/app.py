@@ -18,7 +18,7 @@ from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.guard import Guard
 from kgqa.serve.request_log import RequestLog
 from kgqa.serve.service import Service
-from kgqa.text.hints import service_wording
+from kgqa.text.hints import PAGE, shown_at
 from kgqa.version import __version__
 
 
@@ -80,7 +80,7 @@ async def _kgqa_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, KgqaError)
     wrong = not isinstance(error, StoreError) or isinstance(error, (PartialResult, QueryRejected, StoreTimeout))
     status = 400 if wrong else 503
-    with service_wording():
+    with shown_at(PAGE):
         return JSONResponse(error_object(error.message, error.hint), status)
 
 

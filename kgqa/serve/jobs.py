@@ -13,6 +13,7 @@ from typing import Any
 
 from kgqa.serve.limits import ClientLimits, ClientTrace
 from kgqa.serve.step_words import step_object
+from kgqa.text.hints import PAGE, Place
 from kgqa.trace import Event
 from kgqa.trace.trace import Budget, Trace
 
@@ -25,7 +26,7 @@ class Asked:
     """What a client asks.
 
     `topics`: ids or names. `method`, `model`: names that the service offers. `client`: whose limits count. `history`:
-    ids of the answers so far, to which words of the question may refer, the latest last.
+    ids of the answers so far, to which words of the question may refer, the latest last. `place`: that of its hints.
     """
 
     question: str
@@ -34,6 +35,7 @@ class Asked:
     topics: tuple[str, ...] = ()
     client: str = ""
     history: tuple[str, ...] = ()
+    place: Place = PAGE
 
 
 def new_id() -> str:

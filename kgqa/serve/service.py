@@ -32,7 +32,7 @@ from kgqa.serve.metrics import Metrics
 from kgqa.serve.offers import client_names, offered_methods
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.answer_json import answer_object
-from kgqa.text.hints import service_wording
+from kgqa.text.hints import PAGE, shown_at
 from kgqa.text.words import clean, clean_line
 from kgqa.trace.trace import BudgetExhausted, Trace
 from kgqa.version import __version__
@@ -131,7 +131,7 @@ class Service:
         self.limits.begin(asked.client)
         self.jobs[job.id] = job
         try:
-            future = self.questions.submit(asked.client, lambda: self._answer(job, key))
+            future = self.questions.submit(asked.client, lambda: shown_at(asked.place)(self._answer)(job, key))
         except BaseException:
             self._end(job, None)
             raise
@@ -166,7 +166,7 @@ class Service:
         Args:
             query: whether it runs or explains a query of the client.
         """
-        return (self.queries if query else self.lookups).submit(client, service_wording()(function))
+        return (self.queries if query else self.lookups).submit(client, shown_at(PAGE)(function))
 
     def resources_for(self, name: str, model: str = "") -> Resources:
         """Return the resources of a method and a model, opened at their first use. Raises the errors of opening."""
@@ -202,7 +202,6 @@ class Service:
 
     # --- one question, in a thread of the queue
 
-    @service_wording()
     def _answer(self, job: Job, key: tuple[Any, ...] | None) -> None:
         asked = job.asked
         usage = None
@@ -276,7 +275,14 @@ class Service:
         with suppress(StoreError):
             view = tuple(entity.iri for entity in self.graph.view)
             version = self.graph.store.version_of(view)
-            return (" ".join(asked.question.split()), asked.topics, asked.method, asked.model, version)
+            return (
+                " ".join(asked.question.split()),
+                asked.topics,
+                asked.method,
+                asked.model,
+                asked.place.name,
+                version,
+            )
         return None
 
     # --- methods and models

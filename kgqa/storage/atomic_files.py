@@ -28,7 +28,7 @@ def replace_file(path: Path, parts: Iterable[bytes], *, mode: int = 0o666, sync:
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        temporary.unlink(missing_ok=True)  # left by a killed process with the same id, or a link of another user
+        temporary.unlink(missing_ok=True)  # left by a killed process with the same id
         with open(temporary, "xb", opener=lambda name, _: os.open(name, flags, mode)) as file:
             file.writelines(parts)
             file.flush()

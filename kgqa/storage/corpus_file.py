@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.storage.loading import convert, load
+from kgqa.text.hints import Command, Hint
 from kgqa.text.words import clean
 
 FILE_NAME = "corpus.json"
@@ -142,7 +143,11 @@ def read_corpus_file(location: str | Path | None) -> CorpusFile | None:
     if not file.exists():
         return None
     found = load(
-        file, CorpusFile, error=StoreUnavailable, hint="Build the corpus again: kgqa corpus build", limit=MAX_BYTES
+        file,
+        CorpusFile,
+        error=StoreUnavailable,
+        hint=Hint("Build the corpus again: ", Command("corpus build")),
+        limit=MAX_BYTES,
     )
     return msgspec.structs.replace(found, folder=Path(location))
 
@@ -158,6 +163,8 @@ def check_no_corpus(location: str | Path) -> None:
         folder = clean(str(location))
         raise SettingsError(
             f"The graph of the corpus {folder} is made from documents.",
-            f"Change these: kgqa corpus add {folder} FILES",
-            python="Change these: kgqa.corpus.building.build.build_corpus",
+            Hint(
+                f"Change these: kgqa corpus add {folder} FILES",
+                python="Change these: kgqa.corpus.building.build.build_corpus",
+            ),
         )

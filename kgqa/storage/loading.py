@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from kgqa.errors import KgqaError
+from kgqa.text.hints import Hint
 
 MAX_BYTES = 16 << 20
 MAX_TOML_BYTES = 1_000_000
@@ -35,7 +36,7 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}")
 
 
-def load(file: Path, kind: type[T], *, error: type[KgqaError], hint: str = "", limit: int = MAX_BYTES) -> T:
+def load(file: Path, kind: type[T], *, error: type[KgqaError], hint: Hint | str = "", limit: int = MAX_BYTES) -> T:
     """Read a JSON file, or a TOML file by its ending, into a `kind`.
 
     Args:

@@ -19,10 +19,10 @@ def only_one(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[bool
     """Acquire an exclusive lock on a file. Yields False if another process holds it for `wait_seconds`.
 
     Raises:
-        OSError: the file cannot be created or opened, or is a symbolic link.
+        OSError: the file cannot be created or opened.
     """
     # private to this user, because anybody who can open the file can lock it
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield _acquire(descriptor, time.monotonic() + wait_seconds)
     finally:

@@ -28,6 +28,7 @@ from kgqa.graph.query.tokens import dataset_of, prepare_for_engine, without_data
 from kgqa.graph.rdf.lines import GENID
 from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, OnError, Progress, Rows
 from kgqa.model import XSD_STRING, Entity, Literal, Triple, Value
+from kgqa.text.hints import Command
 
 DEFAULT = rdflib.graph.DATASET_DEFAULT_GRAPH_ID
 _numbers = itertools.count()
@@ -62,7 +63,8 @@ class RdflibStore:
         if writable:
             raise StoreUnavailable(
                 f"rdflib:{rest} is read into memory, so nothing can be written to it.",
-                "Load the file into a graph folder: kgqa graph load FILE --into FOLDER",
+                "Load the file into a graph folder: ",
+                Command("graph load", "FILE", into="FOLDER"),
             )
         store = cls(f"rdflib:{rest}")
         store.load([rest])

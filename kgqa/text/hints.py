@@ -1,11 +1,8 @@
-"""Hints: what the user should do next, in the words of the place where they are shown.
+"""Hints: what the user should do next, as values that are put into words where they are shown.
 
-A hint is written as on the command line: `allow more time: --timeout`, `look it up: kgqa graph search NAME`. The
-command line adds --graph and similar options that the user gave to commands that take them. In Python, options become
-keyword arguments (`timeout=`, `graph_iri="IRI"`), and commands with a counterpart in Python become calls; other
-commands, such as `kgqa virtuoso start`, stay commands. A client of `kgqa serve` has no options: it is told what it can
-do in words. Answers of the service are worded for its page and its API, and `reworded` for agents and chats, so that a
-kept answer can be shown in every place.
+A hint consists of texts and of actions: an `Option` to give, a `Command` to run, an extra of kgqa to `Install`. The
+command line shows `--timeout 60` and `kgqa graph search ada`, Python `timeout=60` and `graph.search("ada")`. Clients of
+`kgqa serve` cannot give options: its page, agents and chat front ends are told what they can do instead.
 """
 
 from __future__ import annotations
@@ -16,14 +13,56 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
-_FLAGS = ("as-published", "keep-going", "losses", "replay-only", "restart", "resume", "trust")
-_KEYWORDS = {"topic": "topics"}
-"""Keyword arguments whose name is not the option's name with underscores."""
+from kgqa.text.installation import install_command
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where hints are shown.
+
+    `graph`: on the command line, options that commands with a graph repeat, as one text; `others`: further ones by
+    command. `clients`: at a service, what clients do instead of giving options and running commands.
+    """
+
+    name: Literal["Python", "command line", "page", "agent", "chat"]
+    graph: str = ""
+    others: Mapping[str, str] = field(default_factory=dict)
+    clients: Mapping[str, str] = field(default_factory=dict)
+
+
+def _service(name: Literal["page", "agent", "chat"], *, search: str, topic: str, llm: str) -> Place:
+    return Place(name, clients={"graph search": search, "topic": topic, "llm": llm})
+
+
+PAGE = _service(
+    "page",
+    search="search for it",
+    topic="give its id as a topic",
+    llm="choose a model, if the service offers one",
+)
+AGENT = _service(
+    "agent",
+    search="call search",
+    topic="pass its id in topics",
+    llm="start the server with a language model",
+)
+CHAT = _service(
+    "chat",
+    search="look it up on the page of the service",
+    topic="write its full name in the question",
+    llm="choose a model with @ in its name, if there is one",
+)
+_program = [Place("Python")]
+"""The place of this process, in all threads; the last item counts."""
+_call: ContextVar[Place | None] = ContextVar("place", default=None)
+"""The place of the running call, if it is another."""
+_KEYWORDS = {"topic": "topics", "into": "folder"}
+"""Keyword arguments whose name is not the option's."""
 _CALLS = {
-    "-v COMMAND": 'logging.basicConfig(level="DEBUG")',
-    "ask": "kgqa.ask({values}{options})",
+    "ask": "kgqa.ask(question{options})",
     "graph search": "graph.search({values})",
     "graph load": "kgqa.load_into_folder([{values}]{options})",
     "corpus build": "kgqa.build_corpus(paths=[{values}]{options})",
@@ -31,83 +70,138 @@ _CALLS = {
     "eval resume": "kgqa.evaluation.resume({values}{options})",
 }
 """The Python calls for commands."""
-_LOAD_INTO_URL = "kgqa.virtuoso.graph_loading.load_into_url([{values}]{options})"
-_ARGUMENT = r"""(?:'[^']*'|"[^"]*"|[^\s`,;()'"]*[^\s`,;()'".:])"""
-_END = r"(?=[,;)]|[.:]?$|[.:] | --)"
-# a lower-case word such as "skip" is an option's value only at the end of a clause: "--on-error skip."
-_TAKES_VALUE = "".join(f"(?<!--{flag})" for flag in _FLAGS)
-_OPTION = rf"--([a-z][a-z-]*[a-z])(?:{_TAKES_VALUE} (?!--)((?=['\"A-Z0-9]|\S*[:/]\S){_ARGUMENT}|{_ARGUMENT}{_END}))?"
-_COMMAND = re.compile(rf"`?(kgqa(?: {_ARGUMENT})+)`?|(?<![\w-]){_OPTION}")
+_WITH_GRAPH = ("ask", "chat", "doctor", "explain", "graph info", "graph search", "serve")
 _LOGIN = re.compile(r"^([a-z]+://)[^/]*@")
-_places = ["Python"]
-"""Where hints are shown; the last item counts."""
-_serving = ContextVar("serving", default=False)
-"""Whether the running call answers a client of the service."""
-_SEARCH, _GIVE, _CHOOSE = "search for it", "give its id as a topic", "choose a model, if the service offers one"
-_CLIENT: dict[str, dict[str, str]] = {
-    "agent": {
-        _SEARCH: "call search",
-        _GIVE: "pass its id in topics",
-        _CHOOSE: "start the server with a language model",
-    },
-    "chat": {
-        _SEARCH: "look it up on the page of the service",
-        _GIVE: "write its full name in the question",
-        _CHOOSE: "choose a model with @ in its name, if there is one",
-    },
-}
-"""The words of agents and of chat front ends for those of the page and the API."""
-_SEARCH_COMMAND = rf"`?kgqa graph search(?: (?!--){_ARGUMENT})?(?: --graph {_ARGUMENT})?`?"
-_FOR_CLIENTS = [
-    (re.compile(pattern, re.IGNORECASE), words)
-    for pattern, words in (
-        (rf"look up its id with {_SEARCH_COMMAND} and add --topic ID", f"{_SEARCH}, and {_GIVE}"),
-        (rf"(?:look it up|search): {_SEARCH_COMMAND}", _SEARCH),
-        (r"(?:add|use) --topic(?: ID)?", _GIVE),
-        (r"with --topic(?: ID)?", "by its id"),
-        (r"(?<=: )(?:kgqa ask )?--topic(?: ID)?", _GIVE),
-        (r"(?<=: )(?:--chooser llm )?--llm MODEL|(?:add|set) --llm [^.]*[^.,; ]", _CHOOSE),
-        (r"(?<=: )(--[a-z][a-z-]*(?: [^ -]\S*?)?)(?=\.?$)", r"\1 (an option of kgqa serve)"),
-        ("`", ""),
-    )
-]
-"""What a client of the service can do, for what a user of the command line can."""
-_ASKS_GRAPH = re.compile(r"kgqa (ask|chat|doctor|explain|graph info|graph search|serve)\b(?![^`\n]*--graph\b)")
-Repeated = list[tuple[str, dict[str, str]]]
-_given: Repeated = []
-"""The options of the running command that choose the graph, and further options by command, each as one text."""
 
 
-@contextmanager
-def command_line_wording(repeated: Repeated | None = None) -> Iterator[None]:
-    """Show hints in the words of the command line, in all threads of this process, until the context ends.
+@dataclass(frozen=True)
+class Option:
+    """An option of the command line; in Python, the keyword argument of the same name.
+
+    `value`: the value to give; True for an option without a value, None if the user knows the value.
+    """
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        place = current_place()
+        if place.name == "Python":
+            name = _KEYWORDS.get(self.name, self.name).replace("-", "_")
+            return f"{name}={'' if self.value is None else _literal(self.value)}"
+        if place.clients:
+            return place.clients.get(self.name) or f"{self.typed()} of kgqa serve"
+        return self.typed()
+
+    def typed(self) -> str:
+        """Return the option as it is typed."""
+        is_bare = self.value is None or self.value is True
+        return f"--{self.name}" if is_bare else f"--{self.name} {shlex.quote(_text(self.value))}"
+
+
+@dataclass(init=False, unsafe_hash=True)
+class Command:
+    """A command of kgqa; in Python, the call that does the same, if there is one.
 
     Args:
-        repeated: what `repeated_options` returned in another process.
+        name: the command, such as "graph search".
+        arguments: its arguments and options in their order.
+        options: options that follow, by name with underscores.
     """
-    _places.append("command line")
-    _given[:] = repeated or _given
-    try:
-        yield
-    finally:
-        _places.pop()
-        if place() == "Python":
-            _given.clear()
+
+    name: str
+    arguments: tuple[str | Option, ...]
+
+    def __init__(self, name: str, *arguments: object, **options: object) -> None:
+        self.name = name
+        given = (each if isinstance(each, Option) else str(each) for each in arguments)
+        self.arguments = (*given, *(Option(key.replace("_", "-"), value) for key, value in options.items()))
+
+    def __str__(self) -> str:
+        place = current_place()
+        options = [each for each in self.arguments if isinstance(each, Option)]
+        if place.clients:
+            return place.clients.get(self.name) or self.typed()
+        into_server = any("://" in str(each.value) for each in options)
+        if place.name == "Python" and self.name in _CALLS and not into_server:
+            values = ", ".join(_literal(each) for each in self.arguments if not isinstance(each, Option))
+            return _CALLS[self.name].format(values=values, options="".join(f", {each}" for each in options))
+        repeats = self.name in _WITH_GRAPH and all(each.name != "graph" for each in options)
+        return self.typed(place.graph + place.others.get(self.name, "") if repeats else "")
+
+    def typed(self, repeated: str = "") -> str:
+        """Return the command as it is typed, with more options after its name."""
+        words = (each.typed() if isinstance(each, Option) else shlex.quote(each) for each in self.arguments)
+        return " ".join([f"kgqa {self.name}{repeated}", *words])
 
 
-def repeated_options() -> Repeated:
-    """Return the options that hints repeat now, for `command_line_wording` in another process."""
-    return list(_given)
+@dataclass(frozen=True)
+class Install:
+    """The installation of an extra of kgqa, as a command of the shell."""
+
+    extra: str
+
+    def __str__(self) -> str:
+        # a client need not know where kgqa is installed
+        return f"pip install 'kgqa[{self.extra}]'" if current_place().clients else install_command(self.extra)
+
+
+@dataclass(init=False, unsafe_hash=True)
+class Hint:
+    """What the user should do next. `python`, `client`: another hint in Python, and for clients of `kgqa serve`."""
+
+    parts: tuple[Part, ...]
+    python: Part | None
+    client: Part | None
+
+    def __init__(self, *parts: Part, python: Part | None = None, client: Part | None = None) -> None:
+        self.parts, self.python, self.client = parts, python, client
+
+    def __str__(self) -> str:
+        place = current_place()
+        other = self.python if place.name == "Python" else self.client if place.clients else None
+        return "".join(map(str, self.parts)) if other is None else str(other)
+
+
+Part: TypeAlias = str | Option | Command | Install | Hint
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _literal(value: object) -> str:
+    return _text(value) if isinstance(value, int | float) else json.dumps(str(value), ensure_ascii=False)
+
+
+def current_place() -> Place:
+    """Return the place where hints are shown now."""
+    return _call.get() or _program[-1]
+
+
+def place() -> str:
+    """Return where this process was started: "Python" or "command line"."""
+    return _program[-1].name
 
 
 @contextmanager
-def service_wording() -> Iterator[None]:
-    """Show hints in the words of the service's page and API until the context ends, in the calls made in it."""
-    token = _serving.set(True)
+def command_line_wording() -> Iterator[None]:
+    """Show hints in the words of the command line, in all threads of this process, until the context ends."""
+    _program.append(Place("command line"))
     try:
         yield
     finally:
-        _serving.reset(token)
+        _program.pop()
+
+
+@contextmanager
+def shown_at(place: Place) -> Iterator[None]:
+    """Show hints in the words of a place until the context ends, in the calls made in it."""
+    token = _call.set(place)
+    try:
+        yield
+    finally:
+        _call.reset(token)
 
 
 def repeat_options(
@@ -120,84 +214,8 @@ def repeat_options(
         others: further options by command, such as those of the SPARQL endpoint for `doctor`.
     """
     texts = {command: _option_text(options) for command, options in (others or {}).items()}
-    _given[:] = [(_option_text(graph), texts)]
+    _program[-1] = Place(_program[-1].name, _option_text(graph), texts)
 
 
 def _option_text(options: Sequence[tuple[str, str]]) -> str:
     return "".join(" " + name + " " + shlex.quote(_LOGIN.sub(r"\1", value)) for name, value in options)
-
-
-def _with_options(match: re.Match[str]) -> str:
-    graph, others = _given[-1] if _given else ("", {})
-    return match[0] + graph + others.get(match[1], "")
-
-
-def place() -> str:
-    """Return where this process was started: "Python" or "command line"."""
-    return _places[-1]
-
-
-def hint_text(hint: str, *, python: str = "") -> str:
-    """Return a hint in the words of the place where it is shown.
-
-    Args:
-        hint: the hint, as on the command line.
-        python: the hint in Python, if it cannot be derived from `hint`.
-    """
-    if _serving.get():
-        return _for_clients(hint)
-    if place() != "Python":
-        return _ASKS_GRAPH.sub(_with_options, hint)
-    return python or _COMMAND.sub(_in_python, hint)
-
-
-def _for_clients(hint: str) -> str:
-    for pattern, words in _FOR_CLIENTS:
-        hint = pattern.sub(lambda match, words=words: _as_begun(match[0], match.expand(words)), hint)  # type: ignore[misc]
-    return hint
-
-
-def reworded(text: str, client: Literal["agent", "chat"]) -> str:
-    """Return a text of the service with hints in the words of an agent or of a chat front end."""
-    for words, own in _CLIENT[client].items():
-        text = re.sub(words, lambda match, own=own: _as_begun(match[0], own), text, flags=re.IGNORECASE)  # type: ignore[misc]
-    return text
-
-
-def _as_begun(text: str, words: str) -> str:
-    """Return words that begin with a capital letter if a text does."""
-    return words[0].upper() + words[1:] if text[:1].isupper() and words else words
-
-
-def _in_python(match: re.Match[str]) -> str:
-    command, option, value = match.groups()
-    return _call(command) or match[0] if command else _keyword(option, value)
-
-
-def _keyword(option: str, value: str | None) -> str:
-    name = option.replace("-", "_")
-    name = _KEYWORDS.get(name, name)
-    if value is None:
-        return f"{name}=True" if option in _FLAGS else f"{name}="
-    return f"{name}={_literal(value)}"
-
-
-def _literal(value: str) -> str:
-    text = value.strip("'\"")
-    return text if re.fullmatch(r"-?\d+(\.\d+)?", text) else json.dumps(text, ensure_ascii=False)
-
-
-def _call(command: str) -> str | None:
-    """Return the call that corresponds to a command; None if Python has no such call."""
-    name = next((each for each in _CALLS if f"{command} ".startswith(f"kgqa {each} ")), None)
-    if name is None:
-        return None
-    text = command.removeprefix(f"kgqa {name}")
-    options = [_keyword(option, value or None) for option, value in re.findall(_OPTION, text)]
-    values = [_literal(value) for value in re.findall(_ARGUMENT, re.sub(_OPTION, "", text))]
-    if name == "ask" and not values:
-        values = ["question"]
-    call, target = (_LOAD_INTO_URL, "url=") if name == "graph load" and "://" in command else (_CALLS[name], "folder=")
-    options = [option.replace("into=", target) for option in options]
-    separator = ", " if values or "[{values}]" in call else ""
-    return call.format(values=", ".join(values), options=separator + ", ".join(options) if options else "")

@@ -17,7 +17,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 
 SCALE = 20.0  # factor from cosines to logits
 
@@ -144,7 +144,7 @@ def fit_ranker(
             "There is nothing to train on: no question has a gold path and other paths to compare it with."
         )
     if importlib.util.find_spec("torch") is None:
-        raise ModelUnavailable(f"Training a ranker needs torch: {install_command('sbert')}")
+        raise ModelUnavailable(f"Training a ranker needs torch: {Install('sbert')}")
     import torch
 
     threads = torch.get_num_threads()

@@ -12,6 +12,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
+from kgqa.text.hints import Option
 from kgqa.text.words import counted, relation_words
 from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rates, split_examples
 from kgqa.training.ontology import Ontology
@@ -107,7 +108,11 @@ def train_ranker(
             f"There is nothing to train on. Of {counted(len(questions), 'question')}, {len(questions) - len(kept)} are "
             f"excluded, because they are evaluated; the others have {len(gold)} readable gold paths, none "
             "with a pool of paths.",
-            "Add --graph with a graph that contains the questions' topics, or --ontology.",
+            "Add ",
+            Option("graph"),
+            " with a graph that contains the questions' topics, or ",
+            Option("ontology"),
+            ".",
         )
     vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))
     part, apart = split_examples(examples, HELD_OUT, settings.seed)

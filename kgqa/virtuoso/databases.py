@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from kgqa.errors import ServerError, SqlError
+from kgqa.text.hints import Option
 from kgqa.virtuoso.folder import ServerFolder, ServerOptions, render
 from kgqa.virtuoso.isql import BAD_LOGIN, Login, run_sql
 from kgqa.virtuoso.process import Notify, end_process, free_port, launch, lock_owner, wait_for_end
@@ -49,7 +50,8 @@ def prepare_database(folder: ServerFolder, options: ServerOptions, *, notify: No
     if not _SIGNATURE.match(head):  # the server would overwrite the file
         raise ServerError(
             f"{database} is not a Virtuoso database, or its first page is damaged; it was not changed.",
-            "Restore it from a backup, or start with a new database in another folder: --folder /path",
+            "Restore it from a backup, or start with a new database in another folder: ",
+            Option("folder", "/path"),
         )
     if owner := lock_owner(database.with_suffix(".lck")):
         raise ServerError(
@@ -71,7 +73,8 @@ def _create_database(folder: ServerFolder, options: ServerOptions) -> None:
     if free < 120_000_000:  # a new database takes 55 MB, and its first checkpoints another 55 MB
         raise ServerError(
             f"The disk is full: {free / 1e6:,.0f} MB are free at {folder.path}, too little for a new database.",
-            "Free some space, or choose another folder: --folder /path",
+            "Free some space, or choose another folder: ",
+            Option("folder", "/path"),
         )
     try:
         new.create()

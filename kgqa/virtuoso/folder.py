@@ -33,6 +33,7 @@ from platformdirs import user_data_dir
 from kgqa.errors import ServerError
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.loading import load
+from kgqa.text.hints import Hint, Option
 
 FOLDER_VARIABLE = "KGQA_VIRTUOSO_FOLDER"
 # a page of 8 KiB, and about 700 bytes of overhead per buffer (OpenLink's figure)
@@ -167,7 +168,7 @@ class ServerFolder:
         Raises:
             ServerError: permission is missing, or the folder has files of other programs.
         """
-        choose = f"Choose another folder: {FOLDER_VARIABLE}=/path or --folder /path"
+        choose = Hint(f"Choose another folder: {FOLDER_VARIABLE}=/path or ", Option("folder", "/path"))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             names = os.listdir(self.path)
@@ -214,7 +215,7 @@ class ServerFolder:
         """Write a data class as JSON; see `write`."""
         self.write(name, msgspec.json.encode(data).decode())
 
-    def read_json(self, name: str, kind: type[T], remedy: str) -> T | None:
+    def read_json(self, name: str, kind: type[T], remedy: Hint | str) -> T | None:
         """Read a file of `write_json`; return None if there is no such file.
 
         Args:

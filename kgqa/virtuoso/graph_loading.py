@@ -26,6 +26,7 @@ from kgqa.model.terms import Entity
 from kgqa.schema import Schema
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
+from kgqa.text.hints import Command, Option
 from kgqa.text.words import clean, sentence
 from kgqa.virtuoso.loads import Journal, chunk_folder, forget_journal, load_groups, load_lock, open_journal
 from kgqa.virtuoso.server import Server
@@ -131,7 +132,7 @@ def load_into_url(
         graph = graph_iri or (journal.graph if journal else None)
         if graph is None:
             graph = choose_target_graph(store)
-            notify(f"Loading into the graph <{clean(graph)}>. To choose another graph, use --graph-iri.")
+            notify(f"Loading into the graph <{clean(graph)}>. To choose another graph, use {Option('graph-iri')}.")
         store.writable = graph
         if server is None:
             report = store.load(files, progress=progress, on_error=on_error, format=format)
@@ -242,10 +243,11 @@ def bulk_load(
         if journal and journal.graph != graph:
             raise LoadError(
                 f"The interrupted load is into another graph, <{journal.graph}>.",
-                f"To resume it, give --graph-iri {journal.graph}",
+                "To resume it, give ",
+                Option("graph-iri", journal.graph),
             )
         for job in journal.files if journal else ():
-            check_unchanged(job, f"kgqa graph load FILE --restart --into {store.url}")
+            check_unchanged(job, Command("graph load", "FILE", restart=True, into=store.url))
         jobs = journal.files if journal else [file_job(Path(file), format) for file in files]
         if not jobs:
             raise LoadError("No file was given.", "Give at least one RDF file.")

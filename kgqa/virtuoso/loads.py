@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kgqa.errors import KgqaError, LoadError, ServerError
+from kgqa.text.hints import Hint, Option
 from kgqa.text.words import clean, sentence
 from kgqa.virtuoso.folder import ServerFolder
 from kgqa.virtuoso.isql import Session
@@ -147,14 +148,20 @@ def open_journal(session: Session, name: str, kind: type[J], *, resume: bool, re
     """
     if restart:
         forget_journal(session, name)
-    remedy = "Load everything again with --restart; triples already loaded do no harm."
+    remedy = Hint("Load everything again with ", Option("restart", True), "; triples already loaded do no harm.")
     journal = session.folder.read_json(f"{name}.json", kind, remedy)
     if resume and journal is None:
-        raise LoadError("There is no interrupted load to resume.", "Start the load without --resume.")
+        raise LoadError(
+            "There is no interrupted load to resume.", "Start the load without ", Option("resume", True), "."
+        )
     if journal is not None and not resume:
         raise LoadError(
             f"An earlier load into <{journal.graph}> was interrupted.",
-            "Continue it with --resume, or discard it and load everything again with --restart.",
+            "Continue it with ",
+            Option("resume", True),
+            ", or discard it and load everything again with ",
+            Option("restart", True),
+            ".",
         )
     return journal
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kgqa.errors import ServerError
+from kgqa.text.hints import Hint, Option
 from kgqa.text.words import clean
 from kgqa.virtuoso.folder import ServerFolder
 
@@ -34,16 +35,22 @@ PROBLEMS = {
     "kgqa virtuoso start --sql-port N",
     r"is already runn?ning|Unable to lock file": "Another server has this database open. Stop the other server, or use "
     "it instead of this one. Check it: kgqa virtuoso status",
-    r"Permission denied|Read-only file system|Unable to (?:create|open) file": "The server may not write in the folder "
-    "of its database. Make the folder writable for the user who runs kgqa, or choose another folder: --folder /path",
+    r"Permission denied|Read-only file system|Unable to (?:create|open) file": Hint(
+        "The server may not write in the folder of its database. Make the folder writable for the user who runs kgqa, "
+        "or choose another folder: ",
+        Option("folder", "/path"),
+    ),
     r"last closed with a server of version|This server does not read|produced by different server instance": "The "
     "database or its transaction log (.trx) was made by another server. Use the version that made it "
     "(VIRTUOSO_T=/path/virtuoso-t), or restore the files from a backup.",
     r"(?:cannot|unable to|failed to) allocate|out of memory": "There is not enough memory. Give the server a smaller "
     "share: kgqa virtuoso start --memory-share 0.25",
-    r"GPF|corrupt|structure inconsistent|bad (?:page|parent)": "The database file is damaged, or the server was killed "
-    "during a checkpoint. Start it once more, which completes the recovery: kgqa virtuoso start. Otherwise restore the "
-    "file from a backup, or load the data again into another folder: --folder /path",
+    r"GPF|corrupt|structure inconsistent|bad (?:page|parent)": Hint(
+        "The database file is damaged, or the server was killed during a checkpoint. Start it once more, which "
+        "completes the recovery: kgqa virtuoso start. Otherwise restore the file from a backup, or load the data again "
+        "into another folder: ",
+        Option("folder", "/path"),
+    ),
 }
 """Map from patterns of log lines to explanations; the most specific pattern is first."""
 
@@ -168,7 +175,7 @@ def is_listening(port: int) -> bool:
 
 def find_problem(text: str) -> str:
     """Explain the first known problem in a text; "" if there is none."""
-    return next((meaning for pattern, meaning in PROBLEMS.items() if re.search(pattern, text, re.IGNORECASE)), "")
+    return next((str(meaning) for pattern, meaning in PROBLEMS.items() if re.search(pattern, text, re.IGNORECASE)), "")
 
 
 def last_lines(log: Path) -> list[str]:

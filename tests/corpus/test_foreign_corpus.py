@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from kgqa.corpus.storage.database import Database
 from kgqa.corpus.storage.ledger import FileEntry, Ledger
 from kgqa.errors import CorpusError
 from tests.corpus.small_corpus import insert, new_editor
+from tests.hostile_files import journal_naming
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,16 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, name):
     with pytest.raises(CorpusError, match="is a link"), Corpus.open(folder, writable=True) as corpus:
         insert(corpus.editor, "more.txt", "Ada read books")
         corpus.editor.publish()
+
+
+def test_no_file_that_a_journal_names_is_removed(folder, tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious" * 10)
+    (folder / "corpus.sqlite-journal").write_bytes(journal_naming(victim))
+    for writable in (False, True):
+        with suppress(CorpusError), Corpus.open(folder, writable=writable):
+            pass
+        assert victim.read_text() == "precious" * 10
 
 
 def test_two_communities_of_one_name(folder):

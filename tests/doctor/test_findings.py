@@ -33,7 +33,7 @@ def findings(run, late="failed", names=("x", "y")) -> list[Finding]:
 @pytest.mark.parametrize(
     "error, in_time, remedy",
     [
-        (StoreTimeout("Late.", "Lower the limit."), False, AGAIN),
+        (StoreTimeout("Late.", "Lower the limit."), False, str(AGAIN)),
         (PartialResult("Cut.", "Ask for less."), False, "Ask for less."),
         (StoreUnavailable("Gone.", "Start it."), True, "Start it."),
         (StoreBusy("Taken.", "Wait."), True, "Wait."),

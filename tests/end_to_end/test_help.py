@@ -38,7 +38,7 @@ def lazy_commands(group: click.Group, path: tuple[str, ...] = ()) -> list[tuple[
 
 def test_every_command_exists_under_its_name():
     paths = lazy_commands(cli)
-    assert {("ask",), ("graph", "load"), ("virtuoso", "drop-names"), ("freebase", "clean"), ("eval", "run")} <= {*paths}
+    assert {("ask",), ("graph", "load"), ("virtuoso", "index"), ("freebase", "clean"), ("eval", "run")} <= {*paths}
     assert cli.get_command(click.Context(cli), "nothing") is None
 
 

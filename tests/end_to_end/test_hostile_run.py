@@ -151,5 +151,5 @@ def test_hostile_list_of_runs(folder, tmp_path):
     (folder / "y/begin.json").write_text(json.dumps({"format": 1, "runs": {"a": {**manifest, "id": "of another"}}}))
     assert "kgqa eval resume --trust y" in check_output(folder, ("eval", "resume", "y"))
     (folder / "y/a").symlink_to(tmp_path)
-    assert "does not write through links" in check_output(folder, ("eval", "resume", "y", "--trust"))
+    assert "does not write to a folder that contains links" in check_output(folder, ("eval", "resume", "y", "--trust"))
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,6 @@ import resource
 import shutil
 import signal
 import sqlite3
-import struct
 import subprocess
 import sys
 import tempfile
@@ -34,7 +33,7 @@ from kgqa.llm.replay import Replay, reply_key
 from kgqa.llm.replay_file import FORMAT
 
 from ..conftest import SOAK
-from ..hostile_files import as_json, hostile, run_limited
+from ..hostile_files import as_json, hostile, journal_naming, run_limited
 
 TIMEOUT = 20.0
 """Seconds a test waits before it fails."""
@@ -485,13 +484,10 @@ def test_no_other_file_is_written_or_removed(file, tmp_path, write):
     replay = Replay(file, model=NumberingModel())
     replay.complete([prompt("q")])
     replay.close()
-    magic, name = bytes.fromhex("d9d505f920a163d7"), bytes(victim)
-    journal = (magic + struct.pack(">5I", 0, 0, 1, 512, 4096)).ljust(512, b"\0") + struct.pack(">I", 1 << 18)
-    journal += name + struct.pack(">2I", len(name), sum(name)) + magic
     for ending in ("-journal", "-wal", "-shm", "named"):
         beside = file.with_name(file.name + ("-journal" if ending == "named" else ending))
         victim.write_text("precious" * 10)
-        beside.write_bytes(journal) if ending == "named" else beside.symlink_to(victim)
+        beside.write_bytes(journal_naming(victim)) if ending == "named" else beside.symlink_to(victim)
         with pytest.raises(SettingsError, match=f"{beside}, which belongs to .*, refers to another file"):
             Replay(file, model=NumberingModel() if write else None).complete([prompt("another")])
         beside.unlink()

@@ -235,7 +235,7 @@ class TestInterrupted:
             bulk_load(virtuoso_server, store, [path], progress=stop)
         monkeypatch.undo()
         file(LINES[:51])
-        with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*restart=True"):
+        with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*--restart"):
             bulk_load(virtuoso_server, store, resume=True)
         monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
         assert discard_load(virtuoso_server.url) and not discard_load(virtuoso_server.url)

@@ -83,9 +83,9 @@ def open_lines(session: Session, *, history: bool, say: Callable[[str], None]) -
     try:
         import prompt_toolkit  # noqa: F401
     except ModuleNotFoundError:
-        from kgqa.text.installation import install_command
+        from kgqa.text.hints import Install
 
-        say(f"kgqa: Without prompt_toolkit, there is no editing and completion. Install it: {install_command('chat')}")
+        say(f"kgqa: Without prompt_toolkit, there is no editing and completion. Install it: {Install('chat')}")
         return PlainLines(PROMPT)
     file = None
     if history:
@@ -100,13 +100,13 @@ def history_file() -> Path:
     """Return the file of the history in the user's data folder, readable only by the user.
 
     Raises:
-        OSError: it cannot be created or protected, or is a link.
+        OSError: it cannot be created or protected.
     """
     from platformdirs import user_data_path
 
     file = user_data_path("kgqa", appauthor=False) / "chat-history"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
     finally:

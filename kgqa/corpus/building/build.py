@@ -40,6 +40,7 @@ from kgqa.corpus.storage.ledger import REMOVED, FileEntry, Ledger, Problem
 from kgqa.errors import CorpusError, DocumentError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.storage.garbage import fewer_collections
+from kgqa.text.hints import Command
 from kgqa.text.words import clean
 
 
@@ -104,7 +105,9 @@ def build_corpus(
         raise DocumentError("there is no such file or folder", str(missing[0]))
     if not (paths or triples or given or CorpusFolder(folder).exists):
         raise CorpusError(
-            "There are no documents to read.", "Give files or folders: kgqa corpus build FILES --into CORPUS"
+            "There are no documents to read.",
+            "Give files or folders: ",
+            Command("corpus build", "FILES", into="CORPUS"),
         )
     before = CorpusFolder(folder)
     ways = prepared(before if before.exists else None, options, tools)

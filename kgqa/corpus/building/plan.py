@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from kgqa.corpus.building.feeds import Feed, path_of
 from kgqa.corpus.storage.ledger import FileEntry
 from kgqa.errors import DocumentError, SettingsError
+from kgqa.text.hints import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def make_plan(
         if prune and gone and not names:
             raise SettingsError(
                 f"{root} has no files to read, but the corpus has files from there ({len(gone):,}).",
-                "Is the folder complete? Remove the files with `kgqa corpus remove`, or add --keep-missing",
+                "Is the folder complete? Remove the files with `kgqa corpus remove`, or add ",
+                Option("keep-missing", True),
             )
         vanished += gone if prune else []
         for feed in feeds:

@@ -36,6 +36,7 @@ from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.store import Store, is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.storage.corpus_file import GRAPH_FOLDER, CorpusFile, VectorDatabase
+from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean
 
 _INDEXED = "names indexed"
@@ -62,7 +63,7 @@ class Preparation:
     extractor: Extractor | None
     key: str
     missing: str = ""
-    hint: str = ""
+    hint: Hint | str = ""
     stored: dict[str, Any] | None = None
     counter: Callable[[], CountTokens] | None = None
     notes: tuple[str, ...] = ()
@@ -88,23 +89,26 @@ def open_folder(
     if folder.exists and vectors is not None and vectors_of(folder) != vectors:
         where = vectors_of(folder) or folder.index
         raise SettingsError(
-            f"The vectors of {folder.path} are at {clean(str(where))}.", "Build another corpus, or leave out --vectors"
+            f"The vectors of {folder.path} are at {clean(str(where))}.",
+            "Build another corpus, or leave out ",
+            Option("vectors"),
         )
     if folder.exists:
         if graph_url and folder.file.url != graph_url:
             where = folder.file.url or folder.graph
             raise SettingsError(
                 f"The graph of {folder.path} is at {clean(str(where))}.",
-                "Build another corpus, or leave out --graph-url",
+                "Build another corpus, or leave out ",
+                Option("graph-url"),
             )
         return folder
     if must_exist:
         raise CorpusError(
-            f"There is no corpus at {folder.path}.", f"Build it: kgqa corpus build FILES --into {folder.path}"
+            f"There is no corpus at {folder.path}.", "Build it: ", Command("corpus build", "FILES", into=folder.path)
         )
     if graph_url and not is_address(graph_url):
         raise SettingsError(
-            f"{clean(graph_url)} is not the URL of a server.", "Give --graph-url http://HOST:PORT/sparql"
+            f"{clean(graph_url)} is not the URL of a server.", "Give ", Option("graph-url", "http://HOST:PORT/sparql")
         )
     # several corpora may share a server or a database, so each has names of its own there
     name = f"{slug(folder.path.resolve().name) or 'corpus'}-{secrets.token_hex(4)}"
@@ -187,18 +191,23 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
     mode: str = settings.corpus.extract
     if mode == "auto":
         mode = known.extract or ("triples" if models is not None else "rules")
-    extractor, stored_extractor, extractor_key = None, known.extractor, mode
+    extractor, extractor_key = None, mode
+    stored_extractor: tuple[str, str] | None = known.extractor
     if mode in MODEL_MODES and models is None:
         who, extractor_key = known.extractor or (mode, "")
         if known.extract != mode:
-            raise SettingsError(f"Extraction of {mode} needs a language model.", "Add --llm MODEL, or --extract rules")
+            raise SettingsError(
+                f"Extraction of {mode} needs a language model.",
+                *("Add ", Option("llm", "MODEL"), ", or ", Option("extract", "rules")),
+            )
         missing = missing or f"The facts of this corpus are extracted by a language model ({clean(who)})."
-        hint = hint or "To read new text, add --llm MODEL; to extract all facts anew by rules, add --extract rules"
+        add_model = ("To read new text, add ", Option("llm", "MODEL"))
+        hint = hint or Hint(*add_model, "; to extract all facts anew by rules, add ", Option("extract", "rules"))
     else:
         extractor = _opened(mode, options, tools)
         if extractor is not None:
             extractor_key = extractor.key
-        stored_extractor = extractor.name if extractor else "", extractor_key
+        stored_extractor = (extractor.name if extractor else "", extractor_key)
     stored: dict[str, Any] = {
         "chunks": chunk_text(size),
         "extract": mode,
@@ -224,7 +233,7 @@ def _opened(mode: str, options: BuildOptions, tools: Tools) -> Extractor | None:
 
 def _chunks(
     given: str | None, known: CorpusFile, encoder: CachedEncoder | None, notes: list[str]
-) -> tuple[ChunkSize, str, str, str]:
+) -> tuple[ChunkSize, str, str, Hint | str]:
     """Return the size of chunks, what counts their tokens, and what is missing for it."""
     size = chunk_size(given or known.chunks or DEFAULT_CHUNKS)
     if size.unit == "characters":
@@ -233,6 +242,6 @@ def _chunks(
         return size, encoder.name, "", ""
     if given or known.chunks:
         missing = "Chunks are measured in tokens of an embedding model, and none is in use."
-        return size, known.tokens, missing, "Measure them in characters: --chunk 4000/80chars"
+        return size, known.tokens, missing, Hint("Measure them in characters: ", Option("chunk", "4000/80chars"))
     notes.append("Without an embedding model, chunks are measured in characters.")
     return in_characters(size), "", "", ""

@@ -15,7 +15,7 @@ from kgqa.corpus.documents.chunks import ChunkSize, CountTokens
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.graph.store import Store
 from kgqa.llm.client import CORPUS_STAGES
-from kgqa.llm.models import Models, open_models
+from kgqa.llm.models import ADD_MODEL, Models, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of, open_encoder
 from kgqa.settings.values import Settings, resolve
@@ -181,7 +181,7 @@ def open_tools(
             if settings.values[key] == "model":
                 raise SettingsError(
                     f"The setting {key} model needs a language model.",
-                    "Add --llm openai:NAME, --llm URL or --llm vllm:FOLDER.",
+                    ADD_MODEL,
                 )
     try:
         yield Tools(settings, encoder, opened, prompts, cache, cluster or PlainLoop(), server_at=server_at)

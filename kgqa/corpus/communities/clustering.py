@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from kgqa.errors import SettingsError
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 
 Edge = tuple[str, str, float]
 """Two nodes and the weight of their connection."""
@@ -142,6 +142,6 @@ def _leiden() -> Any:
         from graspologic_native import leiden
     except ImportError as error:
         raise SettingsError(
-            "Communities need the package graspologic-native.", f"Install it: {install_command('corpus')}"
+            "Communities need the package graspologic-native.", f"Install it: {Install('corpus')}"
         ) from error
     return leiden

@@ -50,7 +50,7 @@ class Source:
             DocumentError: It cannot be read, or is no longer a regular file.
         """
         try:
-            return _open(self.path)
+            return self.path.open("rb")
         except OSError as error:
             raise DocumentError(_reason(error), self.name) from error
 
@@ -221,7 +221,7 @@ class _Finder:
         if not type_.is_text:
             return type_, ""
         try:
-            with _open(path) as file:
+            with path.open("rb") as file:
                 head = file.read(_HEAD)
         except OSError as error:
             return None, _reason(error)
@@ -235,19 +235,6 @@ class _Finder:
         ):
             return None, f"it contains {found}"
         return type_, ""
-
-
-def _open(path: Path) -> BufferedReader:
-    """Open a regular file; a pipe or a device would block, or never end.
-
-    Raises:
-        OSError: It cannot be opened, or is not a regular file.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError("not a regular file")
-    return os.fdopen(descriptor, "rb")
 
 
 def _reason(error: OSError) -> str:
@@ -270,7 +257,7 @@ def _printable(name: str) -> str:
 
 def _ignore_file(folder: Path) -> list[str]:
     try:
-        with _open(folder / IGNORE_FILE) as file:
+        with (folder / IGNORE_FILE).open("rb") as file:
             return file.read(_MAX_IGNORE_FILE).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []

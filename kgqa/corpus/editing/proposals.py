@@ -24,6 +24,7 @@ from kgqa.corpus.editing.sources import encodable
 from kgqa.corpus.folder import writing
 from kgqa.errors import CorpusError
 from kgqa.storage.atomic_files import sync_to_disk
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.loading import convert, parse_json
 from kgqa.storage.lock_files import only_one
 
@@ -116,13 +117,13 @@ class ProposalFile:
         """Append records; they are on the disk when this returns.
 
         Raises:
-            CorpusError: the file cannot be written, or another process holds it too long. Nothing is appended.
+            CorpusError: the file cannot be written, its folder contains a link, or another process holds it too long.
+                Nothing is appended.
         """
         if not records:
             return
         with self._locked(), writing(self.path):
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            descriptor = os.open(self.path, flags, 0o666)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 previous, end = self._end(descriptor)
                 lines = []
@@ -174,6 +175,7 @@ class ProposalFile:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        refuse_links(self.path.parent, CorpusError)
         with writing(self._lock):
             lock = only_one(self._lock, wait_seconds=WAIT_SECONDS)
             alone = lock.__enter__()
@@ -217,7 +219,7 @@ class ProposalFile:
 
     def _lines(self) -> Iterator[bytes]:
         try:
-            with open(self.path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW)) as file:
+            with open(self.path, "rb") as file:
                 while line := file.readline(MAX_LINE_BYTES + 1):
                     yield line
         except FileNotFoundError:

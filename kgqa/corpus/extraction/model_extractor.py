@@ -25,6 +25,7 @@ from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.net.threads import ThreadPool
 from kgqa.settings.values import Settings
+from kgqa.text.hints import Option
 from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted
 
@@ -70,7 +71,7 @@ class ModelExtractor:
         self._concurrency = settings.llm.concurrency
         max_cost = settings.budget.cost if max_cost is None else max_cost
         if max_cost is not None:
-            models.require_prices("--max-cost")
+            models.require_prices(Option("max-cost"))
         self._spending = Spending(max_cost)
         self._sizes = PromptSizes(self._mode_name, prompts, self._limit)
         model = models.by_stage[STAGE].name

@@ -9,6 +9,7 @@ from kgqa.errors import SettingsError
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
 from kgqa.settings.values import Settings
+from kgqa.text.hints import Option
 
 
 def open_extractor(
@@ -31,5 +32,11 @@ def open_extractor(
     if mode == "rules" or (mode == "auto" and models is None):
         return RuleExtractor()
     if models is None:
-        raise SettingsError(f"Extraction of {mode} needs a language model.", "Add --llm MODEL, or --extract rules")
+        raise SettingsError(
+            f"Extraction of {mode} needs a language model.",
+            "Add ",
+            Option("llm", "MODEL"),
+            ", or ",
+            Option("extract", "rules"),
+        )
     return ModelExtractor(models, prompts, settings, max_cost=max_cost)

@@ -79,13 +79,11 @@ def write_as_of(folder: CorpusFolder, database: Database, seq: int, into: Path) 
     Raises:
         CorpusError: the folder exists already, or cannot be written.
     """
-    if into.exists() or into.is_symlink():
+    if into.exists():
         raise CorpusError(f"{into} exists already.", "Choose a new folder.")
     partial = into.with_name(f".{into.name}.as-of-partial")
     with writing(into):
         into.parent.mkdir(parents=True, exist_ok=True)
-        if partial.is_symlink() or partial.is_file():
-            partial.unlink()
         shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
     notes = []
     file = folder.file

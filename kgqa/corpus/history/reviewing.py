@@ -21,6 +21,7 @@ from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import EDIT
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
+from kgqa.text.hints import Hint
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class ProposalBook:
                 f"Several edits begin with {name[:60]}." if several else f"No proposed edit begins with {name[:60]}."
             )
             raise CorpusError(
-                problem, "List them: kgqa edits list CORPUS --state waiting", python="List book.pending()."
+                problem, Hint("List them: kgqa edits list CORPUS --state waiting", python="List book.pending().")
             )
         return several[0]
 

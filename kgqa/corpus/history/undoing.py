@@ -10,6 +10,7 @@ from kgqa.corpus.editor import Editor
 from kgqa.corpus.items import EDIT
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
+from kgqa.text.hints import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def undo_all(
     """
     if plan.dependents and not cascade:
         count = "1 other edit builds" if len(plan.dependents) == 1 else f"{len(plan.dependents):,} other edits build"
-        raise CorpusError(f"{count} on what is to be undone.", "Undo them, too: --cascade")
+        raise CorpusError(f"{count} on what is to be undone.", "Undo them, too: ", Option("cascade", True))
     with editor.database.transaction():
         done: list[Edit] = []
         for edit in reversed(_in_order((*plan.edits, *plan.dependents))):

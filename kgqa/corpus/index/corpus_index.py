@@ -16,7 +16,6 @@ import os
 import shutil
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,9 @@ from kgqa.corpus.records import CorpusReader
 from kgqa.errors import StoreBusy, StoreUnavailable
 from kgqa.model import PieceKind
 from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.lock_files import WAIT_SECONDS, only_one
+from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean
 
 CURRENT = "index.json"
@@ -41,7 +42,9 @@ LOCK = "lock"
 VECTORS = "vectors"
 NO_VECTORS = "Without an embedding model, texts are found by the words that they share with the question (BM25)."
 OUTDATED = "The index is being updated by another process; the latest changes of the corpus cannot be found yet."
-OLDER = "The index is older than the corpus, whose latest changes cannot be found yet. Run kgqa corpus build."
+OLDER = Hint(
+    "The index is older than the corpus, whose latest changes cannot be found yet. Run ", Command("corpus build"), "."
+)
 _ATTEMPTS = 5
 
 
@@ -112,14 +115,17 @@ class CorpusIndex:
         if found is not None and _is_state(found, wanted):
             return found
         if not update and found is not None:
-            found.notes = (*found.notes, OLDER)
+            found.notes = (*found.notes, str(OLDER))
             return found
         if not update:
             raise StoreUnavailable(
                 f"The corpus {clean(str(folder.parent))} has no index for this embedding model.",
-                "Run kgqa corpus build, or search by words: --embeddings off",
+                "Run ",
+                Command("corpus build"),
+                ", or search by words: ",
+                Option("embeddings", "off"),
             )
-        _check_no_links(folder)
+        refuse_links(folder, StoreUnavailable, itself=True)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with only_one(folder / LOCK, wait_seconds=WAIT_SECONDS) as alone:
@@ -168,18 +174,6 @@ class CorpusIndex:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _check_no_links(folder: Path) -> None:
-    """Check that nothing is written, cut off or removed through a link; the folder may be another person's.
-
-    Raises:
-        StoreUnavailable: The folder is a link, or contains one.
-    """
-    inside = (Path(where, name) for where, names, files in os.walk(folder) for name in (*names, *files))
-    for each in chain([folder], inside):
-        if each.is_symlink():
-            raise StoreUnavailable(f"{clean(str(each))} is a link.", "Remove it; the index is then written anew.")
 
 
 def _is_state(index: CorpusIndex, wanted: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from kgqa.corpus.index.vector_store import VectorRows
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.model import PieceKind
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install, Option
 
 INDEXED_FROM = 1_000_000
 EDGES, EXPLORED = 16, 100
@@ -62,13 +62,15 @@ class LanceVectors:
         scheme = _SCHEME.match(uri)
         if (scheme and scheme[1].lower() not in _SCHEMES) or not _PREFIX.match(prefix):
             raise SettingsError(
-                f"{uri!r:.200} is not the URI of a LanceDB database.", "Give a folder, or s3://BUCKET/FOLDER: --vectors"
+                f"{uri!r:.200} is not the URI of a LanceDB database.",
+                "Give a folder, or s3://BUCKET/FOLDER: ",
+                Option("vectors"),
             )
         os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for those who configure it
         try:
             import lancedb
         except ImportError as error:
-            raise SettingsError("LanceDB is not installed.", f"Install it: {install_command('lancedb')}") from error
+            raise SettingsError("LanceDB is not installed.", f"Install it: {Install('lancedb')}") from error
         self.location = uri
         self._size = size
         self._prefix = f"{prefix}_{size}_"

@@ -102,8 +102,6 @@ def _sizes(folder: Path) -> dict[str, int]:
     """Return the sizes of the parts of a folder."""
     found: dict[str, int] = {}
     for entry in sorted(folder.iterdir()):
-        if entry.is_symlink():
-            continue
         files = [entry] if entry.is_file() else [each for each in entry.rglob("*") if each.is_file()]
         name = "corpus.sqlite" if entry.name.startswith("corpus.sqlite") else entry.name
         size = 0

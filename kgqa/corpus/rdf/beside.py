@@ -26,6 +26,7 @@ from kgqa.schema import Schema, bundled_schema, parse_schema, schema_text
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import GRAPH_FOLDER, BesideGraph
+from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
 SCHEMA_FILE = "schema.toml"
@@ -67,7 +68,9 @@ def set_beside(folder: CorpusFolder, graph: KnowledgeGraph) -> BesideGraph:
                 "Load the knowledge graph into the same server, or build the corpus in a folder.",
             )
         if not view:
-            raise CorpusError(f"The knowledge graph on {clean(where)} has no name.", "Name its graph: --graph-iri IRI")
+            raise CorpusError(
+                f"The knowledge graph on {clean(where)} has no name.", "Name its graph: ", Option("graph-iri", "IRI")
+            )
         if clash := set(view) & set(folder.graphs.values()):
             raise CorpusError(f"<{min(clash)}> is a graph of the corpus itself.", "Name another graph.")
         beside, shown = BesideGraph(file.url, view), view

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from kgqa.errors import CorpusError
+from kgqa.storage.foreign import refuse_companions
+from kgqa.text.hints import Command
 
 FORMAT = 1
 APPLICATION = 0x6B67_7161
@@ -125,9 +127,9 @@ class Connections:
         if self._closed:
             raise CorpusError("The corpus has been closed.", "Open it again.")
         if not self.writable and not self.path.is_file():
-            raise CorpusError(f"There is no corpus at {self.path.parent}.", "Build it: kgqa corpus build")
-        if self.writable and self.path.is_symlink():
-            raise CorpusError(f"{self.path} is a link.", "Replace it by the file that it leads to.")
+            raise CorpusError(f"There is no corpus at {self.path.parent}.", "Build it: ", Command("corpus build"))
+        if self.writable:
+            refuse_companions(self.path, CorpusError)
         with _errors(self.path):
             try:
                 connection = self._open("mode=rwc" if self.writable else "mode=ro")

@@ -11,6 +11,7 @@ from kgqa.evaluation.datasets.formats.shared_corpora import corpus_passages
 from kgqa.evaluation.datasets.questions import QuestionFileError
 from kgqa.evaluation.datasets.registry import iter_dataset, located
 from kgqa.evaluation.datasets.sampling import distinct_sample
+from kgqa.text.hints import Command
 from kgqa.text.words import clean
 
 
@@ -36,7 +37,9 @@ def passage_documents(source: str, *, sample_size: int | None = None, seed: int 
     found = {each.source: each for each in (passage_document(*passage, source) for passage in passages)}
     if not found:
         raise QuestionFileError(
-            f"The questions of {source} have no passages.", "Give the files of the passages: kgqa corpus build FILE"
+            f"The questions of {source} have no passages.",
+            "Give the files of the passages: ",
+            Command("corpus build", "FILE"),
         )
     return [found[name] for name in sorted(found)]
 

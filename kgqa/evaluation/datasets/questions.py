@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from kgqa.errors import KgqaError
+from kgqa.text.hints import Command
 
 MAX_LINE_BYTES = 4 << 20
 MAX_FILE_BYTES = 1 << 30
@@ -151,8 +152,9 @@ def iter_questions(file: Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
                 raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
             raise QuestionFileError(
                 f"{file}, line {line_number} is not JSON.",
-                "A question is a JSON object on one line (docs/datasets.md). To ask plain questions: "
-                f"kgqa ask --json < {shlex.quote(str(file))}",
+                "A question is a JSON object on one line (docs/datasets.md). To ask plain questions: ",
+                Command("ask", json=True),
+                f" < {shlex.quote(str(file))}",
             ) from None
         except ValueError as error:
             raise QuestionFileError(f"{file}, line {line_number}: {error}.") from None
@@ -208,7 +210,8 @@ def open_file(file: Path) -> Iterator[BinaryIO]:
         if _RDF.match(stream.peek(_FIRST_BYTES)[:_FIRST_BYTES]):
             raise QuestionFileError(
                 f"{file} contains RDF, not questions.",
-                f"Load it as a graph: kgqa graph load {shlex.quote(str(file))} --into mygraph/",
+                "Load it as a graph: ",
+                Command("graph load", str(file), into="mygraph/"),
             )
         yield cast(BinaryIO, stream)
 

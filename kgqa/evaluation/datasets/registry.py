@@ -22,6 +22,7 @@ from kgqa.evaluation.datasets.formats import freebase, images, shared_corpora, t
 from kgqa.evaluation.datasets.questions import GoldQuestion, QuestionFileError, iter_questions
 from kgqa.evaluation.datasets.record_stream import questions_in
 from kgqa.plugins import plugin, plugin_names
+from kgqa.text.hints import Option
 
 FOLDER_VARIABLE = "KGQA_DATASETS"
 Reader = Callable[[Path, str], Iterator[GoldQuestion]]
@@ -109,7 +110,8 @@ def _plugin_questions(name: str, arguments: Sequence[Any]) -> Iterator[GoldQuest
     except TypeError:
         raise QuestionFileError(
             f"The reader {name} needs {'no file' if arguments else 'a file'}.",
-            f"Write --dataset {name if arguments else f'{name}:FILE'}",
+            "Write ",
+            Option("dataset", name if arguments else f"{name}:FILE"),
         ) from None
     except ValueError:
         pass  # not written in Python

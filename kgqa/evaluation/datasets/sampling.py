@@ -17,6 +17,7 @@ import numpy as np
 
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
+from kgqa.text.hints import Option
 
 
 def sample(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[GoldQuestion]:
@@ -28,7 +29,7 @@ def sample(questions: Iterable[GoldQuestion], n: int, seed: int = 0) -> list[Gol
         SettingsError: `n` is less than 1.
     """
     if n < 1:
-        raise SettingsError(f"A sample needs 1 question or more, not {n}.", "Choose another size: --sample")
+        raise SettingsError(f"A sample needs 1 question or more, not {n}.", "Choose another size: ", Option("sample"))
     ranked = ((_number(question.id, seed), place, question) for place, question in enumerate(questions))
     return [question for *_, question in sorted(heapq.nsmallest(n, ranked), key=lambda item: item[1])]
 
@@ -99,7 +100,9 @@ def shard(questions: Sequence[GoldQuestion], i: int, n: int) -> list[GoldQuestio
         SettingsError: `i` is not from 1 to `n`.
     """
     if not 1 <= i <= n:
-        raise SettingsError(f"There is no shard {i} of {n}.", f"Choose a shard from 1 to {n}: --shard 1/{n}")
+        raise SettingsError(
+            f"There is no shard {i} of {n}.", f"Choose a shard from 1 to {n}: ", Option("shard", f"1/{n}")
+        )
     return list(questions[i - 1 :: n])
 
 

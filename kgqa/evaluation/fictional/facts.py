@@ -15,6 +15,7 @@ from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render, render_term
 from kgqa.model import Entity
+from kgqa.text.hints import Command
 
 MAX_TRIPLES = 5_000_000
 SECONDS = 600.0
@@ -67,7 +68,7 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
     counts = graph.relations
     total = sum(counts.values())
     if not total:
-        raise FictionError("The graph has no triples.", "Load RDF files first: kgqa graph load")
+        raise FictionError("The graph has no triples.", "Load RDF files first: ", Command("graph load"))
     if total > MAX_TRIPLES:
         raise FictionError(
             f"The graph has {total:,} triples, but rewiring is limited to {MAX_TRIPLES:,} triples.",

@@ -47,6 +47,7 @@ from kgqa.schema import BUNDLED
 from kgqa.settings.table import WalkRule
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
+from kgqa.text.hints import Option
 
 FACTS, QUESTIONS, LEFT_OUT, MANIFEST = "facts.nt.gz", "questions.jsonl", "left_out.jsonl", "fictional.json"
 
@@ -134,7 +135,9 @@ def fictionalise(
 def check_free(out: Path) -> None:
     """Raise FictionError if the folder for the new graph exists and is not empty."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise FictionError(f"{out} already exists.", f"Choose another folder with --out, or remove {out} first.")
+        raise FictionError(
+            f"{out} already exists.", "Choose another folder with ", Option("out"), f", or remove {out} first."
+        )
 
 
 def rewire(

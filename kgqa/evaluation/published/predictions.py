@@ -23,6 +23,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, file_lines
 from kgqa.evaluation.runs.records import read_record
 from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.json_values import read_json
+from kgqa.text.hints import Option
 
 MAX_ARRAY_BYTES = 256 << 20
 MAX_LINE_BYTES = 64 << 20
@@ -83,7 +84,9 @@ def read_published(file: Path, format: str) -> Iterator[Prediction]:
             reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
             raise PublishedError(
                 f"{place} is not a prediction of format {format}: {reason}.",
-                "Choose another --format; see: kgqa score --help",
+                "Choose another ",
+                Option("format"),
+                "; see: kgqa score --help",
             ) from error
     if empty:
         raise PublishedError(f"{file} contains no predictions.", "Check that it is the right file.")

@@ -18,6 +18,7 @@ from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.resume import Changes, resume_run_in
 from kgqa.evaluation.runs.start import has_run, start_run
 from kgqa.settings.values import resolve
+from kgqa.text.hints import Option
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def fill_table(
             title = models[model].title if model in models else model
             what = f"The judge {title}" if model == table.judge else title
             observer.note(
-                f"{what} is not run: give the address (llm) of this language model in a file, with --models FILE."
+                f"{what} is not run: give the address (llm) of this language model in a file, with "
+                f"{Option('models', 'FILE')}."
             )
     return FilledTable(cells, filler.interrupted, filler.failed)
 
@@ -171,7 +173,9 @@ class _Filler:
         table, options = self._table, self._options
         for column in table.columns:
             if table.corpora and not (options.corpora.get(column) or options.settings.get("graph.path")):
-                self._observer.note(f"{column} is not run: give its corpus or graph with --corpus {column}=FOLDER")
+                self._observer.note(
+                    f"{column} is not run: give its corpus or graph with {Option('corpus', f'{column}=FOLDER')}"
+                )
                 continue
             if not any(row.method for row in table.rows):
                 continue

@@ -31,6 +31,7 @@ from kgqa.settings.setting import settings_of as settings_in
 from kgqa.settings.table import ServeSettings
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
+from kgqa.text.hints import Command
 from kgqa.version import __version__
 
 PACKAGES = ("pyoxigraph", "openai", "vllm", "sentence-transformers", "onnxruntime", "numpy", "jinja2", "urllib3")
@@ -120,7 +121,7 @@ def plan_of(run: Run) -> RunPlan:
             rollouts=data.get("rollouts", 1),
         )
     except (KeyError, TypeError) as error:
-        raise RunError(f"{run.folder}/run.json has no key {error}.", "Start a new run: kgqa eval run") from None
+        raise RunError(f"{run.folder}/run.json has no key {error}.", "Start a new run: ", Command("eval run")) from None
 
 
 def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
@@ -138,7 +139,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     data = run.manifest
     named = data.get("settings")
     if not isinstance(named, dict):
-        raise RunError(f"{run.folder}/run.json has no settings.", "Start a new run: kgqa eval run")
+        raise RunError(f"{run.folder}/run.json has no settings.", "Start a new run: ", Command("eval run"))
     kinds = path_kinds()
     named = {key: _located(run, value, kinds=kinds) if key in PATH_SETTINGS else value for key, value in named.items()}
     table, _ = known_settings(named)
@@ -227,14 +228,16 @@ def notes_on_changes(run: Run, questions: Sequence[GoldQuestion], resources: Res
     if data.get("dataset", {}).get("digest") != questions_digest(questions):
         raise RunError(
             f"The questions of {data.get('dataset', {}).get('source')} have changed since the run was created.",
-            "Start a new run: kgqa eval run",
+            "Start a new run: ",
+            Command("eval run"),
         )
     before, now = (data.get("graph") or {}).get("fingerprint", ""), graph_id(resources.graph).fingerprint
     if before != now and not data.get("in_order"):  # questions asked in order may change the graph
         raise RunError(
             f"The graph has changed since the run was created (fingerprint {before or 'unknown'}, now "
             f"{now or 'unknown'}).",
-            "Start a new run: kgqa eval run",
+            "Start a new run: ",
+            Command("eval run"),
         )
     notes = []
     prompts = prompt_digests(resources.prompts)

@@ -13,6 +13,7 @@ from kgqa.evaluation.runs.outages import outage_class, tolerable
 from kgqa.evaluation.runs.plan import parse_shard
 from kgqa.evaluation.runs.run_files import METRICS, Run, RunError, open_run
 from kgqa.evaluation.runs.run_folder import create_run
+from kgqa.text.hints import Command
 
 SHARD_KEYS = (
     "id", "begun", "shard", "concurrency", "most_cost", "dataset", "versions", "graph", "settings", "given", "models",
@@ -69,7 +70,9 @@ def _check_whole(runs: Sequence[Run]) -> None:
         alone = runs[shards.index("")].folder
         raise RunError(
             f"{alone} is not a shard and cannot be merged.",
-            f"Create shards with: kgqa eval run --shard 1/{len(runs)} ...",
+            "Create shards with: ",
+            Command("eval run", shard=f"1/{len(runs)}"),
+            " ...",
         )
     if all(shards):
         numbers = {parse_shard(shard) for shard in shards}
@@ -88,7 +91,8 @@ def _check_whole(runs: Sequence[Run]) -> None:
         if done < run.questions:
             raise RunError(
                 f"{run.folder} is not finished: {done:,} of {run.questions:,} questions are done.",
-                f"Ask the others: kgqa eval resume {run.folder}",
+                "Ask the others: ",
+                Command("eval resume", run.folder),
             )
 
 

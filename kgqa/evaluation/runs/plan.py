@@ -14,6 +14,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.datasets.registry import iter_dataset
 from kgqa.evaluation.datasets.sampling import distinct_sample, shard
 from kgqa.evaluation.runs.run_files import RunError
+from kgqa.text.hints import Option
 
 Topics = OneOf["gold", "linked"]
 DEFAULT_CONCURRENCY = 8
@@ -83,7 +84,11 @@ def select_questions(plan: RunPlan) -> Selection:
     if not questions:
         raise RunError(
             f"{plan.dataset} has no questions in this shard.",
-            "Use fewer shards (--shard) or a larger sample (--sample)",
+            "Use fewer shards (",
+            Option("shard"),
+            ") or a larger sample (",
+            Option("sample"),
+            ")",
         )
     return Selection(repeated(questions, plan.rollouts), repeated(whole, plan.rollouts))
 
@@ -112,5 +117,6 @@ def parse_shard(text: str) -> tuple[int, int]:
     """
     match = _SHARD.fullmatch(text)
     if not match or int(match[1]) > int(match[2]):
-        raise SettingsError(f"{text[:40]} is not a shard.", "Write for example --shard 1/4 for the first of four parts")
+        example = ("Write for example ", Option("shard", "1/4"), " for the first of four parts")
+        raise SettingsError(f"{text[:40]} is not a shard.", *example)
     return int(match[1]), int(match[2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +24,7 @@ from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.settings.values import Settings, resolve
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Command, Option
 
 FIRST_QUESTIONS = 5
 """Number of questions asked for an estimate."""
@@ -150,7 +149,7 @@ def write_metrics(folder: RunFolder, run: Run) -> None:
 
 def resume_command(path: Path) -> str:
     """Return the command or the Python call that resumes a run."""
-    return hint_text(f"kgqa eval resume {shlex.quote(str(path))}")
+    return str(Command("eval resume", path))
 
 
 def with_model_concurrency(settings: Settings, concurrency: int) -> Settings:
@@ -170,7 +169,9 @@ def locked_group(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
+        raise RunError(
+            f"{folder} cannot be written: {error.strerror}.", "Choose another folder: ", Option("out")
+        ) from error
     with locked(folder):
         yield
 
@@ -185,15 +186,16 @@ def check_own_run(run: Run, trust: bool, path: Path, file: str) -> None:
         raise RunError(
             "There is no record that you created this run. Its settings decide which servers receive requests and API "
             "keys.",
-            f"Check {path}/{file}; if you trust the settings: kgqa eval resume --trust {path}",
+            f"Check {path}/{file}; if you trust the settings: ",
+            Command("eval resume", Option("trust", True), path),
         )
 
 
 def record_own_run(manifest: dict[str, object], settings: Settings, out: Path, observer: RunObserver) -> None:
     """Record in the user's cache that this user created the run; if that is impossible, notify the observer."""
     if not record_ownership(manifest, settings):
-        resume = hint_text(f"resume this run with: kgqa eval resume --trust {out}")
+        resume = Command("eval resume", Option("trust", True), out)
         observer.note(
             f"{cache_of(settings).folder} cannot be written, so kgqa cannot record that you created this run. Set "
-            f"KGQA_CACHE_FOLDER to a writable folder, or {resume}"
+            f"KGQA_CACHE_FOLDER to a writable folder, or resume this run with: {resume}"
         )

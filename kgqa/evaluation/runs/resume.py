@@ -33,6 +33,7 @@ from kgqa.evaluation.runs.run_folder import create_pending_runs, resume_run
 from kgqa.evaluation.runs.workers import opened_cluster
 from kgqa.methods.ask import open_resources
 from kgqa.storage.lock_files import held
+from kgqa.text.hints import Option
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,9 @@ def resume(
         for name in retry:
             if name not in there:
                 known = ", ".join(f"{each} {count:,}" for each, count in sorted(there.items())) or "none"
-                raise RunError(f"No question of {folder} failed with {name!r}.", f"For --retry choose from: {known}")
+                raise RunError(
+                    f"No question of {folder} failed with {name!r}.", "For ", Option("retry"), f" choose from: {known}"
+                )
     folders = [run.folder for run in runs]
     starts = [
         partial(
@@ -139,7 +142,7 @@ def resume_run_in(
             opened_cluster(plan, resources) as cluster,
         ):
             if plan.budget is not None and resources.models is not None:
-                resources.models.require_prices("--budget")
+                resources.models.require_prices(Option("budget"))
             for note in notes_on_changes(run, questions, resources):
                 observer.note(note)
             # run.json is changed only after the graph was checked

@@ -18,6 +18,7 @@ from kgqa.errors import KgqaError
 from kgqa.evaluation.runs.records import Record, read_record
 from kgqa.storage.loading import MAX_NUMBER, Amount, Count, convert, load, parse_json
 from kgqa.text.display import html_of
+from kgqa.text.hints import Command
 
 MANIFEST = "run.json"
 PREDICTIONS = "predictions.jsonl"
@@ -66,7 +67,8 @@ class Run:
             except ValueError as error:
                 raise RunError(
                     f"{self.folder / PREDICTIONS}, line {number}: {error}.",
-                    f"Remove the line, then ask the question of this line again: kgqa eval resume {self.folder}",
+                    "Remove the line, then ask the question of this line again: ",
+                    Command("eval resume", self.folder),
                 ) from None
 
     def metrics(self) -> dict[str, Any]:
@@ -97,7 +99,9 @@ def open_run(folder: str | Path) -> Run:
                 f"{folder} contains several runs.",
                 f"Choose one of these folders: {', '.join(str(each) for each in inner)}",
             )
-        raise RunError(f"There is no run in {folder}.", f"Start a run: kgqa eval run --dataset FILE --out {folder}")
+        raise RunError(
+            f"There is no run in {folder}.", "Start a run: ", Command("eval run", dataset="FILE", out=folder)
+        )
     return Run(folder, _checked(_object(folder / MANIFEST), folder / MANIFEST))
 
 
@@ -139,7 +143,7 @@ def _checked(manifest: dict[str, Any], path: Path) -> dict[str, Any]:
     try:
         convert(manifest, Manifest)
     except ValueError as error:
-        raise RunError(f"{path} was not written by kgqa: {error}.", "Start a new run: kgqa eval run") from None
+        raise RunError(f"{path} was not written by kgqa: {error}.", "Start a new run: ", Command("eval run")) from None
     return manifest
 
 

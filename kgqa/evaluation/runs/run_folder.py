@@ -28,7 +28,9 @@ from kgqa.evaluation.runs.run_files import (
     read_lines,
 )
 from kgqa.storage.atomic_files import cannot_create, replace_file
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.lock_files import only_one
+from kgqa.text.hints import Command, Option
 
 
 class RunFolder:
@@ -54,8 +56,7 @@ class RunFolder:
         data = "".join(f"{line}\n" for line in lines).encode("ascii")
         try:
             if self._file < 0:
-                # O_NOFOLLOW: in a folder of another user the file may be a link to a file of this user
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
                 self._file = os.open(self.path / PREDICTIONS, flags, 0o644)
             while data:
                 data = data[os.write(self._file, data) :]
@@ -63,7 +64,8 @@ class RunFolder:
         except OSError as error:
             raise RunError(
                 f"{self.path / PREDICTIONS} cannot be written: {error.strerror}. All answers in it are kept.",
-                f"Make room or make the file writable, then resume the run: kgqa eval resume {self.path}",
+                "Make room or make the file writable, then resume the run: ",
+                Command("eval resume", self.path),
             ) from error
         self.done.update(record.id for record in records)
 
@@ -94,7 +96,6 @@ class RunFolder:
             RunError: a complete line is not a prediction.
         """
         path = self.path / PREDICTIONS
-        _refuse_link(path)
         if path.is_file() and (end := _end_of_last_line(path)) < path.stat().st_size:
             os.truncate(path, end)
         self.done = {record.id for record in Run(self.path, {}).records()}
@@ -115,12 +116,15 @@ def create_run(
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(cannot_create(path, error), "Choose another folder: --out") from error
+        raise RunError(cannot_create(path, error), "Choose another folder: ", Option("out")) from error
     with _locked(path) as folder:
         if (path / MANIFEST).exists() or (path / PREDICTIONS).exists():
             raise RunError(
                 f"{path} already contains a run.",
-                f"Choose another folder with --out, or resume the run: kgqa eval resume {path}",
+                "Choose another folder with ",
+                Option("out"),
+                ", or resume the run: ",
+                Command("eval resume", path),
             )
         before()
         folder.write(MANIFEST, manifest)
@@ -140,7 +144,7 @@ def create_runs(group: Path, manifests: Mapping[str, Mapping[str, Any]], *, befo
     """
     for name in manifests:
         if (group / name / MANIFEST).exists() or (group / name / PREDICTIONS).exists():
-            raise RunError(f"{group} already contains runs.", f"Resume these runs: kgqa eval resume {group}")
+            raise RunError(f"{group} already contains runs.", "Resume these runs: ", Command("eval resume", group))
     before()
     RunFolder(group).write(BATCH, {"format": FORMAT, "runs": manifests})
     create_pending_runs(group)
@@ -156,7 +160,6 @@ def create_pending_runs(group: Path) -> None:
         RunError: a folder cannot be written.
     """
     for run in pending_runs(group):
-        _refuse_link(run.folder)
         with create_run(run.folder, run.manifest):
             pass
     (group / BATCH).unlink(missing_ok=True)
@@ -188,23 +191,19 @@ def locked(path: Path) -> Iterator[None]:
     """Lock the folder of a run or of several runs.
 
     Raises:
-        RunError: another process has locked the folder, or the folder cannot be written.
+        RunError: another process has locked the folder, the folder contains a link, or it cannot be written.
     """
-    _refuse_link(path / LOCK)
+    refuse_links(path, RunError)
     with ExitStack() as stack:
         try:
             locked = stack.enter_context(only_one(path / LOCK))
         except OSError as error:  # for example a folder of another user, or a read-only disk
-            raise RunError(f"{path} cannot be written: {error.strerror}.", "Choose another folder: --out") from error
+            raise RunError(
+                f"{path} cannot be written: {error.strerror}.", "Choose another folder: ", Option("out")
+            ) from error
         if not locked:
             raise RunError(f"Another kgqa is running in {path}.", f"Wait until it is done; see kgqa eval status {path}")
         yield
-
-
-def _refuse_link(path: Path) -> None:
-    """Raise RunError if a path is a link, because writing would overwrite the file it points to."""
-    if path.is_symlink():
-        raise RunError(f"{path} is a link, and kgqa does not write through links.", "Remove the link.")
 
 
 def _end_of_last_line(path: Path) -> int:

@@ -20,7 +20,7 @@ from kgqa.evaluation.runs.workers import opened_cluster
 from kgqa.methods.ask import open_resources
 from kgqa.methods.resources import Resources
 from kgqa.settings.values import GIVEN, Settings, resolve
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Option
 
 SettingsLike = Settings | Mapping[str, Any] | None
 """Settings; or values by key, with all other values from the user's settings files and environment variables."""
@@ -108,7 +108,7 @@ def has_run(out: Path, plan: RunPlan, settings: Settings) -> bool:
         return False
     if differs := differences(open_run(out), plan, settings):
         raise RunError(
-            f"{out} already contains a run with another {', '.join(differs)}.", "Choose another folder: --out"
+            f"{out} already contains a run with another {', '.join(differs)}.", "Choose another folder: ", Option("out")
         )
     return True
 
@@ -188,9 +188,11 @@ def _check_rollouts(resources: Resources, observer: RunObserver) -> None:
         RunError: there is no language model.
     """
     if resources.models is None:
-        raise RunError("Without a language model, all rollouts of a question are equal.", "Leave out --rollouts")
+        raise RunError(
+            "Without a language model, all rollouts of a question are equal.", "Leave out ", Option("rollouts")
+        )
     if not any(sampling.temperature for sampling in resources.models.sampling.values()):
-        setting = hint_text("--temperature 1")
+        setting = Option("temperature", 1)
         observer.note(f"The temperature is 0, so the rollouts of a question may be equal. To vary them: {setting}")
 
 
@@ -201,7 +203,7 @@ def _planned(
     """Open the resources of a run, and build the object of its run.json."""
     with open_resources(settings=with_model_concurrency(settings, plan.in_flight), say=observer.note) as resources:
         if plan.budget is not None and resources.models is not None:
-            resources.models.require_prices("--budget")
+            resources.models.require_prices(Option("budget"))
         if plan.rollouts > 1:
             _check_rollouts(resources, observer)
         yield resources, new_manifest(plan, selection, resources)

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -37,7 +37,7 @@ from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.plugins import known_settings
 from kgqa.rank.embedding.remote import EMBEDDINGS_KEY_VARIABLE
 from kgqa.settings.values import Settings, resolve
-from kgqa.text.hints import Repeated, command_line_wording, hint_text, place, repeated_options
+from kgqa.text.hints import Option, Place, current_place, shown_at
 from kgqa.text.words import counted
 
 NODE_SETTINGS = (*SECRET_SETTINGS, *SERVICE_SETTINGS, "cache.folder", "endpoint.user")
@@ -54,8 +54,7 @@ _opening = threading.Lock()
 class AskTask:
     """Asks a question in a worker, which opens graph and models once, with the settings of the run.
 
-    `expected`: what `identity` returns for the resources of the run; `repeated`: the options that hints repeat, in the
-    words of the command line; None for those of Python.
+    `expected`: what `identity` returns for the resources of the run; `place`: where hints are shown.
     """
 
     values: Mapping[str, Any]
@@ -64,11 +63,11 @@ class AskTask:
     expected: Mapping[str, str]
     topics: Topics
     losses: bool
-    repeated: Repeated | None
+    place: Place
     opened: Resources | None = field(default=None, init=False)
 
     def __call__(self, question: GoldQuestion) -> Record:
-        with nullcontext() if self.repeated is None else command_line_wording(self.repeated):
+        with shown_at(self.place):
             with _opening:
                 self.opened = self.opened or self._open()
             return ask_question(question, self.opened, topics=self.topics, losses=self.losses)
@@ -84,7 +83,7 @@ class AskTask:
             resources = open_resources(settings=self._settings())
             open_name_index(resources, required=self.topics == "linked", note=lambda text: None)
         except KgqaError as error:
-            raise ClusterError(f"The node {where} cannot ask questions: {error.message}", error.hint) from error
+            raise ClusterError(f"The node {where} cannot ask questions: {error.message}", *error.hint_parts) from error
         found = identity(resources)
         if differing := [name for name, value in self.expected.items() if found[name] != value]:
             resources.close()
@@ -143,12 +142,16 @@ def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[RayCluster |
     if asked_in_order(settings):
         raise SettingsError(
             "With these settings, each question depends on those before it, so a cluster cannot help.",
-            "Leave out --ray",
+            "Leave out ",
+            Option("ray"),
         )
     if settings.llm.replay and settings.llm.replay_only != "on" and plan.ray != LOCAL:
         raise SettingsError(
             f"Replies cannot be recorded in {settings.llm.replay} from several machines.",
-            "Record them with --ray local, or use recorded replies only: --replay-only",
+            "Record them with ",
+            Option("ray", "local"),
+            ", or use recorded replies only: ",
+            Option("replay-only", True),
         )
     variables = {name: os.environ[name] for name in LOCAL_VARIABLES if name in os.environ}
     given = {
@@ -174,7 +177,8 @@ def divided(cluster: RayCluster, plan: RunPlan, questions: int, resources: Resou
         if not available:
             raise ClusterError(
                 "A language model in the process of each worker needs a GPU, and the Ray cluster has none.",
-                "Start nodes with GPUs, or run the model as a server: --llm URL",
+                "Start nodes with GPUs, or run the model as a server: ",
+                Option("llm", "URL"),
             )
     in_flight = plan.concurrency or max(DEFAULT_CONCURRENCY, available)
     limits = {"endpoint.concurrency": store.concurrency} if store.remote else {}
@@ -192,7 +196,7 @@ def divided(cluster: RayCluster, plan: RunPlan, questions: int, resources: Resou
     if shares and workers > 1:
         note += f" Each worker gets its part of the limits of a server: {', '.join(shares)}."
     if workers < min(available, questions):
-        limit = next((key for key, value in limits.items() if value == workers), hint_text("--concurrency"))
+        limit = next((key for key, value in limits.items() if value == workers), str(Option("concurrency")))
         note += f" {counted(available, 'processor')} could be used: raise {limit}."
     return Division(workers, threads, replace(settings, values={**settings.values, **parts}), gpus, note)
 
@@ -211,8 +215,7 @@ def ask_on(
     settings = division.settings
     values = {key: value for key, value in settings.values.items() if key not in NODE_SETTINGS}
     values |= {key: located(values[key], base, kinds=kinds) for key in PATH_SETTINGS if key in values}
-    repeated = repeated_options() if place() == "command line" else None
-    task = AskTask(values, settings.origins, settings.local, identity(resources), topics, losses, repeated)
+    task = AskTask(values, settings.origins, settings.local, identity(resources), topics, losses, current_place())
     return partial(
         cluster.stream, task, workers=division.workers, threads=division.threads, gpus=division.gpus, say=say
     )

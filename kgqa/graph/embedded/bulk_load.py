@@ -24,6 +24,7 @@ from kgqa.graph.store import OnError
 from kgqa.schema import usable_prefixes
 from kgqa.storage.atomic_files import write_json
 from kgqa.storage.loading import parse_json, read_bytes
+from kgqa.text.hints import Command
 
 __all__ = ["FileJob", "Journal", "file_job", "run_load"]
 SEGMENT_LINES = 2_000_000
@@ -55,7 +56,8 @@ class Journal:
             why = getattr(error, "strerror", None) or error
             raise LoadError(
                 f"{folder.journal_file} is damaged ({why}).",
-                f"Start the load again: kgqa graph load FILE --restart --into {folder.path}",
+                "Start the load again: ",
+                Command("graph load", "FILE", restart=True, into=folder.path),
             ) from error
         for job in journal.files:
             job.prefixes = usable_prefixes(job.prefixes)

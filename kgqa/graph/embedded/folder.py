@@ -30,14 +30,16 @@ import numpy as np
 from msgspec import structs, to_builtins
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.folder_errors import link_error, write_error
+from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.graph_hashes import Hashes
 from kgqa.graph.embedded.records import GraphMeta, is_generation_name
 from kgqa.graph.embedded.unpublished import UnpublishedLog
 from kgqa.schema import usable_prefixes
 from kgqa.storage.atomic_files import sync_to_disk, write_json
+from kgqa.storage.foreign import refuse_links
 from kgqa.storage.loading import parse_json, read_bytes
-from kgqa.text.hints import hint_text
+from kgqa.storage.lock_files import held
+from kgqa.text.hints import Command
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
@@ -52,8 +54,7 @@ class Lock:
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
         """Take the lock. Raises BlockingIOError if the lock is held already, OSError if the file cannot be opened."""
-        # O_NOFOLLOW: a symbolic link could lead to any file of the user
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW if exclusive else os.O_RDONLY | os.O_NONBLOCK
+        flags = os.O_RDWR | os.O_CREAT if exclusive else os.O_RDONLY | os.O_NONBLOCK
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(self.fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
@@ -101,12 +102,13 @@ class GraphFolder:
         """
         if not self.path.exists():
             raise StoreUnavailable(
-                f"There is no graph at {self.path}.", f"Create it: kgqa graph load FILE --into {self.path}"
+                f"There is no graph at {self.path}.", "Create it: ", Command("graph load", "FILE", into=self.path)
             )
         if not self.path.is_dir():
             raise StoreUnavailable(
                 f"{self.path} is a file, not a graph folder.",
-                f"Load the file into a graph folder: kgqa graph load {self.path} --into GRAPH",
+                "Load the file into a graph folder: ",
+                Command("graph load", self.path, into="GRAPH"),
             )
         try:
             meta = self._read_meta()
@@ -118,11 +120,13 @@ class GraphFolder:
                     ) from None
                 raise StoreIncomplete(
                     f"The load into {self.path} was interrupted before it was complete.",
-                    f"Resume the load: kgqa graph load --resume --into {self.path}",
+                    "Resume the load: ",
+                    Command("graph load", resume=True, into=self.path),
                 ) from None
             raise StoreUnavailable(
                 f"{self.path} is not a graph folder: it has no graph.json.",
-                "Load a graph into a new folder: kgqa graph load FILE --into GRAPH",
+                "Load a graph into a new folder: ",
+                Command("graph load", "FILE", into="GRAPH"),
             ) from None
         if not self.store_dir(meta.generation).is_dir():
             if self._read_meta().generation != meta.generation:  # another process has just published and removed it
@@ -169,20 +173,14 @@ class GraphFolder:
 
     def is_being_written(self) -> bool:
         """Return whether a process is loading or editing."""
-        try:
-            Lock(self.path / "write.lock", exclusive=True).release()
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False  # no permission to find out
-        return False
+        return held(self.path / "write.lock")
 
     def interruption_notice(self) -> str:
         """Return a warning if a later load or a process that edited was interrupted, else an empty string."""
         if not (self.journal_file.exists() or self.unpublished.path.exists()) or self.is_being_written():
             return ""
         if self.journal_file.exists() and not self.is_journal_published():
-            resume = hint_text(f"Resume the load: kgqa graph load --resume --into {self.path}")
+            resume = f"Resume the load: {Command('graph load', resume=True, into=self.path)}"
             return f"The last load into {self.path} was interrupted, and its data is not part of the graph. {resume}"
         return self.unpublished.notice(self.current_generation())
 
@@ -242,6 +240,7 @@ class GraphFolder:
             StoreBusy: another process holds the lock.
             StoreUnavailable: the folder is not writable, the disk is full, or the folder contains symbolic links.
         """
+        refuse_links(self.path, StoreUnavailable)
         try:
             lock = Lock(self.path / "write.lock", exclusive=True)
         except BlockingIOError:
@@ -250,29 +249,12 @@ class GraphFolder:
                 "Wait until that process is done and try again.",
             ) from None
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise link_error(self.path / "write.lock") from error
             raise write_error(self.path, error) from error
-        try:
-            self._clean()
-        except BaseException:
-            lock.release()
-            raise
-        return lock
-
-    def _clean(self) -> None:
-        """Remove half-written records. Raises StoreUnavailable if a generation contains a symbolic link."""
-        for item in os.scandir(self.path):
+        for item in self.path.iterdir():
             if HALF_WRITTEN.fullmatch(item.name):
                 with suppress(OSError):
-                    os.unlink(item.path)
-            elif is_generation_name(item.name):
-                if item.is_symlink():
-                    raise link_error(item.path)
-                for folder, below, files in os.walk(item.path):
-                    for name in (*below, *files):
-                        if os.path.islink(os.path.join(folder, name)):
-                            raise link_error(os.path.join(folder, name))
+                    item.unlink()
+        return lock
 
     def read_lock(self, generation: int) -> Lock | None:
         """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.

@@ -25,11 +25,3 @@ def no_permission(path: Path, error: OSError) -> StoreUnavailable:
     return StoreUnavailable(
         f"No permission to write to {path} ({error.strerror}).", "Make the folder writable for the user who runs kgqa."
     )
-
-
-def link_error(path: Path | str) -> StoreUnavailable:
-    """Return the error for a symbolic link in a graph folder."""
-    return StoreUnavailable(
-        f"{path} is a symbolic link, and kgqa does not write to a graph folder that contains links.",
-        "Remove the link, or load the data into another folder.",
-    )

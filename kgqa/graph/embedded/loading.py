@@ -22,6 +22,7 @@ from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Work
 from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.schema import usable_prefixes
+from kgqa.text.hints import Command, Hint, Option
 
 _OWN_FILES = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
@@ -135,11 +136,15 @@ def load_graph(
             journal = Journal.read(folder)
             _check_base(journal, base, folder)
             for job in journal.files:
-                check_unchanged(job, f"kgqa graph load FILE --restart --into {folder.path}")
+                check_unchanged(job, Command("graph load", "FILE", restart=True, into=folder.path))
         elif folder.journal_file.exists() and not restart:
             raise LoadError(
                 f"An earlier load into {path} was interrupted.",
-                "Resume that load with --resume, or discard it with --restart.",
+                "Resume that load with ",
+                Option("resume", True),
+                ", or discard it with ",
+                Option("restart", True),
+                ".",
             )
         else:
             before = base.generation if base else None
@@ -231,7 +236,8 @@ def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -
     if journal.base != before or journal.generation != (before or 0) + 1:
         raise LoadError(
             f"{folder.journal_file} does not belong to the present state of the graph.",
-            f"Start the load again: kgqa graph load FILE --restart --into {folder.path}",
+            "Start the load again: ",
+            Command("graph load", "FILE", restart=True, into=folder.path),
         )
 
 
@@ -249,7 +255,8 @@ def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
     except StoreCrashed as error:
         raise LoadError(
             f"The loading process died ({error}). The graph is unchanged.",
-            f"Resume the load: kgqa graph load --resume --into {folder.path}",
+            "Resume the load: ",
+            Command("graph load", resume=True, into=folder.path),
         ) from error
     except (LoadError, QueryRejected, StoreUnavailable, OSError) as error:
         _discard(folder)
@@ -293,9 +300,11 @@ def _run_worker(
         if OUT_OF_MEMORY.search(str(error)):
             raise _TooLittleMemory(
                 f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged.",
-                "If you trust the files, raise the limit and resume: "
-                f"KGQA_GRAPH_LOAD_MEMORY=MEGABYTES kgqa graph load --resume --into {folder.path}",
-                python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume: {folder.path}",
+                Hint(
+                    "If you trust the files, raise the limit and resume: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES ",
+                    Command("graph load", resume=True, into=folder.path),
+                    python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume: {folder.path}",
+                ),
             ) from error
         raise
     finally:

@@ -36,6 +36,7 @@ from kgqa.graph.store import (
     Rows,
 )
 from kgqa.model import Triple
+from kgqa.text.hints import Command, Hint
 
 MAX_RESULT_BYTES = 512 << 20
 MAX_QUERY_CHARS = 4 << 20
@@ -170,7 +171,8 @@ class EmbeddedStore:
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         if not self._copy:
             raise QueryRejected(
-                "This graph is open for reading only.", python="Open it for editing: open_store(PATH, writable=True)"
+                "This graph is open for reading only.",
+                Hint(python="Open it for editing: open_store(PATH, writable=True)"),
             )
         with self._editing:
             earlier = self._uncertain
@@ -241,7 +243,9 @@ class EmbeddedStore:
         if self.writable:
             raise StoreUnavailable(
                 "A store that is open for editing cannot load files.",
-                "Close it, and load the files with kgqa graph load or a store that is open for reading.",
+                "Close it, and load the files with ",
+                Command("graph load"),
+                " or a store that is open for reading.",
             )
         report = load_graph(self.folder.path, files, on_error=on_error, progress=progress, format=format)
         self._reopen()

@@ -8,6 +8,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from kgqa.storage.loading import read_bytes
 from kgqa.text.words import counted
 
 MAX_BYTES = 64 << 20
@@ -50,9 +51,8 @@ class UnpublishedLog:
             published: the number of the published generation.
         """
         try:
-            with open(self.path, encoding="ascii", errors="replace", opener=_open_no_link) as file:
-                lines = file.read(MAX_BYTES).splitlines()
-        except OSError:
+            lines = read_bytes(self.path, MAX_BYTES).decode("ascii", "replace").splitlines()
+        except (OSError, ValueError):
             return ""
         start = _START.fullmatch(lines[0]) if lines else None
         edits = [match for match in map(_EDIT.fullmatch, lines) if match]
@@ -72,10 +72,6 @@ class UnpublishedLog:
     def _append(self, published: int, line: str) -> None:
         start = "" if self.path.exists() else f"after generation {published}\n"
         text = f"{start}{line}\n"
-        with open(self.path, "ab", buffering=0, opener=_open_no_link) as file:
+        with open(self.path, "ab", buffering=0) as file:
             if file.write(text.encode()) < len(text):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)

@@ -30,6 +30,7 @@ import pyoxigraph as ox
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
 from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.sandbox import deny_network
+from kgqa.text.hints import Place, shown_at
 
 PROGRESS_SECONDS = 0.1
 
@@ -186,7 +187,7 @@ def error_payload(error: BaseException) -> bytes:
     """Return an exception's class name, message and hint as JSON; the engine's exceptions get a kgqa class."""
     hint = ""
     if isinstance(error, KgqaError):
-        kind, (message, hint) = type(error).__name__, error.args
+        kind, message, hint = type(error).__name__, error.message, error.hint
     elif isinstance(error, SyntaxError):
         kind, message = "QueryRejected", f"Not valid SPARQL: {error.msg or error}"
     elif isinstance(error, (OSError, MemoryError)):
@@ -234,15 +235,20 @@ def main() -> None:
     handler = RequestHandler()
     while True:
         request = _read_request()
+        with shown_at(Place(**request.pop("place"))):
+            _respond(handler, request)
+
+
+def _respond(handler: RequestHandler, request: dict[str, Any]) -> None:
+    try:
+        send(b"R", handler.handle(request))
+    except BaseException as error:  # noqa: BLE001 - reported to the parent
         try:
-            send(b"R", handler.handle(request))
-        except BaseException as error:  # noqa: BLE001 - reported to the parent
-            try:
-                send(b"E", error_payload(error))
-            except OSError:
-                os._exit(0)
-            if not isinstance(error, Exception):
-                os._exit(1)
+            send(b"E", error_payload(error))
+        except OSError:
+            os._exit(0)
+        if not isinstance(error, Exception):
+            os._exit(1)
 
 
 _OUT = 1

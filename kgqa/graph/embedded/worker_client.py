@@ -13,11 +13,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout
 from kgqa.net.threads import CHECK_SECONDS, question_stop
+from kgqa.text.hints import Option, current_place
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
@@ -113,7 +115,8 @@ class Worker:
             raise
 
     def _send(self, request: dict[str, Any]) -> None:
-        data = json.dumps(request).encode()
+        # the worker words the hints of its errors for the place where they are shown
+        data = json.dumps({**request, "place": asdict(current_place())}).encode()
         view = memoryview(struct.pack(">I", len(data)) + data)
         try:
             while view:
@@ -199,7 +202,10 @@ def _wait(fd: int, deadline: float | None, timeout: float | None) -> None:
         if left is not None and left <= 0:
             limit = f" after {timeout:.3g} s" if timeout is not None else ""
             raise StoreTimeout(
-                f"The query was stopped{limit} without a result.", "Allow more time (--timeout), or narrow the query."
+                f"The query was stopped{limit} without a result.",
+                "Allow more time (",
+                Option("timeout"),
+                "), or narrow the query.",
             )
         waits = [seconds for seconds in (left, CHECK_SECONDS if stop else None) if seconds is not None]
         ready = bool(select.select([fd], [], [], min(waits, default=None))[0])

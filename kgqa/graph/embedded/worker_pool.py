@@ -12,6 +12,7 @@ from typing import Any
 from kgqa.errors import StoreTimeout, StoreUnavailable
 from kgqa.graph.embedded.folder import Lock
 from kgqa.graph.embedded.worker_client import Worker, WorkerKilled
+from kgqa.text.hints import Option
 
 
 class WorkerPool:
@@ -84,7 +85,9 @@ class WorkerPool:
             raise StoreUnavailable(f"The graph at {self._name} has been closed.", "Open it again.")
         if not self._wait_for_slot(timeout):
             raise StoreTimeout(
-                f"All {self._size} workers were busy for {timeout:g} s.", "Try again, or allow more time: --timeout"
+                f"All {self._size} workers were busy for {timeout:g} s.",
+                "Try again, or allow more time: ",
+                Option("timeout"),
             )
         worker = None
         try:

@@ -21,6 +21,7 @@ from kgqa.graph.embedded.worker_client import Worker
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.rdf.lines import hashes, stored_line
 from kgqa.model import Entity, Triple
+from kgqa.text.hints import Command
 
 MAX_TRANSACTION = 50_000
 """Number of triples in the largest edit that is one transaction of the engine, which keeps it in memory.
@@ -66,7 +67,8 @@ class WorkingCopy:
             raise StoreIncomplete(
                 f"The last load into {folder.path} was interrupted. It must be resumed or discarded before the graph "
                 "can be edited.",
-                f"Resume the load: kgqa graph load --resume --into {folder.path}",
+                "Resume the load: ",
+                Command("graph load", resume=True, into=folder.path),
             )
         self.folder = folder
         self.published = published

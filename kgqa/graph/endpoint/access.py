@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kgqa.net.servers import check_url
+from kgqa.text.hints import Hint, Option
 
 PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
 
@@ -35,9 +36,6 @@ def check_address(url: str) -> str:
         SettingsError: see `check_url`.
     """
     url = url.strip()
-    check_url(
-        url,
-        of="SPARQL endpoint",
-        key=f"Set endpoint.user and {PASSWORD_VARIABLE} for a login, and name graphs with --graph-iri.",
-    )
+    login = f"Set endpoint.user and {PASSWORD_VARIABLE} for a login, and name graphs with "
+    check_url(url, of="SPARQL endpoint", key=Hint(login, Option("graph-iri"), "."))
     return url

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from urllib.request import AbstractDigestAuthHandler, parse_http_list, parse_keqv_list
+from urllib.request import AbstractDigestAuthHandler, HTTPPasswordMgr, parse_http_list, parse_keqv_list
 from urllib.request import Request as LibraryRequest
 
 from kgqa.errors import SettingsError, StoreUnavailable
@@ -72,6 +72,8 @@ class Login:
 
 class _Digest(AbstractDigestAuthHandler):
     """The library's computation, with names in UTF-8 and with SHA-256."""
+
+    passwd: HTTPPasswordMgr
 
     def get_algorithm_impls(self, algorithm: str) -> tuple[Callable[[str], str], Callable[[str, str], str]]:
         def digest(text: str) -> str:

@@ -16,6 +16,7 @@ from kgqa.settings.keys import kept_key
 from kgqa.settings.values import FILE_NAME, Settings
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import CorpusFile
+from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
 
@@ -48,7 +49,9 @@ class EndpointOptions:
             raise SettingsError(
                 f"Your login is not sent to {clean(url)[:200]}, because only {FILE_NAME} in the working folder names "
                 "this server.",
-                "To log in there, name the server yourself: --graph URL, or the environment variable KGQA_GRAPH_PATH.",
+                "To log in there, name the server yourself: ",
+                Option("graph", "URL"),
+                ", or the environment variable KGQA_GRAPH_PATH.",
             )
         return cls(
             profile=settings.endpoint.profile,

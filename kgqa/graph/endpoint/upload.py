@@ -25,6 +25,7 @@ from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
 from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
 from kgqa.model import Entity, Literal, Triple, Value
+from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
 INLINE_TRIPLES = 200
@@ -114,12 +115,18 @@ def choose_target_graph(store: UpdatableStore) -> str:
         found = user_graphs(store)
     except (StoreTimeout, PartialResult) as error:
         raise LoadError(
-            f"Listing the graphs of {store.url} took too long.", "Name the graph to load into: --graph-iri IRI."
+            f"Listing the graphs of {store.url} took too long.",
+            "Name the graph to load into: ",
+            Option("graph-iri", "IRI"),
+            ".",
         ) from error
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
         raise LoadError(
-            f"{store.url} has several graphs.", f"Name the graph to load into: --graph-iri IRI. Graphs: {names}"
+            f"{store.url} has several graphs.",
+            "Name the graph to load into: ",
+            Option("graph-iri", "IRI"),
+            f". Graphs: {names}",
         )
     return found[0] if found else DEFAULT_GRAPH
 
@@ -133,15 +140,21 @@ def target_graph(store: UpdatableStore) -> str:
     """
     graph = store.writable
     if not graph or not isinstance(graph, str):
-        raise LoadError(f"{store.url} is open for reading only.", "Name the graph to write to: --graph-iri IRI.")
+        raise LoadError(
+            f"{store.url} is open for reading only.", "Name the graph to write to: ", Option("graph-iri", "IRI"), "."
+        )
     try:
         render_term(Entity(graph))
     except InvalidTerm as error:
         raise LoadError(
-            f"{clean(graph)[:200]} is not an IRI.", "Name the graph as in --graph-iri http://example.org/mine"
+            f"{clean(graph)[:200]} is not an IRI.",
+            "Name the graph as in ",
+            Option("graph-iri", "http://example.org/mine"),
         ) from error
     if graph in store.profile.system_graphs:
-        raise LoadError(f"<{graph}> is a system graph of the server.", "Name another graph: --graph-iri IRI")
+        raise LoadError(
+            f"<{graph}> is a system graph of the server.", "Name another graph: ", Option("graph-iri", "IRI")
+        )
     return graph
 
 
@@ -288,8 +301,8 @@ class _Uploader:
             self._rejected += 1
             number = block.numbers()[start]
             if self._source.malformed.on_error == "fail":
-                hint = "Correct the line, or skip such lines: --on-error skip."
-                raise QueryRejected(f"{job.name}, line {number}: {error}", hint) from error
+                hint = ("Correct the line, or skip such lines: ", Option("on-error", "skip"), ".")
+                raise QueryRejected(f"{job.name}, line {number}: {error}", *hint) from error
             if self._rejected > MAX_REJECTED:
                 raise QueryRejected(
                     f"{error} The server rejected {MAX_REJECTED} lines before this one.",

@@ -17,7 +17,9 @@ from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.graph.store import Row, Store
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.hints import hint_text
+from kgqa.text.hints import Command, Hint, Option
+
+CHOOSE_TOPIC = Hint(Command("ask", topic="ID"), client=Option("topic", "ID"))
 
 
 class UnindexedNames:
@@ -37,13 +39,12 @@ class UnindexedNames:
         self.counted = count is not None
         self._reader = EntityNameReader(store, schema, view)
         many = "more names than could be counted in time" if count is None else f"{count:,} names"
-        problem = f"{store.location} has {many} but no full-text index of them. Build an index: kgqa virtuoso index."
+        self._message = f"{store.location} has {many} but no full-text index of them."
+        self._hint = Hint("Build an index: kgqa virtuoso index")
         if count == 0:
-            problem = (
-                f"{store.location} has no triples with the label predicates of the schema {schema.name}. Use a schema "
-                "that lists the graph's label predicates under [names] label: kgqa ask --schema FILE."
-            )
-        self._message = f"{problem} Until then, choose the question's topic: kgqa ask --topic ID"
+            self._message = f"{store.location} has no triples with the label predicates of the schema {schema.name}."
+            use = "Use a schema that lists the graph's label predicates under [names] label: "
+            self._hint = Hint(use, Command("ask", schema="FILE"))
 
     def within(self, limit: Limit) -> UnindexedNames:
         bound = copy.copy(self)
@@ -58,7 +59,7 @@ class UnindexedNames:
         return self._reader.labelled
 
     def _refuse(self, *values: Any, **options: Any) -> NoReturn:
-        raise NamesNotIndexed(hint_text(self._message))
+        raise NamesNotIndexed(self._message, self._hint, ". Until then, choose the question's topic: ", CHOOSE_TOPIC)
 
     exact = loose = initials_with_prefix = frequencies = similar_words = containing = search = _refuse
 

@@ -21,6 +21,7 @@ from kgqa.graph.names.interface import MAX_NAMESAKES, MAX_SEARCH_CHARS, MAX_SEAR
 from kgqa.graph.names.name_reader import IndexedGraph, Limit, Name, background_limit, read_names
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
+from kgqa.text.hints import Command
 from kgqa.text.words import clean, normalise
 from kgqa.trace.trace import BudgetExhausted
 
@@ -313,7 +314,8 @@ def _time_limit(connection: sqlite3.Connection, limit: Limit, location: str) -> 
             exhausted.append(error)
         return len(exhausted)
 
-    advice = f"Build the index beforehand, without a time limit: kgqa graph info --graph {clean(location)}"
+    info = Command("graph info", graph=clean(location))
+    advice = f"Build the index beforehand, without a time limit: {info}"
     connection.set_progress_handler(check, CHECK_STEPS)
     try:
         yield

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.errors import QueryRejected
+from kgqa.text.hints import Command
 from kgqa.text.words import clean
 
 _BASE = (
@@ -146,7 +147,8 @@ def forbid_fetching(sparql: str) -> None:
         if token.kind == "word" and token.text.upper() in ("SERVICE", "LOAD"):
             raise QueryRejected(
                 f"{token.text.upper()} is not allowed: queries may not fetch data from elsewhere.",
-                "Load the data first: kgqa graph load FILE",
+                "Load the data first: ",
+                Command("graph load", "FILE"),
             )
 
 

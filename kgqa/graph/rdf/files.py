@@ -28,6 +28,7 @@ from kgqa.graph.rdf.lines import GENID, LineReader, blocks, quad_line
 from kgqa.graph.store import MalformedLine, OnError
 from kgqa.schema import usable_prefixes
 from kgqa.storage.loading import Count
+from kgqa.text.hints import Command, Option
 
 MAX_EXAMPLES = 20
 MAX_IN_MEMORY_BYTES = 512 << 20
@@ -77,7 +78,8 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
     if suffix not in FORMATS:
         raise LoadError(
             f"{path}: unknown RDF format. Known endings: {', '.join(FORMATS)}, each also with {', '.join(COMPRESSED)}.",
-            "Name the format: --format nt",
+            "Name the format: ",
+            Option("format", "nt"),
         )
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -95,19 +97,17 @@ def _suffix(path: Path) -> str:
     return (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
 
 
-def check_unchanged(job: FileJob, restart_command: str) -> None:
+def check_unchanged(job: FileJob, restart: Command) -> None:
     """Check that a file has not changed since its load began.
 
     Args:
-        restart_command: the command that starts the load from the beginning, for the message.
+        restart: the command that starts the load from the beginning, for the message.
 
     Raises:
         LoadError: the file has changed.
     """
     if file_job(Path(job.path), job.format).sha256 != job.sha256:
-        raise LoadError(
-            f"{job.path} has changed since the interrupted load.", f"Start the load again: {restart_command}"
-        )
+        raise LoadError(f"{job.path} has changed since the interrupted load.", "Start the load again: ", restart)
 
 
 class MalformedLines:
@@ -129,7 +129,8 @@ class MalformedLines:
         if self.on_error == "fail":
             raise LoadError(
                 f"{file}, line {line}: {message}. The load was discarded.",
-                "Fix the line, or skip malformed lines: --on-error skip",
+                "Fix the line, or skip malformed lines: ",
+                Option("on-error", "skip"),
             )
 
     def checkpoint(self) -> tuple[int, int]:
@@ -280,7 +281,9 @@ def _stage(
             where = f", line {line}" if line else ""
             raise LoadError(
                 f"{job.name}{where}: {getattr(error, 'msg', None) or error}. The load was discarded.",
-                f"Fix the file (--on-error skip works only for N-Triples and N-Quads, not for {job.format}).",
+                "Fix the file (",
+                Option("on-error", "skip"),
+                f" works only for N-Triples and N-Quads, not for {job.format}).",
             ) from error
     unfinished.replace(staged)
 

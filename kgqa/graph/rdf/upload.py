@@ -18,6 +18,7 @@ from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import Block, FileJob, LineSource, MalformedLines, open_lines
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import Progress
+from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
 LONGEST_IRI_BYTES = 1_800
@@ -151,7 +152,9 @@ class UploadFiles:
             raise LoadError(
                 f"{source.job.name}, line {number}: this triple belongs to the graph <{found}>, "
                 f"but the load is for <{self._graph.decode()}>. Nothing was sent.",
-                f"Load the file into that graph (--graph-iri {found}), or remove the graph names from the file.",
+                "Load the file into that graph (",
+                Option("graph-iri", found),
+                "), or remove the graph names from the file.",
             )
         return triple
 

@@ -39,7 +39,7 @@ from kgqa.net.servers import (
     usable_key,
 )
 from kgqa.net.threads import ThreadPool, wait_for_all
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Hint, Install, Option
 from kgqa.text.words import clean
 
 _SHOWN = 300
@@ -86,9 +86,7 @@ class OpenAIChat:
                 models.
         """
         if importlib.util.find_spec("openai") is None:
-            raise ModelUnavailable(
-                f"A language model on a server needs the openai library: {install_command('openai')}"
-            )
+            raise ModelUnavailable(f"A language model on a server needs the openai library: {Install('openai')}")
         self.url = OPENAI_URL if url is None else base_url(url)
         self._key_variable = OPENAI_KEY_VARIABLE if url is None else KEY_VARIABLE
         self._key = usable_key(key, self._key_variable)
@@ -296,19 +294,22 @@ class OpenAIChat:
             f"{self._key_variable} to one."
         )
         no_credit = "The account may have no credit left: check its billing, or use another API key."
-        redirected = (
-            "Check the URL. If you trust the address of the redirect, use that address: --llm URL#NAME (llm.model)."
+        redirected = Hint(
+            "Check the URL. If you trust the address of the redirect, use that address: ",
+            *(Option("llm", "URL#NAME"), " (llm.model)."),
         )
         unknown = f"Check the URL and the model's name. {self.url}/models lists the server's models."
-        hints = {401: no_access, 403: no_access, 402: no_credit, 429: no_credit}
+        hints: dict[int, Hint | str] = {401: no_access, 403: no_access, 402: no_credit, 429: no_credit}
         hints |= {0: "Check that the server runs and that the URL is right, or name the model."}
         hints |= dict.fromkeys(range(300, 400), redirected)
         kind = KeyRefused if failure.status in (401, 403) else ModelUnavailable
         return self._unavailable(failure.cause, hints.get(failure.status, unknown), kind)
 
-    def _unavailable(self, cause: str, hint: str, kind: type[ModelUnavailable] = ModelUnavailable) -> ModelUnavailable:
+    def _unavailable(
+        self, cause: str, hint: Hint | str, kind: type[ModelUnavailable] = ModelUnavailable
+    ) -> ModelUnavailable:
         if cause == NOTHING_ANSWERS:
-            return kind(f"Nothing answers at {self.url}.", "Start the server, or change --llm.")
+            return kind(f"Nothing answers at {self.url}.", "Start the server, or change ", Option("llm"), ".")
         cause = self._shown(cause).rstrip(".")
         return kind(f"The language model {clean(self.name)} at {self.url} cannot be used: {cause}.", hint)
 

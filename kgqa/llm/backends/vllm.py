@@ -19,7 +19,7 @@ from kgqa.llm.backends.chat_response import read_reply
 from kgqa.llm.backends.constraints import chosen_option, is_of_schema, mentions_constraint
 from kgqa.llm.backends.wire_messages import encodable, wire_messages
 from kgqa.llm.client import Completion, OnCompletion, Prompt
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 from kgqa.text.words import clean
 
 DEFAULT_MAX_TOKENS = 1024
@@ -189,7 +189,7 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
         ModelUnavailable: vLLM is missing or cannot load the model.
     """
     if importlib.util.find_spec("vllm") is None:
-        raise ModelUnavailable(f"A language model vllm:... needs the vllm library and a GPU: {install_command('vllm')}")
+        raise ModelUnavailable(f"A language model vllm:... needs the vllm library and a GPU: {Install('vllm')}")
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:

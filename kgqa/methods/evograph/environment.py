@@ -28,6 +28,7 @@ from kgqa.methods.evograph.web import opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.rank.embedding.encoder import encoder_of
 from kgqa.settings.values import resolve
+from kgqa.text.hints import Hint
 from kgqa.trace.trace import Trace
 
 AGENT = "environment"
@@ -170,7 +171,7 @@ def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tupl
         if given:
             raise SettingsError("Settings cannot be given together with opened resources.", "Open them with these.")
         if not isinstance(corpus.corpus, Corpus):
-            raise CorpusError("The environment needs a corpus.", python="Open the folder of a corpus.")
+            raise CorpusError("The environment needs a corpus.", Hint(python="Open the folder of a corpus."))
         return corpus, opened
     own = {"web", "tools", "results", "pieces", "domains"}
     named = {f"evograph.{name}" if name in own else name: value for name, value in given.items()}

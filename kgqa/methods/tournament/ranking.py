@@ -28,6 +28,7 @@ from kgqa.rank.tournaments.chooser import (
 )
 from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
+from kgqa.text.hints import Option
 from kgqa.trace import Linked
 from kgqa.trace.trace import Trace
 
@@ -77,7 +78,9 @@ class Ranking:
         if (self._use_trained or settings.rank.prefilter == "trained") and resources.ranker is None:
             raise SettingsError(
                 "The value `trained` of rank.chooser or rank.prefilter needs a trained ranker.",
-                "Add --ranker FILE. Create the file with `kgqa rank train`.",
+                "Add ",
+                Option("ranker", "FILE"),
+                ". Create the file with `kgqa rank train`.",
             )
         self._trained = resources.ranker
         self._tournament = tournament(settings.rank.tournament)

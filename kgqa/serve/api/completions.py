@@ -17,7 +17,7 @@ from kgqa.serve.api.shared import ERRORS, Client, Served
 from kgqa.serve.errors import RequestError, error_object
 from kgqa.serve.jobs import Asked, Job
 from kgqa.serve.service import Service
-from kgqa.text.hints import reworded
+from kgqa.text.hints import CHAT
 from kgqa.text.words import clean, safe_text
 
 router = APIRouter(prefix="/v1", tags=["chat front ends"], responses=ERRORS)
@@ -77,7 +77,7 @@ async def chat_route(body: ChatBody, request: Request, service: Served, client: 
     request.state.question = asked
     method, model = _chosen(body.model, service)
     history = tuple(link[1] for each in body.messages if each.role == "assistant" for link in _LINK.finditer(each.text))
-    job = submit(service, Asked(asked, method, model, client=client, history=history))
+    job = submit(service, Asked(asked, method, model, client=client, history=history, place=CHAT))
     link = f"{request.url.scheme}://{request.headers['host']}/a/"
     head = {"id": f"chatcmpl-{job.id}", "created": int(time.time()), "model": body.model or method}
     if body.stream:
@@ -139,7 +139,7 @@ def chat_text(answer: dict[str, Any], link: str) -> str:
     found = answer["answers"]
     names = ", ".join(_line(str(each["name"] or each["id"] or each.get("value"))) for each in found[:MAX_NAMES])
     names += f" and {len(found) - MAX_NAMES:,} more" if len(found) > MAX_NAMES else ""
-    reason, *hints = (_line(reworded(text, "chat")) for text in (answer["reason"], *answer["hints"]))
+    reason, *hints = map(_line, (answer["reason"], *answer["hints"]))
     response = _escaped(safe_text(answer["response"]))
     lines = [response or names or reason or "No answer was found."]
     lines[0] += marks if found or response else ""

@@ -19,7 +19,7 @@ from kgqa.serve.limits import QUERY_ROWS, LimitReached
 from kgqa.serve.service import Service
 from kgqa.serve.tools import corpus_tools, graph_tools, path_tools, query_tools
 from kgqa.storage.answer_json import json_text
-from kgqa.text.hints import reworded, service_wording
+from kgqa.text.hints import AGENT, shown_at
 from kgqa.text.words import clean
 
 T = TypeVar("T")
@@ -178,6 +178,7 @@ class AgentTools:
             method=method or service.default_method,
             topics=tuple(topics),
             client=_client(ctx),
+            place=AGENT,
         )
         job = _told(lambda: service.submit(asked))
         count = 0
@@ -216,8 +217,8 @@ def answer_for_agents(answer: Mapping[str, Any]) -> dict[str, Any]:
     answers = answer.get("answers", ())
     return {
         **{key: _cut(answer[key], most=_RESPONSE_CHARS) for key in _ANSWER_KEYS if key in answer},
-        "reason": reworded(answer.get("reason", ""), "agent"),
-        "notes": [reworded(each, "agent") for each in answer.get("notes", ())],
+        "reason": answer.get("reason", ""),
+        "notes": answer.get("notes", []),
         "answers": answers[:_SHOWN_ANSWERS],
         "more": len(answers) > _SHOWN_ANSWERS,
         "paths": paths,
@@ -255,8 +256,8 @@ def _told(function: Callable[[], T]) -> T:
 
 
 def _words(error: KgqaError) -> str:
-    with service_wording():
-        return reworded(clean(str(error)), "agent")
+    with shown_at(AGENT):
+        return clean(str(error))
 
 
 def _bounded(result: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import KgqaError, LoadError
+from kgqa.text.hints import Option
 from kgqa.virtuoso.freebase.blocks import Tally
 from kgqa.virtuoso.freebase.judge import Cleaning
 from kgqa.virtuoso.freebase.worker import FILES_PER_GROUP, chunk_file
@@ -99,7 +100,10 @@ def _result(
     for line in process.stdout:
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
-            raise LoadError(*reply["error"])
+            raise LoadError(reply["error"])
+        if "unwritable" in reply:
+            hint = ("Free some space, or lower ", Option("lines-per-chunk"), "; then resume.")
+            raise LoadError(reply["unwritable"], *hint)
         if "tally" in reply:
             return reply
         if progress:
@@ -108,7 +112,9 @@ def _result(
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     raise KgqaError(
         f"A worker process that cleans the dump {how}.",
-        "If the machine is short of memory, lower --workers; then resume.",
+        "If the machine is short of memory, lower ",
+        Option("workers"),
+        "; then resume.",
     )
 
 

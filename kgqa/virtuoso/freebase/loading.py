@@ -18,6 +18,7 @@ from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
+from kgqa.text.hints import Option
 from kgqa.text.words import clean, counted
 from kgqa.virtuoso.freebase.blocks import Tally
 from kgqa.virtuoso.freebase.cleaning import LINES_PER_CHUNK, clean_groups
@@ -130,7 +131,8 @@ def load_dump(
         if size != journal.size:
             raise LoadError(
                 f"{dump} is not the dump of the interrupted load.",
-                f"Give {journal.dump} to resume, or discard the interrupted load: --restart",
+                f"Give {journal.dump} to resume, or discard the interrupted load: ",
+                Option("restart", True),
             )
         # raises an error before a load of many hours if the graph IRI is invalid or used by the server itself
         with EndpointStore(server.url, writable=journal.graph, profile="virtuoso") as store:
@@ -175,7 +177,10 @@ def load_dump(
         first = f"; one of them is: {clean(examples[0])[:100]!r}" if examples else ""
         raise LoadError(
             f"{dump} has no line to load among its {counted(tally.lines, 'line')}{first}.",
-            "Check the path, or keep more lines: --languages all --keep-noise",
+            "Check the path, or keep more lines: ",
+            Option("languages", "all"),
+            " ",
+            Option("keep-noise", True),
         )
     with EndpointOptions().open(server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
         store.invalidate()  # cached results are outdated after the load

@@ -176,10 +176,9 @@ def main() -> None:
     except BrokenPipeError:
         pass  # kgqa has ended
     except LoadError as error:
-        _send({"error": [str(error)]})
+        _send({"error": str(error)})
     except OSError as error:
-        problem = f"The chunk files cannot be written ({error.strerror})."
-        _send({"error": [problem, "Free some space, or lower --lines-per-chunk; then resume."]})
+        _send({"unwritable": f"The chunk files cannot be written ({error.strerror})."})
 
 
 def _send(reply: dict[str, Any]) -> None:

@@ -85,10 +85,8 @@ def test_many_processes_append_at_once(tmp_path):
 def test_the_file_is_never_a_link(tmp_path):
     (tmp_path / "other").write_text("")
     (tmp_path / "proposals.jsonl").symlink_to(tmp_path / "other")
-    with pytest.raises(CorpusError, match="cannot be written"):
+    with pytest.raises(CorpusError, match="is a link"):
         ProposalFile(tmp_path).append([GATED])
-    with pytest.raises(CorpusError, match="cannot be read"):
-        ProposalFile(tmp_path).records()
 
 
 def test_a_file_with_a_long_damaged_end_keeps_its_records(written, tmp_path):

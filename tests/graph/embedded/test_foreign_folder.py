@@ -82,7 +82,16 @@ def test_generation_must_be_a_number(copy, tmp_path, generation):
 
 @pytest.mark.parametrize(
     "target",
-    ["gen-1", "gen-1/store", "gen-2", "gen-1/triples.u64", "gen-1/store/CURRENT", "gen-1/read.lock", "write.lock"],
+    [
+        "gen-1",
+        "gen-1/store",
+        "gen-2",
+        "gen-1/triples.u64",
+        "gen-1/store/CURRENT",
+        "gen-1/read.lock",
+        "write.lock",
+        "unpublished.log",
+    ],
 )
 def test_links_out_of_the_folder_are_not_followed(copy, tmp_path, target):
     link = copy / target
@@ -98,20 +107,18 @@ def test_links_out_of_the_folder_are_not_followed(copy, tmp_path, target):
         lambda: discard_interrupted(copy),
         lambda: EmbeddedStore(copy, writable=True).close(),
     ):
-        with pytest.raises(KgqaError, match="is a symbolic link|is missing"):
+        with pytest.raises(KgqaError, match="is a link|is missing"):
             how()
         assert untouched(tmp_path)
 
 
 @pytest.mark.parametrize(
     "log",
-    ["a link", "a pipe", b"after generation 1\n+1 -0\n\xff\n+x", b"\0" * 100, b"after generation 99999999999\n+1 -0\n"],
+    ["a pipe", b"after generation 1\n+1 -0\n\xff\n+x", b"\0" * 100, b"after generation 99999999999\n+1 -0\n"],
 )
 def test_log_of_edits(copy, tmp_path, log):
     file = copy / "unpublished.log"
-    if log == "a link":
-        file.symlink_to(tmp_path / "victim" / "letter")
-    elif log == "a pipe":
+    if log == "a pipe":
         os.mkfifo(file)
     else:
         file.write_bytes(log)

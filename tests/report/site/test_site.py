@@ -127,15 +127,16 @@ def test_folder_with_other_files_is_refused(tmp_path):
     assert {each.name for each in tmp_path.iterdir()} == {"thesis.tex"}
 
 
-def test_symlinked_page_is_replaced(tmp_path):
+def test_nothing_is_written_through_a_link(tmp_path):
     run = FakeRun("a", [record(1, 1.0)])
     write_site([run], tmp_path / "site")
     (page,) = (tmp_path / "site" / "run-1").iterdir()
     (tmp_path / "precious").write_text("mine")
     page.unlink()
     page.symlink_to(tmp_path / "precious")
-    write_site([run], tmp_path / "site")
-    assert (tmp_path / "precious").read_text() == "mine" and not page.is_symlink()
+    with pytest.raises(ReportError, match="is a link"):
+        write_site([run], tmp_path / "site")
+    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_invalid_output_folder(tmp_path):

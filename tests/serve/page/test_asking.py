@@ -138,7 +138,7 @@ def test_an_answer_that_is_not_kept_and_a_question_without_an_answer_say_what_he
     assert page.browser.console()  # the browser reports the 404
     page.ask("Who invented the flux capacitor?")
     assert "No entity of this graph was found in the question" in page.one("article .status").text
-    assert "Search for it, and give its id as a topic" in page.one("article .status").text
+    assert "First search for it, then give its id as a topic" in page.one("article .status").text
     assert "kgqa graph" not in page.one("article").text and not page.texts("article .hints li")
 
 

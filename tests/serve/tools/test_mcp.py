@@ -109,7 +109,7 @@ def test_what_is_refused_is_a_tool_error_that_says_what_to_do(served, tool, argu
 
 def test_advice_is_in_the_words_of_an_agent(served):
     answer = call(served, "ask", question="Who invented the flux capacitor?")
-    assert answer["reason"].endswith("Call search, and pass its id in topics")
+    assert answer["reason"].endswith("First call search, then pass its id in topics")
 
 
 def test_names_of_files_in_arguments_are_neither_read_nor_written(served, tmp_path):

@@ -23,6 +23,7 @@ from kgqa.graph.rdf.grbench.scan import Scan, scan_nodes
 from kgqa.graph.rdf.grbench.schema_lines import schema_lines
 from kgqa.graph.rdf.grbench.tables import link_tables
 from kgqa.storage.atomic_files import replace_file
+from kgqa.text.hints import Option
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage (`reading`, `writing`), the bytes read so far and all bytes of the file."""
@@ -59,7 +60,9 @@ def convert(
     size = file.stat().st_size
     name = name or (place if place.is_dir() else place.parent).resolve().name
     if not _NAME.fullmatch(name):
-        raise LoadError(f"{name!r} cannot be the name of a graph in IRIs.", "Give a plain one: --name legal")
+        raise LoadError(
+            f"{name!r} cannot be the name of a graph in IRIs.", "Give a plain one: ", Option("name", "legal")
+        )
     report = ConversionReport(name)
 
     def parts(stage: str) -> Iterator[NodePart]:
