@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
 
 import click
 import pytest
 
+from kgqa import errors
 from kgqa.cli.main import cli
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError, LoginRefused, StoreTimeout
@@ -23,6 +26,7 @@ from kgqa.text.hints import (
     repeat_options,
     shown_at,
 )
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -152,3 +156,28 @@ def test_the_command_line_shows_options(kgqa):
     done = kgqa("ask", "", "--graph", "demo-missing")
     assert "kgqa graph load FILE --into" in done.err
     assert str(Option("timeout")) == "timeout="
+
+
+IN_PYTHON = r"kgqa (?:ask|doctor|eval run|eval resume|graph load|graph search|corpus build)\b"
+PLAIN = re.compile(rf"(?<![\w-])--[a-z]|{IN_PYTHON}")
+SAME_EVERYWHERE = re.compile(rf"kgqa graph load FILE --into FOLDER\|URL|(?!{IN_PYTHON})(?:kgqa \w+|ray start)[^;,`]*")
+"""A command without a Python call, with its options."""
+
+
+def test_errors_of_the_libraries_contain_no_options_as_text():
+    """An option or a command that has another form in Python is an action of the hint."""
+    names = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, KgqaError)}
+    names |= {"RunError", "FictionError", "QuestionFileError", "PublishedError", "ReportError", "Hint"}
+    seen, wrong = 0, []
+    for file in sorted((ROOT / "kgqa").rglob("*.py")):
+        room = file.relative_to(ROOT / "kgqa").parts[0]
+        for node in ast.walk(ast.parse(file.read_text())) if room not in ("cli", "testing") else ():
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names:
+                seen += 1
+                texts = [each for each in node.args if isinstance(each, ast.Constant | ast.JoinedStr)]
+                wrong += [
+                    f"{file}:{node.lineno}"
+                    for each in texts
+                    if PLAIN.search(SAME_EVERYWHERE.sub("", ast.unparse(each)))
+                ]
+    assert seen > 300 and wrong == []
