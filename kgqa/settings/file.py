@@ -70,10 +70,11 @@ def with_value(text: str, key: str, value: Any) -> str | None:
         (rf"({heading})", ""),
         (r"()\Z", f"\n[{section}]\n"),
     ):
-        changed = re.sub(place, lambda found, new=before + entry: found[1] + new, text, count=1, flags=re.MULTILINE)
-        with suppress(ValueError):
-            if parse_toml(changed) == wanted:
-                return changed.lstrip("\n")
+        if found := re.search(place, text, re.MULTILINE):
+            changed = text[: found.end(1)] + before + entry + text[found.end() :]
+            with suppress(ValueError):
+                if parse_toml(changed) == wanted:
+                    return changed.lstrip("\n")
     return None
 
 

@@ -110,7 +110,7 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     if value is None and setting.default is None:
         return None
     is_number = setting.kind in (int, float)
-    kinds = (int, float) if setting.kind is float else setting.kind
+    kinds: Any = (int, float) if setting.kind is float else setting.kind
     if not isinstance(value, kinds) or isinstance(value, bool) or (setting.choices and value not in setting.choices):
         wanted = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else _WORDS[setting.kind]
     elif setting.each_of and not {each.strip() for each in value.split(",")} <= set(setting.each_of):
