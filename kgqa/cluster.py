@@ -4,9 +4,9 @@ This module is the only one that knows Ray. Ray pickles functions, items and res
 other way; nothing else in kgqa is pickled, and no pickle is ever read from a file. Whoever may connect to a cluster can
 run any program on it: use only a cluster of your own.
 
-Workers get no environment variables from this process, so no API keys and no passwords. A cluster that is started here
-has those in `PASSED_ON` and those that the caller names; to other clusters nothing is sent, and their workers read keys
-from their own environment. A function is refused if it contains the value of a variable that looks like a secret.
+A cluster that is started here gets the environment variables in `PASSED_ON` and those that the caller names. To other
+clusters nothing is sent, so no API keys and no passwords; their workers read keys from their own environment. A
+function is refused if it contains the value of a variable that looks like a secret.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Self, TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from kgqa.errors import ClusterError
 from kgqa.text.hints import Hint, Install
@@ -64,13 +65,31 @@ _END: Any = object()
 
 
 class PlainLoop:
-    """A cluster of this process alone: a loop.
-
-    `workers`: how many items a cluster works on at a time. `gpus`: how many GPUs it has.
-    """
+    """A cluster of this process alone: a loop."""
 
     workers = 1
-    gpus = 0
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield the result for each item, as `RayCluster.map` does; one item at a time."""
+        yield from map(function, items)
+
+
+@dataclass(frozen=True)
+class RayCluster:
+    """A Ray cluster. `ray`: the module. `address`: as given to `open_cluster`."""
+
+    ray: Any
+    address: str
+
+    @property
+    def workers(self) -> int:
+        """The processors of the cluster; nodes may join and leave."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs of the cluster. A cluster of this machine leaves them to this process."""
+        return int(self.ray.cluster_resources().get("GPU", 0))
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield the result for each item, in the order of the items, while others are being worked on.
@@ -80,14 +99,28 @@ class PlainLoop:
 
         Args:
             function: What to do with an item. It may be called again for an item if a worker dies, so it should change
-                nothing. A cluster sends it to each worker once: what it opens when it is first called serves for all
-                later items.
+                nothing. It is sent to each worker once: what it opens when it is first called serves for all later
+                items.
             items: The items.
 
         Raises:
             ClusterError: The cluster cannot run the function.
         """
-        yield from map(function, items)
+        shared = self.ray.put(_pickled(self.ray, function))
+        task = self.ray.remote(_run).options(max_retries=RETRIES, num_cpus=1, scheduling_strategy="SPREAD")
+        most = 2 * self.workers
+        running: deque[Any] = deque()
+        try:
+            for item in items:
+                running.append(task.remote(__version__, shared, item))
+                if len(running) >= most:
+                    yield self.result(running.popleft())
+            while running:
+                yield self.result(running.popleft())
+        finally:
+            for reference in running:
+                with suppress(Exception):
+                    self.ray.cancel(reference)
 
     def stream(
         self,
@@ -99,7 +132,7 @@ class PlainLoop:
         gpus: float = 0.0,
         say: Callable[[str], None] = lambda text: None,
     ) -> Generator[list[R], None, None]:
-        """Yield lists of results in any order, and an empty list if there are none for a moment.
+        """Yield lists of results in any order, and an empty list if there are none for `POLL_SECONDS`.
 
         Unlike with `map`, a worker keeps the function until the end and works on several items at a time. An item is
         taken only when a worker is free for it. If a worker dies, its items are worked on again by another one.
@@ -113,37 +146,57 @@ class PlainLoop:
             say: Called with a message for people when a worker is lost.
 
         Raises:
-            ClusterError: The cluster cannot run the function.
+            ClusterError: The cluster cannot run the function, or loses one worker after another.
         """
-        for item in items:
-            yield [function(item)]
+        kind = self.ray.remote(_Worker).options(
+            num_cpus=1, num_gpus=gpus, max_concurrency=threads, scheduling_strategy="SPREAD"
+        )
+        start = partial(kind.remote, __version__, self.ray.put(_pickled(self.ray, function)))
+        return _Pool(self, start, workers, threads, say).results(iter(items))
 
-    def close(self) -> None:
-        """Do nothing."""
+    def result(self, reference: Any) -> Any:
+        """Wait for the result of a call; raise what its function raised, or `WorkerLost`."""
+        try:
+            return self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            cause: Exception = getattr(error, "cause", error)
+            raise (_cannot_run(self.address, cause) if isinstance(cause, ImportError) else cause) from error
+        except self.ray.exceptions.RayError as error:
+            if "creation task" in str(error):  # the class of the worker cannot be made there
+                raise _cannot_run(self.address, error) from error
+            raise WorkerLost(
+                f"The Ray cluster at {self.address} lost a task {RETRIES + 1} times: {_line(error, 0)}",
+                "Check the memory of its nodes and run the command again.",
+            ) from error
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+Cluster = PlainLoop | RayCluster
 
 
-class _RayCluster:
-    """A Ray cluster. Only one can be open in a process."""
+class WorkerLost(ClusterError):
+    """A worker of a cluster died."""
 
-    def __init__(self, address: str, variables: Mapping[str, str]) -> None:
-        self._address = address
-        self._resources = ExitStack()
-        with self._resources as opened:
-            self._ray = self._connect(address, variables, opened)
-            self._resources = opened.pop_all()
 
-    def _connect(self, address: str, variables: Mapping[str, str], opened: ExitStack) -> Any:
+@contextmanager
+def open_cluster(address: str, variables: Mapping[str, str] | None = None) -> Iterator[RayCluster]:
+    """Open a cluster until the context ends. Only one can be open in a process.
+
+    Args:
+        address: `local` for a cluster of the processors of this machine, started for the time being; HOST:PORT, or
+            `auto`, for a running Ray cluster that this machine is a node of; ray://HOST:PORT for one that it is not a
+            node of.
+        variables: Environment variables for the workers of a cluster that is started here, beside those in
+            `PASSED_ON`; they reach the workers as those of any child process do.
+
+    Raises:
+        ClusterError: Ray is not installed, is in use in this process already, or there is no such cluster.
+    """
+    with ExitStack() as opened:
         options: dict[str, Any] = {"address": address}
         environment = {**os.environ, **_SETTINGS}
         if address == LOCAL:
             passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-            environment = {**passed, **variables, **_SETTINGS, **_LOCAL_SETTINGS}
+            environment = {**passed, **(variables or {}), **_SETTINGS, **_LOCAL_SETTINGS}
             options = {
                 "num_cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                 "num_gpus": 0,
@@ -165,272 +218,25 @@ class _RayCluster:
                 # nothing of the environment is sent, whatever the hook of an installation says
                 ray.init(**options, log_to_driver=False, logging_level="error", _skip_env_hook=True)
             except Exception as error:
-                raise _connect_error(address, error) from error
-        return ray
-
-    @property
-    def workers(self) -> int:
-        """The processors of the cluster; nodes may join and leave."""
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
-    @property
-    def gpus(self) -> int:
-        """The GPUs of the cluster. A cluster of this machine leaves them to this process."""
-        return int(self._ray.cluster_resources().get("GPU", 0))
-
-    def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        ray = self._ray
-        shared = ray.put(_pickled(ray, function))
-        task = ray.remote(_run).options(max_retries=RETRIES, num_cpus=1, scheduling_strategy="SPREAD")
-        most = 2 * self.workers
-        running: deque[Any] = deque()
-        try:
-            for item in items:
-                running.append(task.remote(__version__, shared, item))
-                if len(running) >= most:
-                    yield self._result(running.popleft())
-            while running:
-                yield self._result(running.popleft())
-        finally:
-            for reference in running:
-                with suppress(Exception):
-                    ray.cancel(reference)
-
-    def _result(self, reference: Any) -> Any:
-        try:
-            return self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:
-            raise _cause(self._address, error) from error
-        except self._ray.exceptions.RayError as error:
-            raise _lost(self._address, error) from error
-
-    def stream(
-        self,
-        function: Callable[[T], R],
-        items: Iterable[T],
-        *,
-        workers: int = 1,
-        threads: int = 1,
-        gpus: float = 0.0,
-        say: Callable[[str], None] = lambda text: None,
-    ) -> Generator[list[R], None, None]:
-        ray = self._ray
-        shared = ray.put(_pickled(ray, function))
-        kind = ray.remote(_Worker).options(
-            num_cpus=1, num_gpus=gpus, max_concurrency=threads, scheduling_strategy="SPREAD"
-        )
-        start = partial(kind.remote, __version__, shared)
-        return _Pool(ray, self._address, start, workers, threads, say).results(iter(items))
-
-    def close(self) -> None:
-        """Disconnect; end a cluster that was started here."""
-        self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+                needs = "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node:"
+                raise ClusterError(
+                    f"The Ray cluster at {address} cannot be used: {_line(error, 0)}",
+                    f"{needs} ray start --address {address}. Otherwise use ray://HOST:10001",
+                ) from error
+        yield RayCluster(ray, address)
 
 
-Cluster = PlainLoop | _RayCluster
-
-
-def open_cluster(address: str | None = None, variables: Mapping[str, str] | None = None) -> Cluster:
-    """Open a cluster.
-
-    Args:
-        address: None for this process alone; `local` for a cluster of the processors of this machine, started for the
-            time being; HOST:PORT, or `auto`, for a running Ray cluster that this machine is a node of;
-            ray://HOST:PORT for one that it is not a node of.
-        variables: Environment variables for the workers of a cluster that is started here, beside those in
-            `PASSED_ON`. They reach the workers as those of any child process do, and no other
-            cluster gets them.
-
-    Raises:
-        ClusterError: Ray is not installed, is in use in this process already, or there is no such cluster.
-    """
-    return PlainLoop() if address is None else _RayCluster(address, variables or {})
-
-
-# --- in the workers
-
-
-def node_name() -> str:
-    """Return the name and the address of the machine on which a worker runs; call this function in the worker."""
-    import ray
-
-    return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
-
-
-def _run(version: str, data: bytes, item: Any) -> Any:
-    _check_version(version)
-    return _unpickled(data)(item)
-
-
-class _Worker:
-    """A process of a `_Pool`, which works on several items in threads."""
-
-    def __init__(self, version: str, data: bytes) -> None:
-        _check_version(version)
-        self._function = _unpickled(data)
-
-    def ready(self) -> None:
-        """Return when the worker runs."""
-
-    def run(self, item: Any) -> Any:
-        return self._function(item)
-
-
-def _check_version(version: str) -> None:
-    if version != __version__:
-        raise ImportError(f"the worker has kgqa {__version__}, but {version} is needed")
-
-
-@lru_cache(maxsize=4)
-def _unpickled(data: bytes) -> Callable[[Any], Any]:
-    """Return a function that was sent; what it opened for earlier items is open."""
-    import ray
-
-    function: Callable[[Any], Any] = ray.cloudpickle.loads(data)
-    return function
-
-
-# --- in the process that opens the cluster
-
-
-@dataclass(eq=False)
-class _Actor:
-    """A worker of a pool. `load`: how many items it works on; None until it has started."""
-
-    handle: Any
-    load: int | None = None
-
-
-class _Pool:
-    """Workers of a cluster, each of which works on several items at a time. A worker that dies is replaced.
-
-    Ray could restart workers itself, but gives the items of a dead one to no other, and there may be no place for it.
-
-    Args:
-        ray: The module.
-        address: The address of the cluster, for messages.
-        start: Starts a worker.
-        workers: How many workers there are if the cluster has the processors.
-        threads: How many items a worker works on at a time.
-        say: Called with a message for people when a worker is lost.
-    """
-
-    def __init__(
-        self,
-        ray: Any,
-        address: str,
-        start: Callable[[], Any],
-        workers: int,
-        threads: int,
-        say: Callable[[str], None],
-    ) -> None:
-        self._ray, self._address, self._start, self._say = ray, address, start, say
-        self._workers, self._threads = workers, threads
-        self._actors: list[_Actor] = []
-        self._calls: dict[Any, tuple[_Actor, Any]] = {}  # by reference; the item of a start is _END
-        self._again: deque[Any] = deque()
-        self._losses = 0
-
-    def results(self, items: Iterator[Any]) -> Generator[list[Any], None, None]:
-        """Yield lists of results, and an empty list if there are none for `POLL_SECONDS`.
-
-        Raises:
-            ClusterError: The cluster cannot run the function, or loses one worker after another.
-        """
-        more, latest = True, time.monotonic() + START_SECONDS
-        try:
-            while more or self._again or any(item is not _END for _, item in self._calls.values()):
-                while (more or self._again) and len(self._actors) < self._workers:
-                    self._actors.append(actor := _Actor(self._start()))
-                    self._calls[actor.handle.ready.remote()] = actor, _END
-                while (more or self._again) and (free := self._free_actor()):
-                    item = self._again.popleft() if self._again else next(items, _END)
-                    if more := item is not _END:
-                        free.load = (free.load or 0) + 1
-                        self._calls[free.handle.run.remote(item)] = free, item
-                yield (results := self._collect())
-                if results or any(actor.load is not None for actor in self._actors):
-                    latest = float("inf")
-                if time.monotonic() > latest:
-                    raise ClusterError(
-                        f"No worker of the Ray cluster at {self._address} has started in {START_SECONDS:.0f} s.",
-                        "See whether other programs use all of its processors: ray status",
-                    )
-        finally:
-            for actor in self._actors:
-                self._ray.kill(actor.handle)
-
-    def _free_actor(self) -> _Actor | None:
-        free = [actor for actor in self._actors if actor.load is not None and actor.load < self._threads]
-        return min(free, key=lambda actor: actor.load or 0, default=None)
-
-    def _collect(self) -> list[Any]:
-        """Wait for workers; return their results."""
-        ray, results = self._ray, []
-        ready, others = ray.wait(list(self._calls), num_returns=1, timeout=POLL_SECONDS)
-        if ready and others:
-            ready += ray.wait(others, num_returns=len(others), timeout=0)[0]
-        for reference in ready:
-            if reference not in self._calls:  # its worker is lost, which another reference has told already
-                continue
-            try:
-                result = ray.get(reference)
-            except ray.exceptions.RayTaskError as error:
-                raise _cause(self._address, error) from error
-            except ray.exceptions.RayError as error:
-                self._replace(self._calls[reference][0], error)
-                continue
-            actor, item = self._calls.pop(reference)
-            actor.load = 0 if actor.load is None else actor.load - 1
-            if item is not _END:
-                self._losses = 0
-                results.append(result)
-        return results
-
-    def _replace(self, lost: _Actor, error: Exception) -> None:
-        """Give the items of a lost worker to others."""
-        if "creation task" in str(error):  # its class cannot be made there
-            raise _cannot_run(self._address, error) from error
-        self._losses += 1
-        if self._losses > RETRIES:
-            raise _lost(self._address, error) from error
-        items = {reference: item for reference, (actor, item) in self._calls.items() if actor is lost}
-        for reference, item in items.items():
-            del self._calls[reference]
-            if item is not _END:
-                self._again.append(item)
-        self._actors.remove(lost)
-        with suppress(Exception):
-            self._ray.kill(lost.handle)
-        self._say("A worker of the Ray cluster was lost; its work is given to another one.")
-
-
-def _cause(address: str, error: Any) -> Exception:
-    """Return the exception that a worker raised."""
-    cause: Exception = getattr(error, "cause", error)
-    return _cannot_run(address, cause) if isinstance(cause, ImportError) else cause
-
-
-def _cannot_run(address: str, error: Exception) -> ClusterError:
-    reason = str(error).strip().splitlines()[-1]
-    return ClusterError(
-        f"The workers of the Ray cluster at {address} cannot run kgqa: {reason}",
-        f"Install kgqa {__version__}, with the same extras, on each node.",
-    )
-
-
-def _lost(address: str, error: Exception) -> ClusterError:
-    reason = str(error).strip().splitlines()[0]
-    return ClusterError(
-        f"The Ray cluster at {address} lost a task {RETRIES + 1} times: {reason}",
-        "Check the memory of its nodes and run the command again.",
-    )
+def _check_reachable(address: str) -> None:
+    """Raise ClusterError unless something listens at HOST:PORT; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError, OverflowError) as error:
+        reason = error.strerror or error if isinstance(error, OSError) else "give HOST:PORT, local or ray://HOST:PORT"
+        raise ClusterError(
+            f"There is no Ray cluster at {address} ({reason}).",
+            "Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port PORT",
+        ) from error
 
 
 def _import_ray() -> Any:
@@ -474,25 +280,133 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _check_reachable(address: str) -> None:
-    """Raise ClusterError unless something listens at HOST:PORT; Ray itself would try for minutes."""
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ClusterError(
-            f"{address} is not the address of a Ray cluster.", "Give HOST:PORT, local, or ray://HOST:PORT"
-        )
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ClusterError(
-            f"There is no Ray cluster at {address} ({reason}).",
-            f"Start it there: RAY_USAGE_STATS_ENABLED=0 ray start --head --port {port}",
-        ) from error
+def node_name() -> str:
+    """Return the name and the address of the machine on which a worker runs; call this function in the worker."""
+    import ray
+
+    return f"{socket.gethostname()} ({ray.util.get_node_ip_address()})"
 
 
-def _connect_error(address: str, error: Exception) -> ClusterError:
-    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-    needs = "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node: "
-    hint = f"{needs}ray start --address {address}. Otherwise use ray://HOST:10001"
-    return ClusterError(f"The Ray cluster at {address} cannot be used: {reason}", hint)
+def _run(version: str, data: bytes, item: Any) -> Any:
+    return _unpickled(version, data)(item)
+
+
+class _Worker:
+    """A process of a `_Pool`, which works on several items in threads."""
+
+    def __init__(self, version: str, data: bytes) -> None:
+        self._function = _unpickled(version, data)
+
+    def ready(self) -> None:
+        """Return when the worker runs."""
+
+    def run(self, item: Any) -> Any:
+        return self._function(item)
+
+
+@lru_cache(maxsize=4)
+def _unpickled(version: str, data: bytes) -> Callable[[Any], Any]:
+    """Return a function that kgqa `version` sent; what it opened for earlier items is open."""
+    if version != __version__:
+        raise ImportError(f"the worker has kgqa {__version__}, but {version} is needed")
+    import ray
+
+    function: Callable[[Any], Any] = ray.cloudpickle.loads(data)
+    return function
+
+
+@dataclass(eq=False)
+class _Actor:
+    """A worker of a pool. `load`: how many items it works on; as many as it can until it has started."""
+
+    handle: Any
+    load: int
+
+
+class _Pool:
+    """Workers, started by `start`; the others as in `RayCluster.stream`. A worker that dies is replaced.
+
+    Ray could restart workers itself, but gives the items of a dead one to no other, and there may be no place for it.
+    """
+
+    def __init__(
+        self, cluster: RayCluster, start: Callable[[], Any], workers: int, threads: int, say: Callable[[str], None]
+    ) -> None:
+        self._cluster, self._ray, self._start, self._say = cluster, cluster.ray, start, say
+        self._workers, self._threads = workers, threads
+        self._actors: list[_Actor] = []
+        self._calls: dict[Any, tuple[_Actor, Any]] = {}  # by reference; the item of a start is _END
+        self._again: deque[Any] = deque()
+        self._losses = 0
+
+    def results(self, items: Iterator[Any]) -> Generator[list[Any], None, None]:
+        """Yield lists of results; see `RayCluster.stream`."""
+        more, latest = True, time.monotonic() + START_SECONDS
+        try:
+            while more or self._again or any(item is not _END for _, item in self._calls.values()):
+                while (more or self._again) and len(self._actors) < self._workers:
+                    self._actors.append(actor := _Actor(self._start(), self._threads))
+                    self._calls[actor.handle.ready.remote()] = actor, _END
+                while (more or self._again) and (
+                    free := min(self._actors, key=attrgetter("load"))
+                ).load < self._threads:
+                    item = self._again.popleft() if self._again else next(items, _END)
+                    if more := item is not _END:
+                        free.load += 1
+                        self._calls[free.handle.run.remote(item)] = free, item
+                yield self._collect()
+                if any(actor.load < self._threads for actor in self._actors):
+                    latest = float("inf")  # a worker has started
+                if time.monotonic() > latest:
+                    where = f"the Ray cluster at {self._cluster.address}"
+                    raise ClusterError(
+                        f"No worker of {where} has started in {START_SECONDS:.0f} s.",
+                        "See whether other programs use all of its processors: ray status",
+                    )
+        finally:
+            for actor in self._actors:
+                self._ray.kill(actor.handle)
+
+    def _collect(self) -> list[Any]:
+        """Wait for workers; return their results."""
+        results = []
+        ready, others = self._ray.wait(list(self._calls), num_returns=1, timeout=POLL_SECONDS)
+        if ready and others:
+            ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
+        for reference in ready:
+            if reference not in self._calls:  # its worker is lost, which another reference has told already
+                continue
+            try:
+                result = self._cluster.result(reference)
+            except WorkerLost:
+                self._losses += 1
+                if self._losses > RETRIES:
+                    raise
+                self._replace(self._calls[reference][0])
+                continue
+            actor, item = self._calls.pop(reference)
+            actor.load = 0 if item is _END else actor.load - 1
+            if item is not _END:
+                self._losses = 0
+                results.append(result)
+        return results
+
+    def _replace(self, lost: _Actor) -> None:
+        """Give the items of a lost worker to others."""
+        self._again += [item for actor, item in self._calls.values() if actor is lost and item is not _END]
+        self._calls = {reference: call for reference, call in self._calls.items() if call[0] is not lost}
+        self._actors.remove(lost)
+        with suppress(Exception):
+            self._ray.kill(lost.handle)
+        self._say("A worker of the Ray cluster was lost; its work is given to another one.")
+
+
+def _cannot_run(address: str, error: Exception) -> ClusterError:
+    return ClusterError(
+        f"The workers of the Ray cluster at {address} cannot run kgqa: {_line(error, -1)}",
+        f"Install kgqa {__version__}, with the same extras, on each node.",
+    )
+
+
+def _line(error: Exception, number: int) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[number]

@@ -128,7 +128,7 @@ def stage_names() -> list[str]:
 def known_settings(values: Mapping[str, Any], *, installed: bool = False) -> tuple[dict[str, Setting], list[str]]:
     """Return the settings of kgqa and of the plugins that are selected in `values`.
 
-    If `values` contains another key, the settings of all installed plugins are added.
+    While `values` contains another key, the settings of further plugins are added.
 
     Args:
         values: Values of settings by key.
@@ -137,23 +137,18 @@ def known_settings(values: Mapping[str, Any], *, installed: bool = False) -> tup
     Returns:
         The settings by key, and an error message for each plugin that cannot be loaded.
     """
-    found, errors = dict(_settings_of_kgqa()), dict[str, None]()
+    found, errors = dict(_settings_of_kgqa()), list[str]()
     foreign = [(key, name) for key, kind in SELECTORS.items() for name in plugin_names(kind) if not is_ours(kind, name)]
-    _add(found, [(key, name) for key, name in foreign if values.get(key) == name], errors)
-    if installed or values.keys() - found.keys():
-        _add(found, foreign, errors)
-    return found, list(errors)
-
-
-def _add(found: dict[str, Setting], plugins: Iterable[tuple[str, str]], errors: dict[str, None]) -> None:
-    """Add the settings of plugins, each given by the setting that selects it and its name; collect error messages."""
-    for key, name in plugins:
-        try:
-            extension = plugin(SELECTORS[key], name)
-        except SettingsError as error:
-            errors[str(error)] = None
-        else:
-            found |= {**extension.table, **found} if isinstance(extension, Extension) else {}
+    foreign.sort(key=lambda each: values.get(each[0]) != each[1])
+    for key, name in foreign:
+        if installed or values.get(key) == name or values.keys() - found.keys():
+            try:
+                extension = plugin(SELECTORS[key], name)
+            except SettingsError as error:
+                errors.append(str(error))
+            else:
+                found |= {**extension.table, **found} if isinstance(extension, Extension) else {}
+    return found, errors
 
 
 def _points(kind: PluginKind) -> dict[str, EntryPoint]:

@@ -29,15 +29,15 @@ def nodes(patch: pytest.MonkeyPatch, **variables: str) -> Iterator[tuple[str, Pa
         patch: sets the variables that this process needs to use the cluster.
         variables: environment variables of the nodes.
     """
+    patch.setenv("RAY_AUTH_MODE", "token")
+    patch.setenv("RAY_AUTH_TOKEN", "f" * 64)
+    with socket.socket() as free:
+        free.bind(("127.0.0.2", 0))
+        port = free.getsockname()[1]
+    names = (*PASSED_ON, "RAY_AUTH_MODE", "RAY_AUTH_TOKEN")
+    environment = {name: os.environ[name] for name in names if name in os.environ} | variables
+    environment |= {"PYTHONPATH": str(ROOT), "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
     with ExitStack() as stack:
-        patch.setenv("RAY_AUTH_MODE", "token")
-        patch.setenv("RAY_AUTH_TOKEN", "f" * 64)
-        with socket.socket() as free:
-            free.bind(("127.0.0.2", 0))
-            port = free.getsockname()[1]
-        names = (*PASSED_ON, "RAY_AUTH_MODE", "RAY_AUTH_TOKEN")
-        environment = {name: os.environ[name] for name in names if name in os.environ} | variables
-        environment |= {"PYTHONPATH": str(ROOT), "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}
         folder = Path(tempfile.mkdtemp(prefix="kt-", dir="/tmp"))  # paths of sockets have to be short
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         head = ("--head", "--include-dashboard", "false", "--node-ip-address", "127.0.0.2", "--port", str(port))
@@ -53,14 +53,10 @@ def _node(folder: Path, *arguments: str, environment: dict[str, str]) -> Iterato
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", *arguments, "--block", "--disable-usage-stats"]
     command += ["--num-cpus", "1", "--object-store-memory", "80000000", "--temp-dir", str(folder)]
+    environment = {**environment, "TMPDIR": str(folder)}
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(
-            command,
-            env={**environment, "TMPDIR": str(folder)},
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
+            command, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
         )
     try:
         while b"runtime started" not in (folder / "log").read_bytes():

@@ -24,18 +24,14 @@ class ProcessOfFirstCall:
     def opened(self) -> float:
         return time.monotonic_ns()
 
-    def __call__(self, number: int) -> tuple[int, int]:
-        return os.getpid(), self.opened
+    def __call__(self, number: int) -> tuple[str, int, float]:
+        import ray
+
+        time.sleep(0.02)
+        return ray.get_runtime_context().get_node_id(), os.getpid(), self.opened
 
 
-pid_of = ProcessOfFirstCall()
-
-
-def pid_and_node(number: int) -> tuple[int, str]:
-    import ray
-
-    time.sleep(0.02)
-    return os.getpid(), ray.get_runtime_context().get_node_id()
+place_of = ProcessOfFirstCall()
 
 
 def fail_at_three(number: int) -> int:
@@ -47,12 +43,6 @@ def fail_at_three(number: int) -> int:
 def slow(number: int) -> int:
     time.sleep(0.05)
     return number
-
-
-def interval(_: object) -> tuple[float, float]:
-    start = time.monotonic()
-    time.sleep(0.05)
-    return start, time.monotonic()
 
 
 def kill_self_once(item: tuple[int, str]) -> int:

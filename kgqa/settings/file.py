@@ -6,6 +6,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, Literal
 
@@ -61,24 +62,20 @@ def with_value(text: str, key: str, value: Any) -> str | None:
     if not isinstance(wanted.setdefault(section, {}), dict):
         return None
     wanted[section][name] = value
-    lines, entry = text.splitlines(), f"{name} = {_toml(value)}"
-    start = next((i for i, line in enumerate(lines) if re.match(rf"\s*\[{section}\]\s*(#|$)", line)), None)
-    if start is None:
-        lines += [*([""] if lines else []), f"[{section}]", entry]
-    else:
-        later = range(start + 1, len(lines))
-        end = next((i for i in later if lines[i].lstrip().startswith("[")), len(lines))
-        for form in (rf"\s*{name}\s*=", rf"#{name} ="):
-            if (at := next((i for i in range(start + 1, end) if re.match(form, lines[i])), None)) is not None:
-                lines[at] = entry
-                break
-        else:
-            lines.insert(start + 1, entry)
-    changed = "\n".join(lines) + "\n"
-    try:
-        return changed if parse_toml(changed) == wanted else None
-    except ValueError:
-        return None
+    heading, entry = rf"^\s*\[{section}\]\s*?(?:#.*)?\n", f"{name} = {_toml(value)}\n"
+    text = f"{text}\n" if text and not text.endswith("\n") else text
+    for place, before in (
+        (rf"({heading}(?:(?!\s*\[).*\n)*?)\s*{name}\s*=.*\n", ""),
+        (rf"({heading}(?:(?!\s*\[).*\n)*?)#{name} =.*\n", ""),
+        (rf"({heading})", ""),
+        (r"()\Z", f"\n[{section}]\n"),
+    ):
+        if found := re.search(place, text, re.MULTILINE):
+            changed = text[: found.end(1)] + before + entry + text[found.end() :]
+            with suppress(ValueError):
+                if parse_toml(changed) == wanted:
+                    return changed.lstrip("\n")
+    return None
 
 
 def _toml(value: Any) -> str:

@@ -22,7 +22,7 @@ from kgqa.storage.lock_files import only_one
 FILE_NAME = "keys.json"
 MAX_BYTES = 1 << 20
 MAX_KEY_CHARS = 4096
-_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 
 def key_file() -> Path:
@@ -41,11 +41,8 @@ def server_address(server: str) -> str:
     """
     if server.partition(":")[0].strip() == "openai":
         return OPENAI_URL
-    url = base_url(server.partition("#")[0], of="server")
-    parts = urlsplit(url)
-    host, port = (parts.hostname or "").lower(), parts.port
-    host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{f':{port}' if port and port != _PORTS[parts.scheme] else ''}{parts.path}"
+    parts = urlsplit(base_url(server.partition("#")[0], of="server"))
+    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(_DEFAULT_PORT[parts.scheme])}{parts.path}"
 
 
 def find_key(variable: str, server: str) -> str:
@@ -132,8 +129,7 @@ def _changed() -> Iterator[dict[str, str]]:
     """Yield the keys to change, and write them afterwards; other processes wait."""
     file = key_file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = file.parent.stat()
-    if folder.st_uid == os.geteuid() and folder.st_mode & 0o077:
+    if file.parent.stat().st_mode & 0o077:
         file.parent.chmod(0o700)
     with only_one(file.with_name(f".{FILE_NAME}.lock")) as locked:
         if not locked:

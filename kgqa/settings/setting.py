@@ -35,7 +35,7 @@ class Setting:
     default: Any
     help: str
     choices: tuple[Any, ...] = ()
-    minimum: float | None = None
+    minimum: float = -LARGEST
     maximum: float = LARGEST
     trusted: bool = False
     called: str = ""
@@ -109,21 +109,19 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     """
     if value is None and setting.default is None:
         return None
-    if setting.kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(max(-2 * LARGEST, min(value, 2 * LARGEST)))  # Python has no float of 400 digits
-    wrong = not isinstance(value, setting.kind) or isinstance(value, bool)
-    if wrong or (setting.choices and value not in setting.choices):
-        allowed = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else _WORDS[setting.kind]
-        raise SettingsError(f"{setting.key} ({origin}) must be {allowed}, not {_shown(value)}.")
-    if setting.each_of and not {each.strip() for each in value.split(",")} <= set(setting.each_of):
-        allowed = ", ".join(setting.each_of)
-        raise SettingsError(f"{setting.key} ({origin}) must be a list of {allowed}, with commas, not {value!r}.")
-    number = value if isinstance(value, (int, float)) else None
-    if number is not None and not -LARGEST <= number <= setting.maximum:
-        raise SettingsError(f"{setting.key} ({origin}) must be at most {setting.maximum:,}, not {_shown(value)}.")
-    if setting.minimum is not None and number is not None and not number >= setting.minimum:
-        raise SettingsError(f"{setting.key} ({origin}) must be at least {setting.minimum:g}, not {_shown(value)}.")
-    return value
+    is_number = setting.kind in (int, float)
+    kinds: Any = (int, float) if setting.kind is float else setting.kind
+    if not isinstance(value, kinds) or isinstance(value, bool) or (setting.choices and value not in setting.choices):
+        wanted = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else _WORDS[setting.kind]
+    elif setting.each_of and not {each.strip() for each in value.split(",")} <= set(setting.each_of):
+        wanted = f"a list of {', '.join(setting.each_of)}, with commas"
+    elif is_number and value < setting.minimum:
+        wanted = f"at least {setting.minimum:g}"
+    elif is_number and not value <= setting.maximum:
+        wanted = f"at most {setting.maximum:,}"
+    else:
+        return float(value) if setting.kind is float else value
+    raise SettingsError(f"{setting.key} ({origin}) must be {wanted}, not {_shown(value)}.")
 
 
 def _shown(value: Any) -> str:

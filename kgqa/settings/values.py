@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -123,13 +123,14 @@ def resolve(
     user = user_file or user_settings_file()
     here = (folder or Path.cwd()) / FILE_NAME
     files = {file: read_file(file) for file in (user, here)}
-    table, errors = known_settings(_merged(files, environment, given), installed=installed)
+    unchecked = {key: value for entries in files.values() for key, value in entries.items()}
+    unchecked |= {key: environment[name] for key in SELECTORS if (name := own_settings()[key].variable) in environment}
+    unchecked |= {own_keywords().get(word, word): value for word, value in given.items() if value is not None}
+    table, errors = known_settings(unchecked, installed=installed)
     values = {setting.key: setting.default for setting in table.values()}
     origins = dict.fromkeys(values, "default")
-    local: set[str] = set()
 
     def put(key: str, value: Any, origin: str) -> None:
-        local.discard(key)
         values[key], origins[key] = check(table[key], value, origin), origin
 
     sections = {key.partition(".")[0] for key in table}
@@ -144,11 +145,9 @@ def resolve(
                     f"Put it into {user}, or set {setting.variable}.",
                 )
             put(key, value, str(file))
-            if file == here:
-                local.add(key)
-    for setting in table.values():
-        if setting.variable in environment:
-            put(setting.key, value_of_text(setting, environment[setting.variable], setting.variable), setting.variable)
+    for key, setting in table.items():
+        if (name := setting.variable) in environment:
+            put(key, value_of_text(setting, environment[name], name), name)
     by_keyword = {keyword: setting for setting in table.values() for keyword in setting.keywords}
     for keyword, value in given.items():
         setting = _known(keyword, by_keyword, errors=errors)
@@ -167,7 +166,8 @@ def resolve(
                 origins[key] = method if name == "ours" else preset
     _limit_hops(values, origins, ("default", method, preset))
     notes = (*_misspelled_variables(environment, table.values()), *(errors if installed else ()))
-    return Settings(values, origins, frozenset(local), notes, table)
+    local = frozenset(key for key, origin in origins.items() if origin == str(here))
+    return Settings(values, origins, local, notes, table)
 
 
 def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:
@@ -175,16 +175,6 @@ def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[st
     depth, wording = "explore.depth", "explore.wording_depth"
     if origins[depth] not in unset and origins[wording] in unset:
         values[wording], origins[wording] = values[depth], origins[depth]
-
-
-def _merged(
-    files: Mapping[Path, Mapping[str, Any]], environment: Mapping[str, str], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the values of all sources by key (by keyword if the key is unknown), before they are checked."""
-    found = {key: value for entries in files.values() for key, value in entries.items()}
-    found |= {key: environment[name] for key in SELECTORS if (name := own_settings()[key].variable) in environment}
-    keyed = {own_keywords().get(each, each): value for each, value in given.items()}
-    return found | {key: value for key, value in keyed.items() if value is not None}
 
 
 def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", errors: Iterable[str] = ()) -> Setting:
@@ -198,20 +188,21 @@ def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", error
     """
     if name in settings:
         return settings[name]
-    names = [*settings, *ARGUMENTS]
-    meant = did_you_mean(name, [each for each in names if ("." in each) == ("." in name)])
+    meant = did_you_mean(name, [each for each in (*settings, *ARGUMENTS) if ("." in each) == ("." in name)])
     raise SettingsError(
         f"{where}{'u' if where else 'U'}nknown setting {name}.", ". ".join((meant + LIST_ALL, " ".join(errors)))
     )
 
 
-def _misspelled_variables(environment: Iterable[str], settings: Iterable[Setting]) -> Iterator[str]:
-    """Yield a note for each environment variable that is nearly the variable of a setting."""
+def _misspelled_variables(environment: Iterable[str], settings: Iterable[Setting]) -> list[str]:
+    """Return a note for each environment variable that is nearly the variable of a setting."""
     variables = {name: each.variable for each in settings for name in (each.variable, variable_of(each.key))}
-    for name in sorted(set(environment) - set(variables.values())):
-        if name.startswith("KGQA_") and (near := difflib.get_close_matches(name, variables, n=1, cutoff=0.85)):
-            meant = variables[near[0]]
-            yield f"The environment variable {name} is not a setting and has no effect. Did you mean {meant}?"
+    return [
+        f"The environment variable {name} is not a setting and has no effect. Did you mean {variables[near]}?"
+        for name in sorted(set(environment) - set(variables.values()))
+        if name.startswith("KGQA_")
+        for near in difflib.get_close_matches(name, variables, n=1, cutoff=0.85)
+    ]
 
 
 def user_settings_file() -> Path:

@@ -38,22 +38,6 @@ from kgqa.trace.acting import (
     StepPlanned,
     TaskGiven,
 )
-from kgqa.trace.decision import (
-    Accepted,
-    Checked,
-    Composed,
-    ConditionsRead,
-    Converged,
-    Judged,
-    Met,
-    PathsRanked,
-    RankedPath,
-    Rated,
-    Read,
-    ReadCondition,
-    Rejected,
-    Sufficient,
-)
 from kgqa.trace.event import Event, UnknownEvent
 from kgqa.trace.problems import (
     Failed,
@@ -67,15 +51,36 @@ from kgqa.trace.problems import (
     Unparsed,
 )
 from kgqa.trace.search import (
+    Accepted,
+    Checked,
+    Clauses,
+    Composed,
+    ConditionsRead,
+    Converged,
+    CuesRead,
     Entities,
     EntitiesFiltered,
     Expanded,
     Joined,
+    Judged,
     Kept,
+    Linked,
+    LinkedMention,
+    Masked,
     MatchPlayed,
+    Met,
     NoIntersection,
+    PathsRanked,
     Pool,
+    RankedPath,
+    Rated,
+    Read,
+    ReadCondition,
+    Rejected,
     Shortlist,
+    Shown,
+    Sufficient,
+    Unsupported,
 )
 from kgqa.trace.text import (
     DraftClaim,
@@ -92,15 +97,6 @@ from kgqa.trace.text import (
     SubQuestion,
     SufficiencyJudged,
     TextEvent,
-)
-from kgqa.trace.topics import (
-    Clauses,
-    CuesRead,
-    Linked,
-    LinkedMention,
-    Masked,
-    Shown,
-    Unsupported,
 )
 
 __all__ = [

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import structs
@@ -23,6 +23,7 @@ GRACE = 10.0
 """Seconds allowed for reading the answers of the best path so far, after the question's budget is used up."""
 
 
+_TOTALS = ("calls", "rounds", "prompt_tokens", "completion_tokens", "cost")
 EXHAUSTED = "The budget is exhausted"
 """How the reason of a budget that is used up begins."""
 
@@ -73,12 +74,13 @@ class Trace:
 
     def __init__(self, budget: Budget = NO_LIMITS, *, listener: Callable[[Event], None] | None = None) -> None:
         self._start = time.monotonic()
-        self._budget = budget
+        self.budget = budget
+        """The limits of the question."""
         self._listener = listener
         self._lock = threading.Lock()
         self._events: list[Event] = []
         self._counts: dict[str, int] = {"hops": 0, "candidates": 0, "comparisons": 0, "queries": 0}
-        self._stages: dict[str, StageUsage] = {}
+        self._stages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._grace_until: float | None = None
         self.stopped = threading.Event()
         """Set when `stop` was called."""
@@ -92,11 +94,6 @@ class Trace:
         """
         self._why = self._why or why
         self.stopped.set()
-
-    @property
-    def budget(self) -> Budget:
-        """The limits of the question."""
-        return self._budget
 
     def record(self, event: Event) -> None:
         """Record an event, with the time since the start of the question."""
@@ -119,10 +116,9 @@ class Trace:
         """
         allowed = self.time_for(limit)
         with self._lock:
-            allowed_queries = self._budget.queries
-            spent = self._counts["queries"]
-            if allowed_queries is not None and spent >= allowed_queries and self._grace_until is None:
-                raise BudgetExhausted(f"more than {allowed_queries} SPARQL queries")
+            most = self.budget.queries
+            if most is not None and self._counts["queries"] >= most and self._grace_until is None:
+                raise BudgetExhausted(f"more than {most} SPARQL queries")
             self._counts["queries"] += 1
         return allowed
 
@@ -144,26 +140,29 @@ class Trace:
             BudgetExhausted: the question may not make this many calls, or its tokens, cost or time are used up.
         """
         self.remaining()
-        budget = self._budget
+        budget = self.budget
         with self._lock:
             if self._grace_until is not None:
                 raise BudgetExhausted("no more model calls are allowed")
-            spent = _total(self._stages.values())
-            if budget.calls is not None and spent.calls + calls > budget.calls:
+            spent = self._total()
+            if budget.calls is not None and spent["calls"] + calls > budget.calls:
                 raise BudgetExhausted(f"more than {budget.calls} model calls")
-            if budget.tokens is not None and spent.prompt_tokens + spent.completion_tokens >= budget.tokens:
+            if budget.tokens is not None and spent["prompt_tokens"] + spent["completion_tokens"] >= budget.tokens:
                 raise BudgetExhausted(f"{budget.tokens} tokens")
-            if budget.cost is not None and (spent.cost or 0.0) >= budget.cost:
+            if budget.cost is not None and spent["cost"] >= budget.cost:
                 raise BudgetExhausted(f"{budget.cost:g} USD")
-            self._add(stage, calls=calls, rounds=1)
+            self._stages[stage].update(calls=calls, rounds=1)
 
     def tally(self, stage: str, **amounts: Any) -> None:
-        """Add to tokens, cost (USD) or counts of a stage; the names of the amounts are those of `StageUsage`."""
+        """Add to tokens, cost (USD, None if unknown) or counts of a stage; named as in `StageUsage`."""
         with self._lock:
-            self._add(stage, **amounts)
+            self._stages[stage].update({name: amount for name, amount in amounts.items() if amount is not None})
 
-    def _add(self, stage: str, **amounts: Any) -> None:
-        self._stages[stage] = _sum(self._stages.get(stage, StageUsage(stage)), StageUsage(stage, **amounts))
+    def _total(self) -> Counter[str]:
+        total = Counter[str]()
+        for each in self._stages.values():
+            total.update(each)
+        return total
 
     def remaining(self) -> float | None:
         """Return the seconds left for the question, None for no limit. Raises BudgetExhausted if no time is left."""
@@ -171,12 +170,12 @@ class Trace:
             raise QuestionStopped(self._why)
         if self._grace_until is not None:
             left = self._grace_until - time.monotonic()
-        elif self._budget.seconds is None:
+        elif self.budget.seconds is None:
             return None
         else:
-            left = self._budget.seconds - self.elapsed()
+            left = self.budget.seconds - self.elapsed()
         if left <= 0:
-            raise BudgetExhausted(f"more than {self._budget.seconds or GRACE:g} seconds")
+            raise BudgetExhausted(f"more than {self.budget.seconds or GRACE:g} seconds")
         return left
 
     @contextmanager
@@ -195,16 +194,11 @@ class Trace:
     def usage(self) -> Usage:
         """Return the question's usage so far."""
         with self._lock:
-            stages = tuple(self._stages.values())
-            total = _total(stages)
+            total: dict[str, Any] = self._total()
             return Usage(
                 seconds=round(self.elapsed(), 3),
-                calls=total.calls,
-                rounds=total.rounds,
-                prompt_tokens=total.prompt_tokens,
-                completion_tokens=total.completion_tokens,
-                cost=total.cost,
-                stages=stages,
+                stages=tuple(StageUsage(stage, **amounts) for stage, amounts in self._stages.items()),
+                **{name: total[name] for name in _TOTALS if name in total},
                 **self._counts,
             )
 
@@ -212,15 +206,3 @@ class Trace:
         """Return all events recorded so far."""
         with self._lock:
             return tuple(self._events)
-
-
-_SUMMED = ("calls", "rounds", "prompt_tokens", "completion_tokens", "unparsed", "repaired", "reasked", "failed")
-
-
-def _sum(first: StageUsage, second: StageUsage) -> StageUsage:
-    cost = None if first.cost is None and second.cost is None else (first.cost or 0.0) + (second.cost or 0.0)
-    return replace(first, cost=cost, **{name: getattr(first, name) + getattr(second, name) for name in _SUMMED})
-
-
-def _total(stages: Iterable[StageUsage]) -> StageUsage:
-    return reduce(_sum, stages, StageUsage(""))

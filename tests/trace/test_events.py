@@ -25,7 +25,6 @@ from kgqa.trace import (
     MatchPlayed,
     NoReply,
     PathsRanked,
-    Pool,
     TextEvent,
     UnknownEvent,
     read_event,
@@ -75,11 +74,6 @@ def test_json_of_an_event():
     match = MatchPlayed(candidates=("a", "b"), picked=("a",), tie=True)
     assert as_json(match) == {"kind": "match", "at": 0.0, "candidates": ["a", "b"], "picked": ["a"], "tie": True}
     assert as_json(NoReply(stage="decide", failure="rejected", text="no"))["detail"] == "no"
-
-
-def test_events_are_frozen():
-    with pytest.raises(AttributeError):
-        Pool(hop=1, paths=()).hop = 2
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,6 @@ def opened_tools(options: dict[str, Any], *, models: bool = True, ray: str | Non
         if ray is not None:
             from kgqa.cluster import open_cluster
 
-            cluster = open_cluster(ray)
-            opened.enter_context(cluster)
+            cluster = opened.enter_context(open_cluster(ray))
         tools = open_tools(settings, models=models, cluster=cluster, server_at=corpus_server, say=say)
         yield opened.enter_context(tools)

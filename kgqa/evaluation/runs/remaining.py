@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kgqa.cluster import Cluster
+from kgqa.cluster import RayCluster
 from kgqa.errors import StoreError
 from kgqa.evaluation.analysis.aggregate import summary_of
 from kgqa.evaluation.datasets.gold_names import with_names
@@ -40,7 +40,7 @@ def ask_remaining(
     estimate: bool = False,
     spent: float = 0.0,
     label: str = "",
-    cluster: Cluster | None = None,
+    cluster: RayCluster | None = None,
 ) -> RunResult:
     """Ask every question that has no prediction yet.
 

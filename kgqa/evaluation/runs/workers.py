@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kgqa.cluster import LOCAL, Cluster, node_name, open_cluster
+from kgqa.cluster import LOCAL, RayCluster, node_name, open_cluster
 from kgqa.errors import ClusterError, KgqaError, SettingsError
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.asking import ask_question
@@ -128,7 +128,7 @@ class Division:
 
 
 @contextmanager
-def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[Cluster | None]:
+def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[RayCluster | None]:
     """Open the cluster of a plan; None if the plan names no cluster.
 
     Raises:
@@ -164,7 +164,7 @@ def opened_cluster(plan: RunPlan, resources: Resources) -> Iterator[Cluster | No
         yield cluster
 
 
-def divided(cluster: Cluster, plan: RunPlan, questions: int, resources: Resources) -> Division:
+def divided(cluster: RayCluster, plan: RunPlan, questions: int, resources: Resources) -> Division:
     """Divide the questions in flight and the limits of the servers among the workers of a cluster.
 
     Raises:
@@ -202,7 +202,7 @@ def divided(cluster: Cluster, plan: RunPlan, questions: int, resources: Resource
 
 
 def ask_on(
-    cluster: Cluster,
+    cluster: RayCluster,
     division: Division,
     resources: Resources,
     *,
