@@ -78,5 +78,6 @@ class StatusLine:
     def _show(self, event: Event) -> None:
         if text := clean(event.in_words()):
             if self._bar is None:
-                self._bar = open_bar(bar_format="{desc}", leave=False)
+                # not `open_bar`: a conversation shows events of another thread, which has no options of the command
+                self._bar = tqdm(file=sys.stderr, bar_format="{desc}", leave=False)
             self._bar.set_description_str(text[:_LINE])

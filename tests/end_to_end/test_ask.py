@@ -296,7 +296,7 @@ def test_prefixes_of_a_file_name_entities_and_shorten_queries(kgqa, tmp_path):
     assert kgqa("explain", *options[:2], input=query).out.startswith("Find every ?answer such that\n")
     record = json.loads((tmp_path / "g" / "graph.json").read_text())
     assert record["prefixes"].keys() == {"ex", "ns", "rdfs"} and record["prefixes"]["ns"].endswith("vocab#")
-    record["prefixes"] = {"ns": "x> } DROP ALL #/", "ok": "http://example.org/people/", "a b": "http://e/", "n": 7}
+    record["prefixes"] = {"ns": "x> } DROP ALL #/", "ok": "http://example.org/people/", "a b": "http://e/"}
     (tmp_path / "g" / "graph.json").write_text(json.dumps(record))
     damaged = kgqa("ask", "What is the birth place of Ada Lovelace?", *options).out
     assert damaged.startswith("London (ok:london)\n") and "DROP" not in damaged

@@ -494,7 +494,7 @@ def test_ctrl_c_keeps_what_was_done(kgqa, started, tmp_path):
     [
         (("--resolve", "model"), "corpus.resolve model needs a language model"),
         (("--summaries", "model"), "corpus.summaries model needs a language model"),
-        (("--max-cost", "nan"), "--max-cost must be a number"),
+        (("--max-cost", "nan"), "nan is not a number"),
     ],
 )
 def test_options_that_cannot_be_followed_are_refused(kgqa, tmp_path, options, problem):

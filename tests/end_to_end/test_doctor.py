@@ -87,8 +87,8 @@ class TestDemo:
     @pytest.mark.parametrize(
         "arguments, message",
         [
-            (["--graph", "http://me:secret@h.example/sparql"], "must not contain a login"),
-            (["--graph", "http:///sparql"], "is not the address"),
+            (["--graph", "http://me:secret@h.example/sparql"], "must not contain a user, password"),
+            (["--graph", "http:///sparql"], "and name a host"),
             (["--profile", "nothing"], "--profile"),
             (["--graph", ""], "--graph is empty"),
             (["--graph", " "], "--graph is empty"),

@@ -86,5 +86,5 @@ def test_line_on_a_terminal_names_the_step(corpus, tmp_path):
         os.close(terminal)
         answer = process.communicate(timeout=60)[0].decode()
     assert answer.startswith("Ben Aske") and process.returncode == 0
-    assert b"round 0: 3 sub-questions" in shown and b"sub-question 2: reading" in shown
-    assert re.search(rb"draft accepted *\r +\r", shown)  # the line was removed
+    assert b"round 0: 1. Where was" in shown and b"sub-question 2" in shown, shown
+    assert re.search(rb"draft accepted *\r.*\r +\r", shown)  # the line was removed
