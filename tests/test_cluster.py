@@ -176,7 +176,7 @@ def test_cluster_of_this_machine_ends_with_its_process(end):
         assert len(of_cluster) > 2
         process.send_signal(end)
         process.wait(30)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while processes_of(folder) and time.monotonic() < until:
             time.sleep(0.1)
         assert not processes_of(folder)

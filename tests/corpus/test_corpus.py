@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec import structs
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
@@ -12,6 +13,7 @@ from kgqa.corpus.index.corpus_index import OLDER
 from kgqa.corpus.items import document_iri
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.errors import CorpusError, StoreUnavailable
+from kgqa.storage.corpus_file import VectorDatabase
 from tests.corpus.small_corpus import insert, new_editor, read_document
 from tests.corpus.word_encoder import WordEncoder
 
@@ -47,7 +49,8 @@ def test_records_and_texts(folder):
 
 def test_only_a_build_writes_to_the_database_that_the_folder_names(folder, tmp_path):
     lance = tmp_path / "mine"
-    CorpusFolder(folder).set(vectors={"uri": str(lance), "prefix": "c"})
+    corpus_folder = CorpusFolder(folder)
+    corpus_folder.save(structs.replace(corpus_folder.file, vectors=VectorDatabase(uri=str(lance), prefix="c")))
     with Corpus.open(folder, encoder=WordEncoder()) as corpus:
         with pytest.raises(StoreUnavailable, match="has no index"):
             corpus.index
