@@ -60,7 +60,7 @@ def test_only_a_build_writes_to_the_database_that_the_folder_names(folder, tmp_p
         assert corpus.index.vectors and list(lance.glob("*"))
         insert(corpus.editor, "more.txt", "Babbage/person liked music")
     with Corpus.open(folder, encoder=WordEncoder()) as corpus:
-        assert corpus.index.notes == (OLDER,) and corpus.index.seq == 2
+        assert corpus.index.notes == (str(OLDER),) and corpus.index.seq == 2
 
 
 def test_a_reader_keeps_its_state_while_another_process_writes(folder):
