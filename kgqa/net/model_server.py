@@ -63,8 +63,8 @@ class ModelServer:
                     except ReadTimeoutError as problem:
                         raise httpx2.ReadTimeout(str(problem)) from None
                     except NO_REPLY as problem:
-                        nobody = isinstance(problem, (NewConnectionError, ConnectTimeoutError))
-                        kind = httpx2.ConnectError if nobody else httpx2.ReadError
+                        is_unreachable = isinstance(problem, (NewConnectionError, ConnectTimeoutError))
+                        kind = httpx2.ConnectError if is_unreachable else httpx2.ReadError
                         raise kind(client.error_of(problem).message) from None
                 response.close()
                 if response.status < 400 and len(body) > most:
