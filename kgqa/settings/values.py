@@ -133,8 +133,11 @@ def resolve(
     def put(key: str, value: Any, origin: str) -> None:
         values[key], origins[key] = check(table[key], value, origin), origin
 
+    sections = {key.partition(".")[0] for key in table}
     for file, entries in files.items():
         for key, value in entries.items():
+            if errors and key.partition(".")[0] not in sections:
+                continue  # the section may belong to the package that cannot be loaded
             setting = _known(key, table, where=f"{file}: ", errors=errors)
             if setting.trusted and file == here:
                 raise SettingsError(
@@ -159,7 +162,8 @@ def resolve(
         for key, value in presets.get(name, {}).items():
             setting = _known(key, table, where=f"Preset {name} of {method}: ")
             if origins[setting.key] in ("default", method):
-                put(key, value, method if name == "ours" else preset)
+                put(key, value, f"preset {name}")
+                origins[key] = method if name == "ours" else preset
     _limit_hops(values, origins)
     notes = (*_misspelled_variables(environment, table.values()), *(errors if installed else ()))
     local = frozenset(key for key, origin in origins.items() if origin == str(here))
