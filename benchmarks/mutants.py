@@ -168,8 +168,10 @@ def tests_of(copy: Path, room: str, module: Path) -> tuple[str, ...]:
     paths += tests.glob("test_*.py") if room == "base" else []
 
     def rank(path: Path) -> tuple[int, int, str]:
-        near = (path.stem == f"test_{parts[-1]}", bool(imports.search(path.read_text(encoding="utf-8"))))
-        return near.index(True) if any(near) else 2 + (path.parent.name != parts[-2]), path.stat().st_size, str(path)
+        text = path.read_text(encoding="utf-8")
+        is_near = path.parent.name == parts[-2] or (len(parts) > 2 and f"from {'.'.join(parts[:-1])} import" in text)
+        near = (path.stem == f"test_{parts[-1]}", bool(imports.search(text)), is_near, True)
+        return near.index(True), path.stat().st_size, str(path)
 
     return tuple(str(path.relative_to(copy)) for path in sorted(paths, key=rank)[:MOST_FILES])
 
