@@ -34,7 +34,7 @@ from kgqa.trace.acting import (
     StepPlanned,
     TaskGiven,
 )
-from kgqa.trace.event import Event, UnknownEvent, step_lines
+from kgqa.trace.event import Event, UnknownEvent
 from kgqa.trace.problems import (
     Failed,
     GaveUp,
@@ -84,6 +84,7 @@ from kgqa.trace.text import (
     SufficiencyJudged,
     TextEvent,
 )
+from kgqa.trace.words import step_lines
 
 __all__ = [
     "KINDS",

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from kgqa.text.words import counted
-from kgqa.trace.event import SHOWN, Event, listed, shortened
+from kgqa.trace.event import Event
+from kgqa.trace.words import SHOWN, listed, shortened
 
 _LONGEST_NAME = 60
 _EDITS = ("insert", "update", "delete")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kgqa.text.words import counted
-from kgqa.trace.event import Event, listed
+from kgqa.trace.event import Event
+from kgqa.trace.words import listed
 
 
 class LinkedMention(Struct, frozen=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from kgqa.text.words import counted
-from kgqa.trace.event import SHOWN, Event, listed, shortened
+from kgqa.trace.event import Event
+from kgqa.trace.words import SHOWN, listed, shortened
 
 
 class TextEvent(Event, frozen=True):

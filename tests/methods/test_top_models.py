@@ -476,7 +476,7 @@ class TestSeveralTopics:
 
     def test_rejected_join_continues_the_search(self, run):
         done = run(Model(TWO_TOPIC_GOLD, accept="[NO]"), PRESIDENT)
-        assert done.answer.status == "no_answer" and done.answer.usage.hops == 2 and not done.events("met")
+        assert done.answer.status == "no_answer" and done.answer.usage.hops == 2 and not done.events("accepted")
 
     def test_separate_topics_are_not_joined(self, run):
         done = run(Model(Gold((frozenset({"[E2] -> president"}),))), PRESIDENT, explore__combine="separate")

@@ -28,7 +28,7 @@ from kgqa.trace import (
     TextEvent,
     step_lines,
 )
-from kgqa.trace.event import MAX_STEPS
+from kgqa.trace.words import MAX_STEPS
 from tests.report.agents.traces import GRAPH_TURNS, TOOL_TURNS, acting_answer
 from tests.report.text.traces import LIGHT, RAG, ROUNDS, STEPS, text_answer
 from tests.trace.test_events import built
