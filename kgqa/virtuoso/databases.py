@@ -93,8 +93,10 @@ def _secure(folder: ServerFolder, password: str, statement: str = "") -> None:
         password: the password of the user dba.
         statement: an SQL statement to run too.
     """
-    ports = {"sql_port": free_port(), "http_port": free_port()}
-    hidden = ServerFolder(folder.path, replace(folder.options(), **ports, bind="127.0.0.1", memory_share=0.001))
+    options = replace(
+        folder.options(), sql_port=free_port(), http_port=free_port(), bind="127.0.0.1", memory_share=0.001
+    )
+    hidden = ServerFolder(folder.path, options)
     ini = folder.write("first.ini", hidden.settings())
     pid = launch(folder, ini)
     session = Session(hidden, password)
