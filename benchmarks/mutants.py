@@ -3,7 +3,7 @@
 A mutant is one change at one place in one module, such as a different comparison, `or` in place of `and`, a number that
 is one larger or smaller, or a removed statement. Strings, docstrings, annotations and log calls are not changed. The
 mutants of a room are drawn at random with a seed. Each is written into a copy of the checkout; then the quick tests of
-its module run there until one fails: those that import the module, first the ones of its own room.
+its room run there until one fails: first those that import the module, at most 8 files of the room.
 
     python benchmarks/mutants.py base --count 150 --out after.jsonl
     python benchmarks/mutants.py base --count 150 --checkout OLD --out before.jsonl
@@ -155,7 +155,7 @@ def draw(package: Path, room: str, seed: int, count: int) -> list[tuple[Path, Po
 
 
 def tests_of(copy: Path, room: str, module: Path) -> tuple[str, ...]:
-    """Return the test files of a module: of its own name, of its room, and others that import it or its package."""
+    """Return at most `MOST_FILES` test files of the room, first the one of the module's name and those that import it."""
     parts = module.relative_to(copy).with_suffix("").parts
     parts = parts[:-1] if parts[-1] == "__init__" else parts
     name = ".".join(parts)
@@ -163,18 +163,17 @@ def tests_of(copy: Path, room: str, module: Path) -> tuple[str, ...]:
         rf"{re.escape(name)}\b|from {re.escape('.'.join(parts[:-1]))} import [^#\n]*\b{parts[-1]}\b", re.ASCII
     )
     tests = copy / "tests"
-    rooms = [tests / each for each in (BASE if room == "base" else (room,))]
-    ranks = {}
-    for path in tests.rglob("test_*.py"):
-        inside = any(each in path.parents for each in rooms) or (room == "base" and path.parent == tests)
-        if path.stem == f"test_{parts[-1]}" and inside:
-            ranks[path] = 0
-        elif imports.search(path.read_text(encoding="utf-8")):
-            ranks[path] = 1 if inside else 2
-        elif inside and path.parent.name == parts[-2]:
-            ranks[path] = 3
-    order = sorted(ranks, key=lambda path: (ranks[path], path.stat().st_size, str(path)))
-    return tuple(str(path.relative_to(copy)) for path in order[:MOST_FILES])
+    folders = [tests / each for each in BASE] if room == "base" else [tests / room]
+    paths = [path for folder in folders for path in folder.rglob("test_*.py")]
+    paths += tests.glob("test_*.py") if room == "base" else []
+
+    def rank(path: Path) -> tuple[int, int, str]:
+        text = path.read_text(encoding="utf-8")
+        is_near = path.parent.name == parts[-2] or (len(parts) > 2 and f"from {'.'.join(parts[:-1])} import" in text)
+        near = (path.stem == f"test_{parts[-1]}", bool(imports.search(text)), is_near, True)
+        return near.index(True), path.stat().st_size, str(path)
+
+    return tuple(str(path.relative_to(copy)) for path in sorted(paths, key=rank)[:MOST_FILES])
 
 
 def copy_checkout(checkout: Path, into: Path) -> Path:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from kgqa.doctor.subject import (
     AGAIN,
     MEASURED_SECONDS,
@@ -18,8 +20,6 @@ from kgqa.doctor.subject import (
     failed,
     first_case,
     ok,
-    percentile,
-    seconds_words,
     skipped,
     warning,
 )
@@ -48,7 +48,6 @@ TOPICS, EXPLORING_SECONDS = 20, 4.0
 """Number of topics to explore from to measure the latency, and the seconds after which no further one is taken."""
 SLOW_MEDIAN, SLOW_TAIL = 0.1, 1.0
 """Seconds (p50 and p95) above which operations are reported as slow."""
-REBUILD = "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index"
 DOCS = Hint("Write a schema file (docs/schemas.md) and add ", Option("schema", "FILE"), ".")
 LOAD = "Load the triples with labels, or name their predicate in a schema file: names.label, docs/schemas.md."
 
@@ -172,7 +171,7 @@ def check_tables(subject: Subject) -> Iterator[Finding]:
     graph, schema, started = subject.graph, subject.graph.schema, time.monotonic()
     graph.prepare()
     pairs = len(set(map(frozenset, graph.inverses.items())))
-    found = " ".join(graph.notes) or f"Derived in {seconds_words(time.monotonic() - started)}."
+    found = " ".join(graph.notes) or f"Derived in {time.monotonic() - started:.1f} s."
     yield warning("tables", found, "See docs/schemas.md, Very large graphs.") if graph.notes else ok("tables", found)
     ranges, domains = len(graph.tables.types["out"]), len(graph.tables.types["in"])
     found = f"Range known for {ranges:,} and domain for {domains:,} of {counted(len(graph.relations), 'relation')}."
@@ -184,8 +183,11 @@ def check_tables(subject: Subject) -> Iterator[Finding]:
     unmarked = schema.mediator_marked_by and not graph.mediators.marks
     missing = missing_mediators(graph.store, subject.id.iris, schema) if unmarked else ""
     listed = f" The graph marks no type as mediator, so kgqa uses its list of mediators in {schema.title}."
-    known = ok("mediators", found + (listed if unmarked else ""))
-    yield warning("mediators", f"{found} {missing}", MEDIATOR_REMEDY) if missing else known
+    yield first_case(
+        (missing, warning("mediators", f"{found} {missing}", MEDIATOR_REMEDY)),
+        (unmarked, ok("mediators", found + listed)),
+        otherwise=ok("mediators", found),
+    )
     yield ok("inverse relations", f"{counted(pairs, 'pair')} of inverse relations declared.")
 
 
@@ -224,11 +226,18 @@ def check_search(subject: Subject) -> Iterator[Finding]:
     labels = graph.labels(subject.sample[:LABEL_BATCH])
     entity, label = min(labels.items(), key=lambda item: (len(item[1]), item[0].iri), default=(None, ""))
     there = label and any(match.entity == entity or match.exact for match in graph.search(label))
-    took = seconds_words(time.monotonic() - started)
+    took = time.monotonic() - started
     yield first_case(
         (not label, warning(name, "The sample has no label to search for.", "See the result of the check “labels”.")),
-        (not there, failed(name, f"A search for the label “{label}” does not find its entity.", REBUILD)),
-        otherwise=ok(name, f"“{label}” was found in {took}."),
+        (
+            not there,
+            failed(
+                name,
+                f"A search for the label “{label}” does not find its entity.",
+                "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index",
+            ),
+        ),
+        otherwise=ok(name, f"“{label}” was found in {took:.2f} s."),
     )
 
 
@@ -256,10 +265,9 @@ def check_latency(subject: Subject) -> Iterator[Finding]:
         if time.monotonic() > until:
             break
     every = [seconds for measurements in durations.values() for seconds in measurements]
-    middle, subject.query_seconds = percentile(every, 0.5), percentile(every, 0.95)
+    middle, subject.query_seconds = map(float, np.percentile(every, (50, 95)))
     times = [
-        f"{name} {1000 * percentile(each, 0.5):,.1f}/{1000 * percentile(each, 0.95):,.1f}"
-        for name, each in durations.items()
+        "{} {:,.1f}/{:,.1f}".format(name, *(1000 * np.percentile(each, (50, 95)))) for name, each in durations.items()
     ]
     found = f"p50/p95 over {len(durations['next steps'])} topics: {', '.join(times)} ms."
     faster = (
@@ -276,31 +284,27 @@ def check_latency(subject: Subject) -> Iterator[Finding]:
 def draw_sample(graph: KnowledgeGraph) -> tuple[list[Entity], Exception | None]:
     """Return ends of some edges of a graph, without mediators, and the error if some edges could not be fetched.
 
-    The same graph on the same server always gives the same sample.
+    The edges are of the most frequent relation and of some rarer ones. The same graph on the same server always gives
+    the same sample.
 
     Raises:
         StoreUnavailable, QueryRejected: see `Store`.
         StoreTimeout, PartialResult: the relations could not be fetched.
     """
-    entities, missed = dict[Entity, None](), None
-    for relation in sampled_relations(graph):
-        try:
-            edges = select(graph, "doctor_pairs", relation=Entity(relation), limit=EDGES)
-            entities.update((node, None) for edge in edges for node in edge if isinstance(node, Entity))
-        except (StoreTimeout, PartialResult) as error:
-            missed = error
-    return list(entities)[: 4 * LABEL_BATCH], missed
-
-
-def sampled_relations(graph: KnowledgeGraph) -> list[str]:
-    """Choose relations for exploration that do not touch mediators: the most frequent relation, and some rarer ones."""
     rows = () if graph.tables.counted else select(graph, "doctor_relations", triples=LOOKED_AT)
     known = sorted(relation.iri for (relation,) in rows if isinstance(relation, Entity)) or list(graph.relations)
     leads = [(relation, {graph.mediators.extent(Step(relation, way)) for way in ("out", "in")}) for relation in known]
     usable = [relation for relation, extents in leads if extents == {"none"} and not graph.is_noise(relation)]
     # most relations in the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
-    return usable[:: max(1, len(usable) // RELATIONS)][:RELATIONS]
+    entities, missed = dict[Entity, None](), None
+    for relation in usable[:: max(1, len(usable) // RELATIONS)][:RELATIONS]:
+        try:
+            edges = select(graph, "doctor_pairs", relation=Entity(relation), limit=EDGES)
+            entities.update((node, None) for edge in edges for node in edge if isinstance(node, Entity))
+        except (StoreTimeout, PartialResult) as error:
+            missed = error
+    return list(entities)[: 4 * LABEL_BATCH], missed
 
 
 def select(graph: KnowledgeGraph, template: str, **values: object) -> Rows:

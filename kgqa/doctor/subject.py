@@ -133,13 +133,3 @@ class Subject:
     def lacks(self, needs: str) -> str:
         """Explain why a check is skipped that needs these attributes; return an empty text if all are there."""
         return next((REASONS[each] for each in needs.split() if not hasattr(self, each)), "")
-
-
-def seconds_words(seconds: float) -> str:
-    """Format a duration: `4 ms`, `1.3 s`."""
-    return f"{1000 * seconds:.0f} ms" if seconds < 0.9995 else f"{seconds:.1f} s"
-
-
-def percentile(values: list[float], share: float) -> float:
-    """Return a percentile of at least one value by the nearest-rank method; `share` is 0.95 for the 95th percentile."""
-    return sorted(values)[max(1, math.ceil(share * len(values))) - 1]

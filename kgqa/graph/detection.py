@@ -99,8 +99,6 @@ def load_warnings(store: Store, view: Sequence[str], schema: Schema) -> list[str
 
 
 MAX_NAMED_GRAPHS = 100
-NAMES_GRAPHS = "urn:kgqa:names:"
-"""IRI prefix of the named graphs in which kgqa stores its index of names on a server; see `names_graph`."""
 EDIT_GRAPHS = "urn:kgqa:edit:"
 """IRI prefix of the named graphs that hold the triples of a large edit until it is done; see `send_edit`."""
 
@@ -159,4 +157,4 @@ def user_graphs(store: Store) -> tuple[str, ...]:
             Option("graph-iri", "IRI"),
         )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
-    return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith((NAMES_GRAPHS, EDIT_GRAPHS))))
+    return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(EDIT_GRAPHS)))

@@ -61,14 +61,12 @@ def corpus_server(url: str) -> CorpusServer | None:
 
 def split_by_graph(quads: Path, folder: Path) -> dict[str, Path]:
     """Write the triples of each named graph to a file of N-Triples; return the files by graph."""
-    files: dict[str, Path] = {}
-    writers: dict[str, IO[bytes]] = {}
+    files: dict[str, IO[bytes]] = {}
     with ExitStack() as opened, open(quads, "rb") as lines:
         for line in lines:
             triple, graph = split_graph(line)
             name = (graph or b"").decode()
             if name not in files:
-                files[name] = folder / f"{len(files)}.nt"
-                writers[name] = opened.enter_context(open(files[name], "wb"))
-            writers[name].write(triple)
-    return files
+                files[name] = opened.enter_context(open(folder / f"{len(files)}.nt", "wb"))
+            files[name].write(triple)
+    return {graph: Path(file.name) for graph, file in files.items()}

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.text.hints import Option
-from kgqa.virtuoso.folder import ServerFolder, ServerOptions, render
-from kgqa.virtuoso.isql import BAD_LOGIN, Login, run_sql
-from kgqa.virtuoso.process import Notify, end_process, free_port, launch, lock_owner, wait_for_end
+from kgqa.virtuoso.folder import ServerFolder
+from kgqa.virtuoso.isql import BAD_LOGIN, Session
+from kgqa.virtuoso.process import Notify, end_process, free_port, launch, lock_owner
 
 PASSWORD_VARIABLE = "KGQA_VIRTUOSO_DBA_PASSWORD"
 DEFAULT_PASSWORD = "dba"
@@ -31,17 +31,17 @@ def new_password() -> str:
     return secrets.token_hex(20)
 
 
-def prepare_database(folder: ServerFolder, options: ServerOptions, *, notify: Notify) -> None:
+def prepare_database(folder: ServerFolder, *, notify: Notify) -> None:
     """Create the database if the folder has none, and replace default passwords at the first use of a database.
 
     Raises:
         ServerError: the file is not a database, is open in another server, refuses the password in PASSWORD_VARIABLE,
             or there is too little space.
     """
-    database = folder.database_of(options)
-    if not options.database and not database.exists():
+    database = folder.database
+    if not folder.options().database and not database.exists():
         notify("Creating a new database ...")
-        _create_database(folder, options)
+        _create_database(folder)
     try:
         with open(database, "rb") as file:
             head = file.read(64)
@@ -53,20 +53,20 @@ def prepare_database(folder: ServerFolder, options: ServerOptions, *, notify: No
             "Restore it from a backup, or start with a new database in another folder: ",
             Option("folder", "/path"),
         )
-    if owner := lock_owner(database.with_suffix(".lck")):
+    if owner := lock_owner(folder.lock):
         raise ServerError(
             f"{database} is open in another server (process {owner}). Two servers would destroy the database.",
             f"Stop the other server first, which shuts down properly with: kill {owner}",
         )
-    if not folder.password_file_of(options).exists():
+    if not folder.password_file.exists():
         notify(f"Opening {database} to check its password. This takes a while if its transaction log is large.")
-        _secure(folder, options, os.environ.get(PASSWORD_VARIABLE, DEFAULT_PASSWORD))
+        _secure(folder, os.environ.get(PASSWORD_VARIABLE, DEFAULT_PASSWORD))
 
 
-def _create_database(folder: ServerFolder, options: ServerOptions) -> None:
+def _create_database(folder: ServerFolder) -> None:
     """Create a database in a folder of its own and move it; what an interrupted creation has left is removed."""
-    new = ServerFolder(folder.path / "new")
-    if owner := lock_owner(new.own_database.with_suffix(".lck")):
+    new = ServerFolder(folder.path / "new", folder.options())
+    if owner := lock_owner(new.lock):
         end_process(owner, by=signal.SIGKILL)
     shutil.rmtree(new.path, ignore_errors=True)
     free = shutil.disk_usage(folder.path).free
@@ -79,46 +79,47 @@ def _create_database(folder: ServerFolder, options: ServerOptions) -> None:
     try:
         new.create()
         # without the rule that puts every literal into the full-text index; `index_graph` adds names
-        _secure(new, options, DEFAULT_PASSWORD, "DB.DBA.RDF_OBJ_FT_RULE_DEL('', '', 'ALL')")
+        _secure(new, DEFAULT_PASSWORD, "DB.DBA.RDF_OBJ_FT_RULE_DEL('', '', 'ALL')")
         for name in ("password", "virtuoso.db"):
             (new.path / name).replace(folder.path / name)
     finally:
         shutil.rmtree(new.path, ignore_errors=True)
 
 
-def _secure(folder: ServerFolder, options: ServerOptions, password: str, statement: str = "") -> None:
+def _secure(folder: ServerFolder, password: str, statement: str = "") -> None:
     """Open a database on random loopback ports, replace default passwords, and close all HTTP paths except SPARQL.
 
     Args:
         password: the password of the user dba.
         statement: an SQL statement to run too.
     """
-    hidden = replace(options, sql_port=free_port(), http_port=free_port(), bind="127.0.0.1", memory_share=0.001)
-    ini = folder.write("first.ini", render(folder.path, hidden))
+    options = replace(
+        folder.options(), sql_port=free_port(), http_port=free_port(), bind="127.0.0.1", memory_share=0.001
+    )
+    hidden = ServerFolder(folder.path, options)
+    ini = folder.write("first.ini", hidden.settings())
     pid = launch(folder, ini)
-    login = Login(hidden.sql_port, password)
+    session = Session(hidden, password)
     try:
-        for host, address, path in run_sql(login, "select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH"):
+        for host, address, path in session.sql("select HP_HOST, HP_LISTEN_HOST, HP_LPATH from DB.DBA.HTTP_PATH"):
             if path not in ("/sparql", "/sparql-auth"):
-                run_sql(login, "DB.DBA.VHOST_REMOVE(vhost=>?, lhost=>?, lpath=>?)", (host, address, path))
+                session.sql("DB.DBA.VHOST_REMOVE(vhost=>?, lhost=>?, lpath=>?)", (host, address, path))
         with suppress(SqlError):  # the user dav has a different password or does not exist
-            run_sql(login, "USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
+            session.sql("USER_CHANGE_PASSWORD(?, ?, ?)", ("dav", "dav", new_password()))
         if statement:
-            run_sql(login, statement)
+            session.sql(statement)
         new = new_password() if password == DEFAULT_PASSWORD else password
         # before the password of the database changes; a start that is interrupted in between needs the old one
-        folder.write(folder.password_file_of(options).name, new + "\n")
-        run_sql(login, "USER_SET_PASSWORD(?, ?)", ("dba", new))
-        with suppress(SqlError):  # the shutdown breaks the connection
-            run_sql(replace(login, password=new), "shutdown")
-        wait_for_end(pid, timeout=120)
+        folder.write(folder.password_file.name, new + "\n")
+        session.sql("USER_SET_PASSWORD(?, ?)", ("dba", new))
+        Session(hidden).sql("checkpoint")
     except SqlError as error:
         if error.state != BAD_LOGIN:
             raise
         raise ServerError(
-            f"The database {folder.database_of(options)} refuses the password of its user dba.",
+            f"The database {folder.database} refuses the password of its user dba.",
             f"Set the environment variable {PASSWORD_VARIABLE} to this password.",
         ) from error
     finally:
         ini.unlink()
-        end_process(pid)
+        end_process(pid, timeout=120)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import re
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
@@ -74,43 +73,11 @@ class ServerOptions:
 
 def machine_memory(root: Path = Path("/")) -> int:
     """Return the bytes of memory that this process may use: the machine's memory, or the limit of its control group."""
-    limits = [4 << 30]
-    with suppress(OSError):
-        total = re.search(r"^MemTotal: *(\d+)", (root / "proc/meminfo").read_text(), re.MULTILINE)
-        limits = [int(total[1]) * 1024] if total else limits
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for name in CGROUP_LIMITS:
         with suppress(OSError, ValueError):  # the file does not exist, or contains "max"
             limits.append(int((root / name).read_text()))
     return min(limits)
-
-
-def render(folder: Path, options: ServerOptions) -> str:
-    """Return the text of virtuoso.ini.
-
-    Four fifths of the server's memory are for page buffers, of which three quarters may have unsaved changes, and one
-    fifth is for hash tables and sorts of queries.
-    """
-    database = Path(options.database or folder / "virtuoso.db")
-    text = files("kgqa.virtuoso_files").joinpath("virtuoso.ini.tmpl").read_text(encoding="utf-8")
-    memory = machine_memory() * options.memory_share
-    buffers = max(MIN_BUFFERS, int(memory * 0.8 / BYTES_PER_BUFFER))
-    return Template(text).substitute(
-        folder=folder,
-        import_folder=folder / "import",
-        database=database,
-        lock=database.with_suffix(".lck"),
-        transactions=database.with_suffix(".trx"),
-        xa=database.with_suffix(".pxa"),
-        remap=max(2000, buffers // 4),
-        sql_port=options.sql_port,
-        http_address=f"{options.bind}:{options.http_port}",
-        buffers=buffers,
-        dirty=buffers * 3 // 4,
-        query_memory=max(100 << 20, int(memory * 0.2)),
-        threads=max(2, min(16, os.cpu_count() or 2)),
-        row_cap=options.row_cap,
-        query_seconds=options.query_seconds,
-    )
 
 
 def default_folder() -> Path:
@@ -119,15 +86,21 @@ def default_folder() -> Path:
 
 
 class ServerFolder:
-    """Reads and writes the files in one server's folder; starts no process."""
+    """Reads and writes the files in one server's folder; starts no process.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the folder.
+        options: the options of the server; None for those of its last start.
+    """
+
+    def __init__(self, path: Path, options: ServerOptions | None = None) -> None:
         self.path = Path(path).absolute()
         self.import_folder = self.path / "import"
         self.ini = self.path / "virtuoso.ini"
         self.log = self.path / "virtuoso.log"
         self.output = self.path / "output.log"
         self.load_lock = self.path / "loading.lock"
+        self._options = options
 
     @property
     def folder_option(self) -> str:
@@ -135,22 +108,9 @@ class ServerFolder:
         return "" if self.path == default_folder().absolute() else f" --folder {shlex.quote(str(self.path))}"
 
     @property
-    def own_database(self) -> Path:
-        """The path of the database file in this folder; another one may be in use."""
-        return self.path / "virtuoso.db"
-
-    def database_of(self, options: ServerOptions) -> Path:
-        """Return the database file of a server with these options."""
-        return Path(options.database or self.own_database)
-
-    def password_file_of(self, options: ServerOptions) -> Path:
-        """Return the file with the password of the user dba of the database."""
-        return self.path / ("password.other" if options.database else "password")
-
-    @property
     def database(self) -> Path:
         """The path of the database file in use."""
-        return self.database_of(self.options())
+        return Path(self.options().database or self.path / "virtuoso.db")
 
     @property
     def lock(self) -> Path:
@@ -160,7 +120,7 @@ class ServerFolder:
     @property
     def password_file(self) -> Path:
         """The file with the password of the user dba of the database in use."""
-        return self.password_file_of(self.options())
+        return self.path / ("password.other" if self.options().database else "password")
 
     def create(self) -> None:
         """Create the folder (mode 0700) and its subfolders.
@@ -183,13 +143,41 @@ class ServerFolder:
             ) from error
 
     def options(self) -> ServerOptions:
-        """Return the options of the last start; the defaults if the server was never started.
+        """Return the options of the server; the defaults if it was never started.
 
         Raises:
             ServerError: server.json cannot be read or is damaged.
         """
         remedy = f"Remove that file and start again: kgqa virtuoso start{self.folder_option}"
-        return self.read_json("server.json", ServerOptions, remedy) or ServerOptions()
+        return self._options or self.read_json("server.json", ServerOptions, remedy) or ServerOptions()
+
+    def settings(self) -> str:
+        """Return the text of virtuoso.ini.
+
+        Four fifths of the server's memory are for page buffers, of which three quarters may have unsaved changes, and
+        one fifth is for hash tables and sorts of queries.
+        """
+        options, database = self.options(), self.database
+        text = files("kgqa.virtuoso_files").joinpath("virtuoso.ini.tmpl").read_text(encoding="utf-8")
+        memory = machine_memory() * options.memory_share
+        buffers = max(MIN_BUFFERS, int(memory * 0.8 / BYTES_PER_BUFFER))
+        return Template(text).substitute(
+            folder=self.path,
+            import_folder=self.import_folder,
+            database=database,
+            lock=self.lock,
+            transactions=database.with_suffix(".trx"),
+            xa=database.with_suffix(".pxa"),
+            remap=max(2000, buffers // 4),
+            sql_port=options.sql_port,
+            http_address=f"{options.bind}:{options.http_port}",
+            buffers=buffers,
+            dirty=buffers * 3 // 4,
+            query_memory=max(100 << 20, int(memory * 0.2)),
+            threads=max(2, min(16, os.cpu_count() or 2)),
+            row_cap=options.row_cap,
+            query_seconds=options.query_seconds,
+        )
 
     def password(self) -> str:
         """Read the password of the database user dba.

@@ -286,7 +286,6 @@ def bulk_load(
                 f"Resume: kgqa graph load --resume --into {store.url}"
             ),
         )
-        forget_journal(server, NAME)
         progress(Progress("", 0, 0, state.lines, "finishing"))
         triples = server.triples_of(graph)
         store.invalidate()

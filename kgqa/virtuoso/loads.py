@@ -90,9 +90,9 @@ class RunningLoad:
         for file in files:
             session.sql("ld_add(?, ?)", (os.path.abspath(file), graph_iri))
         loaders = min(loaders, len(files))
-        self._clients = [session.start_statement("rdf_loader_run()", keep_open=[lock]) for _ in range(loaders)]
+        self._clients = [session.send("rdf_loader_run()", keep_open=[lock]) for _ in range(loaders)]
 
-    def wait(self, progress: Callable[[int], None] | None = None) -> None:
+    def wait(self, progress: Callable[[int], None] = lambda done: None) -> None:
         """Wait until all files are loaded, and write the database to disk.
 
         Args:
@@ -106,10 +106,9 @@ class RunningLoad:
         try:
             while any(client.poll() is None for client in self._clients):
                 time.sleep(POLL_SECONDS)
-                if progress:
-                    progress(len(session.sql(done, timeout=60)))
+                progress(len(session.sql(done, timeout=60)))
             for client in self._clients:
-                session.check(*client.communicate())
+                session.rows(client)
         finally:
             for client in self._clients:  # killing a client ends its loader in the server
                 client.kill()
@@ -184,9 +183,9 @@ def load_groups(
     record: Callable[[Any], None],
     describe: Callable[[], str],
     loaders: int = LOADERS,
-    waiting: Callable[[int], None] | None = None,
+    waiting: Callable[[int], None] = lambda done: None,
 ) -> None:
-    """Load groups of chunk files into the journal's graph, and record each of them.
+    """Load groups of chunk files into the journal's graph, record each of them, and forget the journal at the end.
 
     Args:
         groups: for each step, writes the chunk files of a group, and yields them with what `record` needs.
@@ -222,6 +221,7 @@ def load_groups(
                     running.append((load, files, content))
             finally:
                 finish()  # a second Ctrl-C ends this wait
+        forget_journal(session, name)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(describe() if journal.groups else "Nothing is loaded.") from None
     except KgqaError as error:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from kgqa.errors import ServerError, SqlError
 from kgqa.storage.lock_files import held, only_one
 from kgqa.virtuoso.databases import new_password, prepare_database
-from kgqa.virtuoso.folder import ServerFolder, ServerOptions, default_folder, render
+from kgqa.virtuoso.folder import ServerFolder, default_folder
 from kgqa.virtuoso.isql import LOST_CONNECTION, NO_CONNECTION, Session
 from kgqa.virtuoso.loads import RunningLoad, load_lock
 from kgqa.virtuoso.process import (
@@ -113,26 +113,24 @@ class Server(Session):
         with only_one(folder.path / "start.lock", wait_seconds=math.inf):
             if lock_owner(folder.lock):
                 return False
-            _, ini = self.preview(**options)
-            chosen = self._options(options)
-            if chosen.database and chosen.database != folder.options().database:
-                folder.password_file_of(chosen).unlink(missing_ok=True)  # of another database
-            prepare_database(folder, chosen, notify=notify)
-            folder.write_json("server.json", chosen)
-            if folder.lock.exists():
+            chosen = self._chosen(options)
+            ini, bind, database = chosen.settings(), chosen.options().bind, chosen.options().database
+            if database and database != folder.options().database:
+                chosen.password_file.unlink(missing_ok=True)  # of another database
+            prepare_database(chosen, notify=notify)
+            folder.write_json("server.json", chosen.options())
+            if chosen.lock.exists():
                 notify("The server was not shut down properly; it recovers from its transaction log.")
-                folder.lock.unlink()
-            if not ipaddress.IPv4Address(chosen.bind).is_loopback:
-                notify(
-                    f"The SPARQL endpoint is open on {chosen.bind}: everybody who can reach this machine may query it."
-                )
+                chosen.lock.unlink()
+            if not ipaddress.IPv4Address(bind).is_loopback:
+                notify(f"The SPARQL endpoint is open on {bind}: everybody who can reach this machine may query it.")
             folder.write(folder.ini.name, ini)
             launch(folder, folder.ini)
         return True
 
     def preview(self, **options: Any) -> tuple[list[str], str]:
         """Return the command that `start` would run with these options, and the text of its virtuoso.ini."""
-        return command(self.folder.ini), render(self.folder.path, self._options(options))
+        return command(self.folder.ini), self._chosen(options).settings()
 
     def stop(self, *, timeout: float = 600) -> bool:
         """Make the server write everything to disk and exit; return False if the server was not running.
@@ -211,7 +209,7 @@ class Server(Session):
         graph_iri: str,
         *,
         loaders: int = 2,
-        progress: Callable[[int], None] | None = None,
+        progress: Callable[[int], None] = lambda done: None,
     ) -> None:
         """Load RDF files into a graph, several files at the same time, and write the result to disk.
 
@@ -245,8 +243,9 @@ class Server(Session):
             self.sql(f'grant SPARQL_UPDATE to "{user}"')
         return file
 
-    def _options(self, given: dict[str, Any]) -> ServerOptions:
-        return replace(self.folder.options(), **{name: value for name, value in given.items() if value is not None})
+    def _chosen(self, given: dict[str, Any]) -> ServerFolder:
+        new = {name: value for name, value in given.items() if value is not None}
+        return ServerFolder(self.folder.path, replace(self.folder.options(), **new))
 
     def _state(self) -> State:
         folder = self.folder

@@ -13,8 +13,6 @@ from kgqa.doctor.subject import (
     LimitedStore,
     Subject,
     ok,
-    percentile,
-    seconds_words,
     skipped,
 )
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
@@ -92,16 +90,3 @@ def test_skipped_essential_check_is_not_trusted(missing):
     made = [Finding("skipped" if name == missing else "warning", name, "x") for name in ESSENTIAL]
     health = Health(tuple(made), None, 1.0, True)
     assert not health.trusted and health.unseen == [missing]
-
-
-@pytest.mark.parametrize(
-    "values, share, expected",
-    [([3, 1, 2], 0.5, 2), ([1, 2], 0.5, 1), ([5], 0.95, 5), (list(range(1, 21)), 0.95, 19), ([1, 2], 0.0, 1)],
-)
-def test_percentile_by_nearest_rank(values, share, expected):
-    assert percentile(values, share) == expected
-
-
-@pytest.mark.parametrize("seconds, words", [(0.0042, "4 ms"), (0.9994, "999 ms"), (0.9999, "1.0 s"), (12.34, "12.3 s")])
-def test_seconds_words(seconds, words):
-    assert seconds_words(seconds) == words

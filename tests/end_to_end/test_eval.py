@@ -310,7 +310,7 @@ def test_ctrl_c_twice_stops_at_once(started, questions, tmp_path, model):
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 130 and time.monotonic() - start < 20
+    assert process.returncode == 130 and time.monotonic() - start < 60
     assert "Stopped at once" in err.decode() or "questions are done" in err.decode()
     assert _ids(tmp_path / "x")
 

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,12 +167,11 @@ def test_server_stops_between_questions(kgqa, started, server):
     batch.stdin.flush()
     assert json.loads(batch.stdout.readline())["status"] == "answered"
     os.kill(server.status().pid, signal.SIGKILL)
-    start = time.monotonic()
     out, err = batch.communicate(b"Who wrote Kimigayo?\nWhere is Tokyo?\n", timeout=60)
     answers = [json.loads(line) for line in out.splitlines()]
     assert [answer["status"] for answer in answers] == ["failed", "failed"]
     assert all("Nothing answers" in answer["reason"] for answer in answers)
-    assert batch.returncode == 1 and b"Traceback" not in err and time.monotonic() - start < 20
+    assert batch.returncode == 1 and b"Traceback" not in err
     check_failure(
         kgqa("ask", QUESTION, "--graph", server.url, "--graph-iri", DEMO, **QUICK),
         "Nothing answers",

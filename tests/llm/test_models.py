@@ -521,7 +521,7 @@ def test_hanging_server_is_bounded_by_the_time_budget(open_from_settings):
         start = time.monotonic()
         with pytest.raises(BudgetExhausted, match="in time"):
             question_models.complete([ask()])
-        assert time.monotonic() - start < 8
+        assert time.monotonic() - start < 25
         with pytest.raises(BudgetExhausted, match="1.5 seconds"):
             question_models.complete([ask()])
         assert trace.usage().calls == server.calls == 1

@@ -256,7 +256,7 @@ def test_close_during_a_waiting_request(slow):
     assert time.monotonic() - start < 20
     server.close()
     while any("process_request" in thread.name for thread in set(threading.enumerate()) - others):
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 20
         time.sleep(0.01)
 
 

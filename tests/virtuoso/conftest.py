@@ -1,11 +1,13 @@
-"""Servers for single tests, small disks and files to load."""
+"""Servers for single tests, small disks, files to load, and what a load has left."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -55,3 +57,24 @@ def write_triples(file: Path, start: int, count: int) -> Path:
             for number in range(start, start + count)
         )
     return file
+
+
+def wait_for_group(process: subprocess.Popen, journal: Path) -> None:
+    """Wait until a process that loads groups has recorded one."""
+    while not groups_done(journal):
+        assert process.poll() is None, "the load ended before it was interrupted"
+        time.sleep(0.02)
+
+
+def groups_done(journal: Path) -> int:
+    """Return the number of groups in a journal."""
+    try:
+        return json.loads(journal.read_text())["groups"]
+    except FileNotFoundError:
+        return 0
+
+
+def remaining_files(server: Server) -> set[str]:
+    """Return the journals and chunk files of loads that are in the server's folder."""
+    chunks = (file for name in ("graph-load", "freebase-load") for file in (server.import_folder / name).rglob("*"))
+    return {file.name for file in (*server.folder.path.glob("*-load.json"), *chunks)}

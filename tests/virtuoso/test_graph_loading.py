@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,12 +18,14 @@ from kgqa.graph.embedded.loading import load_graph as load_into_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.rdf.upload import upload_problem
+from kgqa.graph.store import Progress
 from kgqa.virtuoso.graph_loading import NAME, bulk_load, discard_load, load_into_url
 from kgqa.virtuoso.loads import forget_journal
 from kgqa.virtuoso.process import lock_owner
 from kgqa.virtuoso.server import Server
 from tests.conftest import SOAK
 from tests.rdf_samples import files_of_each_format
+from tests.virtuoso.conftest import groups_done, remaining_files, wait_for_group
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
 ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
@@ -36,15 +36,13 @@ CHUNK_LINES = FILE_LINES // 2
 COUNT = 12 * FILE_LINES
 GOOD = COUNT - COUNT // 1000
 _graphs = itertools.count()
-_existing_files: set[str] = set()
 
 
 @pytest.fixture(autouse=True)
-def _clean_up_loads(virtuoso_server):
-    """Discard the interrupted load of a failed test, and ignore files left by other tests."""
-    _existing_files.update(remaining_files(virtuoso_server))
+def _clean_up_loads(virtuoso_server, monkeypatch):
+    """Discard the interrupted load of a failed test."""
+    monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
     yield
-    _existing_files.clear()
     forget_journal(virtuoso_server, NAME)
 
 
@@ -53,9 +51,8 @@ def target(virtuoso_server):
     """`target(server=None) -> EndpointStore` that may write to a new graph."""
     opened = []
 
-    def target(server: Server | None = None, *, writable: str | None = None) -> EndpointStore:
-        graph = writable or f"urn:bulk:{next(_graphs)}"
-        opened.append(EndpointStore((server or virtuoso_server).url, writable=graph))
+    def target(server: Server | None = None) -> EndpointStore:
+        opened.append(EndpointStore((server or virtuoso_server).url, writable=f"urn:bulk:{next(_graphs)}"))
         return opened[-1]
 
     yield target
@@ -74,19 +71,6 @@ def file(tmp_path):
     return file
 
 
-@pytest.fixture
-def wait_until():
-    """`wait_until(condition, seconds)`: wait and return whether the condition became true."""
-
-    def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not condition():
-            time.sleep(0.02)
-        return condition()
-
-    return wait_until
-
-
 @pytest.fixture(scope="module")
 def many_files(tmp_path_factory) -> list[Path]:
     """Twelve files with a few malformed lines; with small chunks they make three groups."""
@@ -102,11 +86,16 @@ def triples(store: EndpointStore) -> set[tuple]:
     return set(store.select(ALL.replace("{", f"FROM <{store.writable}> {{", 1), fresh=True))
 
 
-def remaining_files(server: Server) -> list[str]:
-    """Return the files of a load that are in the server's folder."""
-    journals = [name for name in ("graph-load.json",) if (server.folder.path / name).exists()]
-    found = journals + [path.name for path in server.import_folder.iterdir()]
-    return [name for name in found if name not in _existing_files]
+def stop_after(lines: int, stage: str = "loading") -> Callable[[Progress], None]:
+    """Return a function that presses Ctrl-C when this many lines are done; only once, as a second one does not wait."""
+    stopped = []
+
+    def stop(progress: Progress) -> None:
+        if progress.stage == stage and progress.lines > lines and not stopped:
+            stopped.append(progress)
+            raise KeyboardInterrupt
+
+    return stop
 
 
 class TestLoadedGraph:
@@ -119,7 +108,7 @@ class TestLoadedGraph:
             expected = set(embedded.select(ALL))
         assert triples(store) == expected
         assert (report.added, report.triples, report.malformed) == (len(expected), len(expected), 0)
-        assert remaining_files(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == set()
 
     def test_loading_a_file_twice_changes_nothing(self, virtuoso_server, target, file):
         store = target()
@@ -153,11 +142,13 @@ class TestMalformedLines:
         store = target()
         with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*on_error=.skip"):
             bulk_load(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
-        assert triples(store) == set() and remaining_files(virtuoso_server) == []
+        assert triples(store) == set() and remaining_files(virtuoso_server) == set()
 
     def test_skip_counts(self, virtuoso_server, target, file):
-        report = bulk_load(virtuoso_server, target(), [file([LINES[0], "nonsense", LINES[1]])], on_error="skip")
-        assert (report.added, report.lines, report.malformed, report.examples[0].line) == (2, 3, 1, 2)
+        values = [f'"{n}"^^<{XSD}integer>' for n in ("5", "-5")] + [f'"abc \\"^^<{XSD}integer>"']
+        path = file([LINES[0], "nonsense", *(f"<http://e/a> <http://e/p> {value} ." for value in values)])
+        report = bulk_load(virtuoso_server, target(), [path], on_error="skip")
+        assert (report.added, report.lines, report.malformed, report.examples[0].line) == (4, 5, 1, 2)
 
     def test_another_graph(self, virtuoso_server, target, file):
         store = target()
@@ -166,113 +157,87 @@ class TestMalformedLines:
             bulk_load(virtuoso_server, store, [file(quads, "data.nq")], on_error="skip")
         assert bulk_load(virtuoso_server, store, [file(quads[:2], "data.nq")]).added == 2
 
-    @pytest.mark.parametrize("value, message", [
-        (f'"abc"^^<{XSD}integer>', "the server would store 0"),
-        (f'""^^<{XSD}integer>', "the server would store 0"),
-        (f'"P1Y"^^<{XSD}duration>', "does not store such a value"),
-        ('"<a>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>', "does not store such a value"),
-        ('"POINT(x)"^^<http://www.openlinksw.com/schemas/virtrdf#Geometry>', "does not store such a value"),
-        ('"x"@en--ltr', "does not store such a value"),
-        (f"<http://e/{'x' * 2000}>", "an IRI of 2,009 bytes"),
-    ])  # fmt: skip
-    def test_values_the_server_would_change(self, virtuoso_server, target, file, value, message):
-        path = file([LINES[0], f"<http://e/a> <http://e/p> {value} .", LINES[1]])
-        with pytest.raises(LoadError, match=f"line 2: .*{message}"):
+    def test_values_the_server_would_change(self, virtuoso_server, target, file):
+        values = {
+            f'"abc"^^<{XSD}integer>': "the server would store 0",
+            f'""^^<{XSD}integer>': "the server would store 0",
+            f'"P1Y"^^<{XSD}duration>': "does not store such a value",
+            '"<a>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>': "does not store such a value",
+            '"POINT(x)"^^<http://www.openlinksw.com/schemas/virtrdf#Geometry>': "does not store such a value",
+            '"x"@en--ltr': "does not store such a value",
+            f"<http://e/{'x' * 2000}>": "an IRI of 2,009 bytes",
+        }
+        path = file([LINES[0], *(f"<http://e/a> <http://e/p> {value} ." for value in values), LINES[1]])
+        with pytest.raises(LoadError, match="line 2: .*the server would store 0"):
             bulk_load(virtuoso_server, target(), [path])
-        assert bulk_load(virtuoso_server, target(), [path], on_error="skip").added == 2
-
-    def test_valid_integers(self, virtuoso_server, target, file):
-        values = [f'"{n}"^^<{XSD}integer>' for n in ("5", "-5")] + [f'"abc \\"^^<{XSD}integer>"']
-        path = file([f"<http://e/a> <http://e/p> {value} ." for value in values])
-        assert bulk_load(virtuoso_server, target(), [path]).added == 3
+        report = bulk_load(virtuoso_server, target(), [path], on_error="skip")
+        assert (report.added, report.malformed) == (2, len(values))
+        assert all(word in example.message for word, example in zip(values.values(), report.examples))
 
     def test_lines_rejected_by_the_server(self, virtuoso_server, target, file, monkeypatch):
         monkeypatch.setattr("kgqa.virtuoso.graph_loading.unloadable_reason", upload_problem)
         path = file([LINES[0], '<http://e/a> <http://e/p> "x"@en--ltr .', LINES[1]], "short.nt")
         with pytest.raises(ServerError, match=r"line 2: .*The line is: <http://e/a> <http://e/p> .x.@en--ltr"):
             bulk_load(virtuoso_server, target(), [path])
-        assert remaining_files(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == set()
 
 
 class TestInterrupted:
     @pytest.mark.slow
     def test_ctrl_c_and_resume(self, virtuoso_server, target, many_files):
-        stopped = []
-
-        def stop(progress) -> None:
-            if progress.stage == "loading" and progress.lines > COUNT // 2 and not stopped:
-                stopped.append(progress)  # only once: a second Ctrl-C does not wait for the server
-                raise KeyboardInterrupt
-
-        store = target()
+        store, stop = target(), stop_after(COUNT // 2)
         message = r"[1-9][\d,]* of [\d,]+ lines are loaded into <.*>. Resume: kgqa graph load --resume --into http"
         with pytest.raises(KeyboardInterrupt, match=message):
             bulk_load(virtuoso_server, store, many_files, on_error="skip", progress=stop, chunk_lines=CHUNK_LINES)
         assert 0 < len(triples(store)) < GOOD
-        assert remaining_files(virtuoso_server) == ["graph-load.json"]
+        assert remaining_files(virtuoso_server) == {"graph-load.json"}
         message = virtuoso_server.status().message
         assert message == "A load was interrupted. Resume it: kgqa graph load --resume --into URL"
         with pytest.raises(LoadError, match="An earlier load into .* was interrupted.*resume=True.*restart=True"):
             bulk_load(virtuoso_server, store, many_files)
         with pytest.raises(LoadError, match=f"interrupted load is into another graph, <{store.writable}>.*graph_iri="):
             bulk_load(virtuoso_server, target(), resume=True)
-        report = bulk_load(virtuoso_server, store, resume=True)
-        assert (report.lines, report.malformed, report.added) == (COUNT, COUNT - GOOD, GOOD)
-        assert len(triples(store)) == report.triples == GOOD
-        assert remaining_files(virtuoso_server) == []
+        done = load_into_url([], virtuoso_server.url, resume=True)
+        assert (done.graph_iri, done.report.lines, done.report.malformed) == (store.writable, COUNT, COUNT - GOOD)
+        assert len(triples(store)) == done.report.triples == done.report.added == GOOD
+        assert remaining_files(virtuoso_server) == set()
         with pytest.raises(LoadError, match="There is no interrupted load"):
             bulk_load(virtuoso_server, store, resume=True)
 
-    def test_changed_file_is_not_resumed(self, virtuoso_server, target, file, monkeypatch):
-        def stop(progress) -> None:
-            if progress.stage == "finishing":
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr("kgqa.virtuoso.graph_loading.forget_journal", lambda server, name: None)
-        monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
-        store, path = target(), file(LINES[:50])
+    def test_changed_file_and_damaged_journal(self, virtuoso_server, target, file):
+        store, files = target(), [file(LINES[n : n + 5], f"{n}.nt") for n in range(0, 45, 5)]
         with pytest.raises(KeyboardInterrupt):
-            bulk_load(virtuoso_server, store, [path], progress=stop)
-        monkeypatch.undo()
-        file(LINES[:51])
-        with pytest.raises(LoadError, match=r"data\.nt has changed since the interrupted load.*--restart"):
+            bulk_load(virtuoso_server, store, files, progress=stop_after(0, "reading"))
+        assert remaining_files(virtuoso_server) == set()
+        with pytest.raises(KeyboardInterrupt):
+            bulk_load(virtuoso_server, store, files, progress=stop_after(20), chunk_lines=1)
+        file(LINES[:6], "0.nt")
+        with pytest.raises(LoadError, match=r"0\.nt has changed since the interrupted load.*--restart"):
             bulk_load(virtuoso_server, store, resume=True)
-        monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
         assert discard_load(virtuoso_server.url) and not discard_load(virtuoso_server.url)
-        assert bulk_load(virtuoso_server, store, [path]).triples == 51
-
-    def test_interrupted_check_leaves_nothing_to_resume(self, virtuoso_server, target, file):
-        def stop(progress) -> None:
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            bulk_load(virtuoso_server, target(), [file(LINES[:50])], progress=stop)
-        assert remaining_files(virtuoso_server) == []
-
-    def test_damaged_journal_is_discarded_by_restart(self, virtuoso_server, target, file):
         (virtuoso_server.folder.path / "graph-load.json").write_text("{")
         with pytest.raises(ServerError, match="cannot be read.*restart=True"):
             bulk_load(virtuoso_server, target(), resume=True)
-        assert bulk_load(virtuoso_server, target(), [file(LINES[:5])], restart=True).added == 5
+        assert bulk_load(virtuoso_server, store, files, restart=True).triples == 45
 
     @pytest.mark.slow
-    def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many_files, wait_until):
+    def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many_files):
         store = target()
         journal = virtuoso_server.folder.path / "graph-load.json"
         arguments = [virtuoso_server.folder.path, store.writable, CHUNK_LINES, *many_files]
         process = subprocess.Popen([sys.executable, "-c", LOAD, *map(str, arguments)])
         try:
-            assert wait_until(lambda: process.poll() is not None or _chunks(journal) >= 1, 60)
+            wait_for_group(process, journal)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
-        assert 1 <= _chunks(journal) < 6, "it was done before it was killed"
+        assert 1 <= groups_done(journal) < 6, "it was done before it was killed"
         report = bulk_load(virtuoso_server, store, resume=True)
         assert (report.lines, report.malformed, report.added, len(triples(store))) == (COUNT, COUNT - GOOD, GOOD, GOOD)
-        assert remaining_files(virtuoso_server) == []
+        assert remaining_files(virtuoso_server) == set()
 
     @pytest.mark.slow
-    def test_kill_9_of_the_server(self, own_server, target, many_files):
+    def test_kill_9_and_stop_of_the_server(self, own_server, target, many_files, file):
         store = target(own_server)
         timers: list[threading.Timer] = []
 
@@ -286,29 +251,10 @@ class TestInterrupted:
         own_server.start()
         report = bulk_load(own_server, store, resume=True)
         assert (report.lines, report.added, len(triples(store))) == (COUNT, GOOD, GOOD)
-        assert remaining_files(own_server) == []
-
-    def test_stopped_server(self, own_server, target, file):
-        store = target(own_server)
+        assert remaining_files(own_server) == set()
         own_server.stop()
         with pytest.raises(StoreUnavailable, match="whether the server is running"):
-            bulk_load(own_server, store, [file(LINES[:5])])
-
-    def test_second_load_is_refused(self, virtuoso_server, target, file):
-        def second(progress) -> None:
-            if progress.stage == "loading":
-                with pytest.raises(ServerError, match="Another load into this server is running"):
-                    bulk_load(virtuoso_server, target(), [path])
-
-        path = file(LINES[:50])
-        assert bulk_load(virtuoso_server, target(), [path], progress=second).added == 50
-
-
-def _chunks(journal: Path) -> int:
-    try:
-        return json.loads(journal.read_text())["groups"]
-    except FileNotFoundError:
-        return 0
+            bulk_load(own_server, target(own_server), [file(LINES[:5])])
 
 
 LOAD = """
@@ -323,14 +269,20 @@ bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv
 """
 
 
-def test_store_must_be_writable(virtuoso_server, file):
+def test_refused_loads(virtuoso_server, target, file):
+    def second(progress) -> None:
+        if progress.stage == "loading":
+            with pytest.raises(ServerError, match="Another load into this server is running"):
+                bulk_load(virtuoso_server, target(), [path])
+
+    path = file(LINES[:50])
+    assert bulk_load(virtuoso_server, target(), [path], progress=second).added == 50
     with pytest.raises(LoadError, match="open for reading only"):
-        bulk_load(virtuoso_server, EndpointStore(virtuoso_server.url), [file(LINES[:5])])
+        bulk_load(virtuoso_server, EndpointStore(virtuoso_server.url), [path])
 
 
-def test_into_a_url(virtuoso_server, monkeypatch, file):
+def test_into_a_url(virtuoso_server, file):
     """In bulk into the user's own server; a load by updates leaves nothing to resume."""
-    monkeypatch.setenv("KGQA_VIRTUOSO_FOLDER", str(virtuoso_server.folder.path))
     label, notes = "<http://www.w3.org/2000/01/rdf-schema#label>", []
     path = file([f'<http://e/a> {label} "Ada" .', f'<http://e/b> {label} "Bo" .'])
     done = load_into_url([path], virtuoso_server.url, graph_iri="urn:url-loading", notify=notes.append)

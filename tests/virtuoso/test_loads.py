@@ -47,9 +47,8 @@ def test_rejected_line_is_named(virtuoso_server):
 def test_refused_files(virtuoso_server, tmp_path):
     outside = write_triples(tmp_path / "outside.nt", 0, 1)
     for file in (outside, virtuoso_server.import_folder / "missing.nt", virtuoso_server.import_folder / "../password"):
-        with pytest.raises(
-            ServerError, match=f"no file .*{file.name} in the only folder that the server may read.*Move"
-        ):
+        message = f"no file .*{file.name} in the only folder that the server may read.*Move"
+        with pytest.raises(ServerError, match=message):
             virtuoso_server.load([file], "http://none")
 
 

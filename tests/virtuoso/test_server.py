@@ -10,7 +10,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from kgqa.errors import ServerError, SqlError
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.graph_loading import index_graph
-from kgqa.virtuoso.isql import run_sql
+from kgqa.virtuoso.isql import Session
 from kgqa.virtuoso.process import free_port, is_running, lock_owner
 from kgqa.virtuoso.server import Server
 from tests.virtuoso.conftest import write_triples
@@ -101,8 +100,8 @@ def test_passwords_are_never_exposed(tmp_path, monkeypatch):
 
 
 def test_default_passwords_are_changed(virtuoso_server):
-    with pytest.raises(SqlError, match="Bad login"):
-        run_sql(replace(virtuoso_server.login(), password="dba"), "select 1")
+    with pytest.raises(SqlError, match="refuses the password"):
+        Session(virtuoso_server.folder, "dba").sql("select 1")
     with pytest.raises((urllib.error.HTTPError, ValueError)) as caught:
         fetch(virtuoso_server.url + "-auth", "ASK {}", opener=digest_opener(virtuoso_server, "dba", "dba"))
     assert "401" in str(caught.value)
@@ -115,33 +114,32 @@ def test_status_and_second_start(virtuoso_server):
     assert status.pid == lock_owner(virtuoso_server.folder.lock)
     assert status.version.startswith("07.") and status.triples is not None
     assert status.disk_bytes > 40_000_000
-    assert virtuoso_server.start() is False
     assert virtuoso_server.start(http_port=free_port()) is False
     assert virtuoso_server.status() == virtuoso_server.status(count=False)
+    # Ctrl-C does not reach the server, and a crash leaves no core file
+    assert os.getsid(status.pid) == status.pid != os.getsid(0)
+    limits = Path(f"/proc/{status.pid}/limits").read_text().splitlines()
+    assert [line.split()[4] for line in limits if line.startswith("Max core file size")] == ["0"]
 
 
 @pytest.mark.slow
 def test_options_persist_and_concurrent_starts_start_once(stopped_server):
     ports = {"http_port": free_port(), "sql_port": free_port()}
+    query = "SELECT ?s FROM <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o }"
     with running_server(stopped_server.folder.path, row_cap=7, query_seconds=33, **ports):
         ini = stopped_server.folder.ini.read_text()
         assert "ResultSetMaxRows        = 7\n" in ini and "MaxQueryExecutionTime   = 33\n" in ini
         assert f"= 127.0.0.1:{ports['http_port']}\n" in ini and f"= 127.0.0.1:{ports['sql_port']}\n" in ini
-        assert (
-            len(values(stopped_server, "SELECT ?s FROM <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o }")) == 7
-        )
-        pid, started = stopped_server.status().pid, time.monotonic()
+        assert len(values(stopped_server, query)) == 7
+        pid = stopped_server.status().pid
         assert stopped_server.stop() is True
-        assert time.monotonic() - started < 30
         assert not is_running(pid) and not stopped_server.folder.lock.exists()
         assert stopped_server.status().state == "stopped"
         with ThreadPoolExecutor(3) as pool:
             started_by = list(pool.map(lambda _: Server.at(stopped_server.folder.path).start(), range(3)))
         assert sorted(started_by) == [False, False, True]
         assert stopped_server.url == f"http://127.0.0.1:{ports['http_port']}/sparql"
-        assert (
-            len(values(stopped_server, "SELECT ?s FROM <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o }")) == 7
-        )
+        assert len(values(stopped_server, query)) == 7
     assert stopped_server.stop() is False
 
 
@@ -159,16 +157,7 @@ def test_server_for_url(virtuoso_server, tmp_path, monkeypatch):
 def test_only_sparql_is_served(virtuoso_server):
     base = virtuoso_server.url.removesuffix("/sparql")
     assert fetch(f"{base}/sparql?query=ASK%20%7B%7D")
-    for path in (
-        "/",
-        "/password",
-        "/virtuoso.ini",
-        "/../password",
-        "/conductor/",
-        "/proxy",
-        "/sparql-graph-crud",
-        "/SOAP/",
-    ):
+    for path in "/ /password /virtuoso.ini /../password /conductor/ /proxy /sparql-graph-crud /SOAP/".split():
         with pytest.raises(urllib.error.HTTPError) as caught:
             fetch(base + path)
         assert caught.value.code in (400, 404), path
@@ -188,9 +177,7 @@ def test_endpoint_refuses_files_updates_and_federation(virtuoso_server):
             fetch(virtuoso_server.url, query)
         assert secret.read_text().strip() not in caught.value.read().decode()
     assert values(virtuoso_server, "SELECT ?s FROM <http://stolen> { ?s ?p ?o }") == []
-
-
-def test_updates_with_a_password(virtuoso_server):
+    # an update with a password
     password = virtuoso_server.allow_updates("editor").read_text().strip()
     insert = "INSERT DATA { GRAPH <http://edited> { <http://a> <http://b> <http://c> } }"
     fetch(virtuoso_server.url + "-auth", insert, opener=digest_opener(virtuoso_server, "editor", password))
@@ -213,19 +200,6 @@ def test_names_are_found_without_accents(virtuoso_server):
         return values(virtuoso_server, f"SELECT ?s FROM <{graph}> {{ ?s ?p ?o . ?o bif:contains \"'{word}'\" }}")
 
     assert found("malmo") == found("Malmö") == found("malm*") == found("stad") == ["http://e/0"]
-
-
-def test_ctrl_c_does_not_reach_the_server(virtuoso_server):
-    pid = virtuoso_server.status().pid
-    assert os.getsid(pid) == pid != os.getsid(0)
-    assert os.getpgid(pid) != os.getpgid(0)
-
-
-def test_no_core_files(virtuoso_server):
-    limits = Path(f"/proc/{virtuoso_server.status().pid}/limits")
-    if limits.exists():
-        (line,) = [line for line in limits.read_text().splitlines() if line.startswith("Max core file size")]
-        assert line.split()[4] == "0"
 
 
 def test_not_installed(stopped_server, monkeypatch, tmp_path):

@@ -45,10 +45,6 @@ class Tally:
     repaired: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
-    def show(self, reason: str, line: int, text: bytes) -> None:
-        """Keep a line as an example for a reason, unless there are already EXAMPLES earlier lines."""
-        self._show_first(reason, [{"line": line, "text": text[:200].decode("utf-8", "replace")}])
-
     def add(self, other: Tally) -> None:
         """Add the counts of another tally."""
         self.lines += other.lines
@@ -56,7 +52,7 @@ class Tally:
         self.dropped = Counter(self.dropped) + Counter(other.dropped)
         self.repaired = Counter(self.repaired) + Counter(other.repaired)
         for reason, examples in other.examples.items():
-            self._show_first(reason, examples)
+            self.show(reason, examples)
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as a JSON object, most frequent reason first; `Tally(**data)` restores the tally."""
@@ -67,7 +63,8 @@ class Tally:
         examples = dict(sorted(self.examples.items()))
         return {"lines": self.lines, "kept": self.kept, "dropped": dropped, "repaired": repaired, "examples": examples}
 
-    def _show_first(self, reason: str, examples: Iterable[dict[str, Any]]) -> None:
+    def show(self, reason: str, examples: Iterable[dict[str, Any]]) -> None:
+        """Keep the first EXAMPLES lines among these examples of a reason and those that are already kept."""
         merged = [*self.examples.get(reason, ()), *examples]
         self.examples[reason] = sorted(merged, key=lambda example: (example["line"], example["text"]))[:EXAMPLES]
 
@@ -142,4 +139,5 @@ class BlockJudge:
     def _show(self, reason: str, line: bytes, lines: list[bytes], first_line: int, tally: Tally) -> None:
         if self._examples[reason] < EXAMPLES:
             self._examples[reason] += 1
-            tally.show(reason, first_line + lines.index(line), line)
+            text = line[:200].decode("utf-8", "replace")
+            tally.show(reason, [{"line": first_line + lines.index(line), "text": text}])

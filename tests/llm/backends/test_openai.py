@@ -248,7 +248,7 @@ def test_pauses_double_and_retries_end(open_client, pauses):
 def test_seconds_include_retries(open_client):
     with ScriptedServer([faults.server_error(), faults.server_error(), "yes"]) as server:
         (completion,) = open_client(server, sleep=lambda _: time.sleep(0.1)).complete([ask()])
-        assert 0.2 <= completion.seconds < 5
+        assert completion.seconds >= 0.2
 
 
 @pytest.mark.parametrize(
