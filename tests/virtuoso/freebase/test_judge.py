@@ -64,40 +64,13 @@ def expected(line: bytes, cleaning: Cleaning = CLEANING) -> ox.Triple | None:
     return dump_reference.expected_triple(line, cleaning.languages, [] if cleaning.keep_noise else NOISE)
 
 
-class TestBreakage:
-    @pytest.mark.parametrize("name", BREAKAGE)
-    def test_broken_lines_are_dropped_with_a_reason(self, name):
-        reason, line = BREAKAGE[name]
-        assert judge_line(line) == (None, reason, "")
-        assert expected(line) is None
-
-    @pytest.mark.parametrize("name", REPAIRED)
-    def test_repairable_lines_are_repaired(self, name):
-        verdict = judge_line(REPAIRED[name])
-        assert verdict.repair.startswith(("quotes around", "time of day", "language tag"))
-        assert parsed(verdict.kept) == [expected(REPAIRED[name])]
-
-    @pytest.mark.parametrize("name", UNUSUAL)
-    def test_unusual_lines_are_kept(self, name):
-        verdict = judge_line(UNUSUAL[name])
-        assert verdict.repair == "" and verdict.kept.count(b"\t") >= 3
-        assert parsed(verdict.kept) == [expected(UNUSUAL[name])]
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("4.5", f'"4.5"^^<{XSD}decimal>'),
-        ("-3", f'"-3"^^<{XSD}integer>'),
-        ("+1.5E-3", f'"+1.5E-3"^^<{XSD}double>'),
-        ("false", f'"false"^^<{XSD}boolean>'),
-        (f'"T09:05"^^<{XSD}dateTime>', f'"09:05:00"^^<{XSD}time>'),
-        (f'"T09:05:06.7Z"^^<{XSD}dateTime>', f'"09:05:06.7Z"^^<{XSD}time>'),
-        ('"x"@EN-US', '"x"@en-us'),
-    ],
-)
-def test_repairs(text, kept):
-    assert judge_line(with_object(text)).kept == with_object(kept).encode()
+@pytest.mark.parametrize("name", [*BREAKAGE, *REPAIRED, *UNUSUAL])
+def test_known_lines_are_dropped_repaired_or_kept(name):
+    reason, line = BREAKAGE[name] if name in BREAKAGE else ("", {**REPAIRED, **UNUSUAL}[name])
+    verdict, wanted = judge_line(line), expected(line)
+    assert (verdict.reason, bool(verdict.repair)) == (reason, name in REPAIRED)
+    assert (None if verdict.kept is None else parsed(verdict.kept)) == (None if reason else [wanted])
+    assert (wanted is None) == bool(reason)
 
 
 @pytest.mark.parametrize("bare", ["4.", ".", "1e5000", "1" * 39, "0x1f", "True", "NaN", "--1", "1,5"])
@@ -111,12 +84,9 @@ def test_invalid_numbers_are_not_repaired(bare):
         (("en",), "en", True),
         (("en",), "en-us", True),
         (("en",), "eng", False),
-        (("en",), "de", False),
         (("en", "zh"), "zh-hant", True),
         (("pt-br",), "pt", False),
-        (("pt-br",), "pt-br", True),
         (ALL_LANGUAGES, "es-419", True),
-        (ALL_LANGUAGES, "iw", True),
         (ALL_LANGUAGES, "x-klingon", True),
         (ALL_LANGUAGES, "en-a", False),  # an extension without content, invalid in pyoxigraph
         (ALL_LANGUAGES, "abcdefghij", False),
@@ -127,18 +97,10 @@ def test_languages(languages, tag, kept):
     assert judge_line(with_object('"x"'), Cleaning(languages, keep_noise=True)).kept is not None
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        f"{SUBJECT} {PREDICATE} {SUBJECT} .",
-        f"  {SUBJECT}\t{PREDICATE}  {SUBJECT}.",
-        f"{SUBJECT}{PREDICATE}{SUBJECT}.",
-        f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t. # a remark",
-        f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t.\r",
-    ],
-)
-def test_separators_become_tabs(line):
-    assert judge_line(line).kept == with_object(SUBJECT).encode()
+@pytest.mark.parametrize("separators", ["| | | .", "  |\t|  |.", "||||.", "|\t|\t|\t. # a remark", "|\t|\t|\t.\r"])
+def test_separators_become_tabs(separators):
+    start, first, second, end = separators.replace("||||", "|||").split("|")
+    assert judge_line(f"{start}{SUBJECT}{first}{PREDICATE}{second}{SUBJECT}{end}").kept == with_object(SUBJECT).encode()
 
 
 def test_noise_is_checked_first():
@@ -239,14 +201,6 @@ def test_block_verdicts_equal_line_verdicts(found, seed):
         reason: sum(v.reason == reason for v in verdicts) for reason in {v.reason for v in verdicts if v.kept is None}
     }
     assert sum(tally.repaired.values()) == sum(bool(v.repair) for v in verdicts)
-
-
-def test_sample_dump_is_judged_like_the_reference():
-    dump = list(dump_lines(3000, seed=11, broken=0.2))
-    kept, tally = BlockJudge(CLEANING).block(b"".join(dump))
-    wanted = [triple for line in dump if (triple := expected(line[:-1]))]
-    assert parsed(kept) == wanted
-    assert tally.kept == len(wanted) and tally.lines == len(dump) == tally.kept + sum(tally.dropped.values())
 
 
 # ---- noise rules ----
