@@ -54,8 +54,7 @@ def test_findings_after_an_error_are_skipped():
         yield
 
     assert [(finding.name, finding.verdict) for finding in findings(run)] == [("x", "failed"), ("y", "skipped")]
-    reasons = {finding.found for finding in findings(lambda subject: [skipped("x", "No model.")])}
-    assert reasons == {"No model."}
+    assert {finding.found for finding in findings(lambda subject: [skipped("x", "No model.")])} == {"No model."}
 
 
 def test_all_queries_together_have_a_time_limit(monkeypatch):

@@ -131,20 +131,17 @@ class TestUnreachable:
         assert {finding.verdict for finding in findings.values()} == {"skipped"}
         assert findings["latency"].found == REASONS["store"] and health.graph is None and not health.trusted
 
-    def test_no_server_and_no_folder(self, tmp_path):
+    def test_no_server_no_answer_and_no_folder(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("kgqa.doctor.server_checks.MEASURED_SECONDS", 0.1)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            reachable = examined(tmp_path, f"http://127.0.0.1:{free.getsockname()[1]}/sparql")[1]["reachable"]
-        assert reachable.found.startswith("Nothing answers at") and "running" in reachable.remedy
-        reachable = examined(tmp_path, str(tmp_path / "nothing"))[1]["reachable"]
-        assert reachable.verdict == "failed" and "load_into_folder" in reachable.remedy
-
-    def test_server_that_never_answers(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("kgqa.doctor.server_checks.MEASURED_SECONDS", 0.1)
+            found = [examined(tmp_path, f"http://127.0.0.1:{free.getsockname()[1]}/sparql")[1]["reachable"]]
         server = LoopbackServer(lambda *request: server.wait(20) or Response())
-        findings = examined(tmp_path, f"http://127.0.0.1:{server.port}/sparql")[1]
+        found += [examined(tmp_path, place)[1]["reachable"] for place in (f"http://127.0.0.1:{server.port}/", "no")]
         server.close()
-        assert findings["reachable"].verdict == "failed" and "keeps the server busy" in findings["reachable"].remedy
+        assert [finding.verdict for finding in found] == ["failed"] * 3 and found[0].found.startswith("Nothing answers")
+        for word, finding in zip(("running", "keeps the server busy", "load_into_folder"), found):
+            assert word in finding.remedy
 
 
 class TestGraphs:
@@ -257,14 +254,11 @@ class TestVirtuoso:
         graph = (Entity("http://e/graph"),)
         return check(name, server.url, view=graph, triples=3_000, access=access, given=given)
 
-    def test_low_row_cap(self, low_cap):
+    def test_row_cap_and_time_limit(self, low_cap):
         finding = self.check("row cap", low_cap)
         assert finding.verdict == "warning" and f"results at {LOW_CAP:,} rows. kgqa detects this" in finding.found
         assert "--row-cap" in finding.remedy and "ResultSetMaxRows" in finding.remedy
-
-    def test_query_time_limit(self, low_cap):
-        finding = self.check("time limit", low_cap)
-        assert finding.verdict == "ok", finding
+        assert self.check("time limit", low_cap).verdict == "ok"
         finding = self.check("time limit", low_cap, **{"graph.timeout": 86_400.0})
         assert finding.verdict == "warning" and "less than graph.timeout (86400 s)" in finding.found
         assert "--query-seconds" in finding.remedy and "MaxQueryExecutionTime" in finding.remedy

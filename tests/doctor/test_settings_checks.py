@@ -145,7 +145,7 @@ def test_settings_file_is_named_without_its_values(tmp_path):
     assert "secret" not in finding.found
 
 
-def test_cache(tmp_path):
+def test_cache_and_embeddings(tmp_path):
     cache = Cache(tmp_path / "cache")
     (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
     (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
@@ -155,8 +155,5 @@ def test_cache(tmp_path):
     (tmp_path / "file").write_text("")
     finding = finding_of("cache", Subject(resolve(), Cache(tmp_path / "file" / "cache")))
     assert finding.verdict == "warning" and "cache.folder" in finding.remedy
-
-
-def test_embeddings_off(tmp_path):
-    subject = Subject(resolve({"rank.embeddings": "off"}), Cache(tmp_path))
-    assert finding_of("embeddings", subject).verdict == "skipped"
+    off = Subject(resolve({"rank.embeddings": "off"}), Cache(tmp_path))
+    assert finding_of("embeddings", off).verdict == "skipped"

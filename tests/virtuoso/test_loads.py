@@ -33,16 +33,13 @@ def test_load_files(virtuoso_server):
     virtuoso_server.load([], "http://several")
 
 
-def test_rejected_line_is_named(virtuoso_server):
+def test_rejected_lines_and_files(virtuoso_server, tmp_path):
     file = virtuoso_server.import_folder / "broken.nt"
     lines = ["<http://e/a> <http://e/p> <http://e/b> .", '<http://e/a> <http://e/p> "\x1b[31mx"@en--ltr .']
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(ServerError, match=r"not loaded broken\.nt: .*line 2: .*The line is: <.*en--ltr \.") as caught:
         virtuoso_server.load([file], "http://broken")
     assert "\x1b" not in str(caught.value)
-
-
-def test_refused_files(virtuoso_server, tmp_path):
     outside = write_triples(tmp_path / "outside.nt", 0, 1)
     for file in (outside, virtuoso_server.import_folder / "missing.nt", virtuoso_server.import_folder / "../password"):
         message = f"no file .*{file.name} in the only folder that the server may read.*Move"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -48,32 +49,25 @@ def values(server: Server, query: str) -> list[str]:
     return [next(iter(row.values()))["value"] for row in rows]
 
 
-class CommandLines(threading.Thread):
-    """Records the command lines and environments of all running Virtuoso programs."""
+@contextmanager
+def watched_programs() -> Iterator[set[bytes]]:
+    """Yield the command lines and environments of all Virtuoso programs that run meanwhile."""
+    seen, stopped = set(), threading.Event()
 
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.seen: set[bytes] = set()
-        self.stopped = threading.Event()
-
-    def run(self) -> None:
-        while not self.stopped.is_set():
+    def watch() -> None:
+        while not stopped.wait(0.003):
             for folder in Path("/proc").glob("[0-9]*"):
-                try:
+                with suppress(OSError):  # it has ended
                     line = (folder / "cmdline").read_bytes()
                     if b"virtuoso-t" in line or b"isql" in line:
-                        self.seen |= {line, (folder / "environ").read_bytes()}
-                except OSError:
-                    continue
-            time.sleep(0.003)
+                        seen.update((line, (folder / "environ").read_bytes()))
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *details) -> None:
-        self.stopped.set()
-        self.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(watch)
+        try:
+            yield seen
+        finally:
+            stopped.set()
 
 
 @pytest.mark.slow
@@ -81,13 +75,13 @@ def test_passwords_are_never_exposed(tmp_path, monkeypatch):
     needs_virtuoso()
     monkeypatch.setenv("KGQA_LLM_KEY", "key-of-the-user")
     messages = []
-    with CommandLines() as watched, running_server(tmp_path / "new", notify=messages.append) as server:
+    with watched_programs() as watched, running_server(tmp_path / "new", notify=messages.append) as server:
         password = server.folder.password()
         update_file = server.allow_updates("writer")
         write_triples(server.import_folder / "a.nt", 0, 1000)
         server.load([server.import_folder / "a.nt"], "http://a")
         server.stop()
-    seen = b"\0".join(watched.seen)
+    seen = b"\0".join(watched)
     assert b"+configfile" in seen and b"VERBOSE=OFF" in seen
     for secret in (password, update_file.read_text().strip()):
         assert len(secret) >= 32 and secret.encode() not in seen

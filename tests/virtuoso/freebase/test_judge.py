@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import re
-from typing import NamedTuple
+from collections import namedtuple
 
 import pyoxigraph as ox
 import pytest
@@ -32,12 +32,8 @@ CLEANING, WITH_NOISE = Cleaning(), Cleaning(keep_noise=True)
 NOISE = [prefix for prefixes in noise_rules().values() for prefix in prefixes]
 
 
-class Verdict(NamedTuple):
-    """The cleaned line, None if it is dropped; the reason why; what was repaired."""
-
-    kept: bytes | None = None
-    reason: str = ""
-    repair: str = ""
+# the cleaned line, None if it is dropped; the reason why; what was repaired
+Verdict = namedtuple("Verdict", "kept reason repair", defaults=(None, "", ""))
 
 
 def verdict_of(judge: LineJudge, line: bytes) -> Verdict:
@@ -86,7 +82,6 @@ def test_invalid_numbers_are_not_repaired(bare):
         (("en",), "eng", False),
         (("en", "zh"), "zh-hant", True),
         (("pt-br",), "pt", False),
-        (ALL_LANGUAGES, "es-419", True),
         (ALL_LANGUAGES, "x-klingon", True),
         (ALL_LANGUAGES, "en-a", False),  # an extension without content, invalid in pyoxigraph
         (ALL_LANGUAGES, "abcdefghij", False),
@@ -97,10 +92,11 @@ def test_languages(languages, tag, kept):
     assert judge_line(with_object('"x"'), Cleaning(languages, keep_noise=True)).kept is not None
 
 
-@pytest.mark.parametrize("separators", ["| | | .", "  |\t|  |.", "||||.", "|\t|\t|\t. # a remark", "|\t|\t|\t.\r"])
-def test_separators_become_tabs(separators):
-    start, first, second, end = separators.replace("||||", "|||").split("|")
-    assert judge_line(f"{start}{SUBJECT}{first}{PREDICATE}{second}{SUBJECT}{end}").kept == with_object(SUBJECT).encode()
+@pytest.mark.parametrize(
+    "line", ["{0} {1} {0} .", "  {0}\t{1}  {0}.", "{0}{1}{0}.", "{0}\t{1}\t{0}\t. # ah", "{0} {1} {0}.\r"]
+)
+def test_separators_become_tabs(line):
+    assert judge_line(line.format(SUBJECT, PREDICATE)).kept == with_object(SUBJECT).encode()
 
 
 def test_noise_is_checked_first():
@@ -237,14 +233,11 @@ class TestFreebaseRules:
             (f"{NS}type.type.instance", "noise: types the other way round"),
             (f"{NS}freebase.valuenotation.has_value", "noise: notes about values"),
             (f"{NS}common.topic.topic_equivalent_webpage", "noise: web pages"),
-            (f"{NS}common.document.text", "noise: documents"),
             (f"{NS}dataworld.gardening_hint.replaced_by", "noise: editing"),
             (f"{NS}type.object.key_", None),
             (f"{NS}common.topic.official_website", None),
             (f"{NS}base.biblioness.bibs_location.country", None),
             (f"{NS}user.robert.us_congress.us_representative.committee_memberships", None),
-            (f"{NS}kg.object_profile.prominent_type", None),
-            (f"{NS}common.topic.notable_types", None),
         ],
     )
     def test_dropped_and_kept_predicates(self, iri, reason):
