@@ -102,18 +102,11 @@ def test_dead_proxy_is_named(proxies):
 
 @pytest.mark.parametrize(
     ("url", "target", "same"),
-    [
-        ("http://e/sparql", "/sparql/", True),
-        ("http://e:80/sparql", "http://E/x", True),
-        ("http://e/sparql", "https://e/sparql", True),
-        ("https://e/sparql", "http://e/sparql", False),
-        ("http://e/sparql", "http://e:8080/sparql", False),
-        ("http://e:8080/sparql", "https://e/sparql", False),
-        ("http://e/sparql", "//f/sparql", False),
-        ("http://e/sparql", "", False),
-        ("http://e/sparql", "http://[", False),
-    ],
-)
+    [("http://e/sparql", "/sparql/", True), ("http://e:80/sparql", "http://E/x", True), ("http://e/a", "https://e/a", True),
+     ("https://e/sparql", "http://e/sparql", False), ("http://e/sparql", "http://e:8080/sparql", False),
+     ("http://e:8080/sparql", "https://e/sparql", False), ("http://e/sparql", "//f/sparql", False),
+     ("http://e/sparql", "", False), ("http://e/sparql", "http://[", False), ("http://e/a", "http://e:99999/", False)],
+)  # fmt: skip
 def test_redirects_within_a_server(url, target, same):
     assert is_same_server(url, target) is same
 

@@ -30,24 +30,21 @@ def new_pool():
         pool.close()
 
 
-class CountingFunction:
-    """A function that counts its concurrent calls; each call runs `gate`, which may block."""
+class Busy:
+    """A function that counts its concurrent calls."""
 
-    def __init__(self, gate):
+    def __init__(self):
         self.running = self.most = 0
         self._lock = threading.Lock()
-        self._gate = gate
 
     def __call__(self, number):
         with self._lock:
             self.running += 1
             self.most = max(self.most, self.running)
-        try:
-            self._gate(number)
-            return -number
-        finally:
-            with self._lock:
-                self.running -= 1
+        time.sleep(0.002 * (7 * number % 5))  # later calls end first
+        with self._lock:
+            self.running -= 1
+        return -number
 
 
 def test_submitted_calls_have_results_errors_and_the_context_of_the_caller(new_pool):
@@ -106,15 +103,15 @@ def test_wait_ends_before_its_calls(new_pool, how):
 
 @pytest.mark.parametrize("threads", [0, 2, 7])
 def test_map_keeps_the_order_and_may_be_nested(new_pool, threads):
-    pool = new_pool(threads)
-    later_items_end_first = CountingFunction(lambda number: time.sleep(0.002 * (7 * number % 5)))
-    assert pool.map(later_items_end_first, range(20)) == [-number for number in range(20)]
+    pool, busy = new_pool(threads), Busy()
+    assert pool.map(busy, range(20)) == [-number for number in range(20)]
+    assert busy.most <= threads + 1
     assert pool.map(lambda number: sum(pool.map(int, range(number))), range(12)) == [sum(range(n)) for n in range(12)]
 
 
 def test_questions_share_the_threads(new_pool):
-    pool, busy = new_pool(3), CountingFunction(lambda number: time.sleep(0.01))
-    questions = [threading.Thread(target=pool.map, args=(busy, range(10))) for _ in range(3)]
+    pool, busy = new_pool(3), Busy()
+    questions = [threading.Thread(target=pool.map, args=(busy, range(20))) for _ in range(3)]
     for question in questions:
         question.start()
     for question in questions:
@@ -123,7 +120,7 @@ def test_questions_share_the_threads(new_pool):
 
 
 def test_pool_stands_back_where_there_is_no_room(new_pool):
-    busy = CountingFunction(lambda number: time.sleep(0.01))
+    busy = Busy()
     assert len(new_pool(3).map(busy, range(5), has_room=lambda: False)) == 5 and busy.most == 1
 
 
