@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from email.utils import formatdate
 
 import pytest
+from urllib3.exceptions import ConnectTimeoutError, LocationValueError, SSLError
 
 from kgqa.errors import ModelUnavailable, SettingsError, StoreUnavailable
 from kgqa.llm.backends.openai import OpenAIChat
@@ -98,6 +100,21 @@ def test_dead_proxy_is_named(proxies):
     with pytest.raises(ModelUnavailable, match=message):
         OpenAIChat("m", url="http://far.example", retries=0).complete([PROMPT])
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (LocationValueError("x"), "http://e.org is not the address of a server"),
+        (SSLError("bad\x1b[31m"), r"No secure connection to http://e.org \(bad\[31m\).*SSL_CERT_FILE"),
+        (ConnectTimeoutError("x"), "Nothing answers at http://e.org. .*kgqa virtuoso status"),
+        (OSError("x"), "lost during a query"),
+    ],
+)
+def test_lost_connections_are_explained(problem, message):
+    client = HttpClient("http://e.org")
+    assert re.match(f".*{message}", str(client.error_of(problem)))
+    assert "may have been carried out" in str(client.error_of(OSError("x"), is_update=True))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import itertools
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -34,12 +35,8 @@ def deadline_in(seconds: float = 5.0, closed: threading.Event | None = None) -> 
 
 def seconds_in_threads(count, work) -> float:
     started = time.monotonic()
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert not any(thread.is_alive() for thread in threads)
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, range(count)))
     return time.monotonic() - started
 
 
@@ -60,11 +57,7 @@ def test_reader_is_cut_off(how, error):
 
 
 def test_rate_is_shared(limiter):
-    def work(_):
-        for _ in range(3):
-            limiter.wait_for_turn(50, deadline_in())
-
-    assert 11 / 50 <= seconds_in_threads(4, work) < 3
+    assert 11 / 50 <= seconds_in_threads(12, lambda _: limiter.wait_for_turn(50, deadline_in())) < 3
     assert seconds_in_threads(1, lambda _: [limiter.wait_for_turn(0, deadline_in()) for _ in range(1000)]) < 0.5
 
 
