@@ -9,7 +9,7 @@ from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.ends import BATCH, Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
-from kgqa.trace import GaveUp, Joined, NoIntersection
+from kgqa.trace import GaveUp, Joined
 from kgqa.trace.trace import Trace
 
 MAX_FIRST = 40
@@ -59,11 +59,8 @@ def join_topics(
     found.sort(key=lambda candidate: -len(candidate.joins))
     if finder.timed_out and not timed_out:
         trace.record(GaveUp(error="testing which paths meet took too long"))
-    if found:
-        most = max(len(c.joins) + 1 for c in found)
-        trace.record(Joined(paths=tuple(c.words for c in found[:5]), topics=most))
-    else:
-        trace.record(NoIntersection())
+    most = max((len(c.joins) + 1 for c in found), default=0)
+    trace.record(Joined(paths=tuple(c.words for c in found[:5]), topics=most))
     return found
 
 

@@ -11,7 +11,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
 from kgqa.text.words import is_unnamed
-from kgqa.trace import Entities, EntitiesFiltered
+from kgqa.trace import Entities
 from kgqa.trace.trace import Trace
 
 FILTER_ABOVE = 30
@@ -67,11 +67,11 @@ def select_entities(
         ]
         index_of: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
         pool = [index_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
-        trace.record(EntitiesFiltered(pool=len(reached), kept=len(pool)))
     prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
     chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
     answered = isinstance(chosen, AnsweringPick)
-    trace.record(Entities(selected=tuple(texts[index] for index in chosen), answered=answered))
+    selected = tuple(texts[index] for index in chosen)
+    trace.record(Entities(selected=selected, reached=len(reached), offered=len(pool), answered=answered))
     if answered:
         return []
     result = []

@@ -21,7 +21,7 @@ from kgqa.schema import value_of
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean, display_name, normalise
-from kgqa.trace import Linked, LinkedMention, Unsupported
+from kgqa.trace import Linked, LinkedMention
 from kgqa.trace.trace import Trace
 
 MAX_QUESTION_CHARS = 4000
@@ -119,9 +119,8 @@ def _with_plural_first(mention: Mention) -> Mention:
     return Mention(mention.text, (*same, *(match for match in mention.matches if match not in same)))
 
 
-def declined(question: Question, kind: str, trace: Trace) -> Answer:
-    """Return the answer for a question of a kind for which nothing in the graph was found, and record it."""
-    trace.record(Unsupported(asks_for=kind))
+def declined(question: Question, kind: str) -> Answer:
+    """Return the answer for a question of a kind for which nothing in the graph was found."""
     reason = f"The question asks for {kind}, and no relation or value was found in the graph that decides it."
     return Answer(question, "unsupported", reason=reason)
 

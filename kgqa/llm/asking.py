@@ -10,7 +10,6 @@ from kgqa.llm.client import Completion, Message, Prompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
-from kgqa.trace import Unparsed
 
 T = TypeVar("T")
 ReplyReader = Callable[[str], Reading[T]]
@@ -89,7 +88,6 @@ def ask_readings(
     unparsed = sum(reading.value is None for reading in found)
     if unparsed:
         models.trace.tally(asked[0].stage, unparsed=unparsed)
-        models.trace.record(Unparsed(stage=asked[0].stage, count=unparsed))
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kgqa.model import Answer, NearPath, Usage
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Hint, Option
-from kgqa.trace import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Retrieved, Unparsed
+from kgqa.trace import Event, Expanded, Kept, Linked, PathsRanked, Pool, Rated, Rejected, Retrieved
 
 MAX_NEAREST = 5
 MAX_HINTS = 4
@@ -35,7 +35,7 @@ def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings:
     if causes:
         hints = causes(usage, settings, models)
     else:
-        hints = _to_read(events, settings) if from_text else _to_answer(events, settings, models)
+        hints = _to_read(usage, settings) if from_text else _to_answer(events, usage, settings, models)
     nearest = () if answer.answers or from_text else _nearest(events)
     return replace(answer, nearest=nearest, hints=tuple(hints)[:MAX_HINTS])
 
@@ -73,18 +73,18 @@ def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
         yield f"Allow {_LIMITS[name]}: {Option(f'max-{name}', 2 * limits[name] or 10)}"
 
 
-def _to_read(events: Sequence[Event], settings: Settings) -> Iterator[str]:
-    if any(isinstance(event, Unparsed) for event in events):
+def _to_read(usage: Usage, settings: Settings) -> Iterator[str]:
+    if any(stage.unparsed for stage in usage.stages):
         yield f"Use another language model: {Option('llm', 'MODEL')}"
         yield f"Repeat unusable prompts more often: {Option('reask', settings.llm.reask + 2)}"
 
 
-def _to_answer(events: Sequence[Event], settings: Settings, models: bool) -> Iterator[str]:
+def _to_answer(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
     rejected = next((event for event in events if isinstance(event, Rejected)), None)
     linked = [mention for event in events if isinstance(event, Linked) for mention in event.mentions]
     if any(len(mention.entities) > 1 for mention in linked):
         yield f"Choose another topic: {Option('topic', 'ID')}"
-    yield from _to_read(events, settings)
+    yield from _to_read(usage, settings)
     if rejected is not None:
         if rejected.score is not None and rejected.score >= 0.001:
             yield f"Accept lower scores: {Option('accept', math.floor(rejected.score * 1000) / 1000)}"

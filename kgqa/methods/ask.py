@@ -243,7 +243,7 @@ def ask(
     except NoTopicFound as error:
         found = Answer(question, "no_answer", reason=str(error), method=name, notes=tuple(notes))
     except KgqaError as error:
-        trace.record(Failed(error=type(error).__name__, message=str(error)))
+        trace.record(Failed(error=type(error).__name__))
         found = Answer(question, "failed", reason=str(error), method=name, notes=tuple(notes))
     except Exception as error:
         if not (where := culprit(error)):
@@ -251,7 +251,7 @@ def ask(
         reason = f"{where} failed: {type(error).__name__}: {error}"
         logging.getLogger("kgqa").log(logging.DEBUG if where in _TOLD else logging.ERROR, where, exc_info=error)
         _TOLD.add(where)
-        trace.record(Failed(error=type(error).__name__, message=reason))
+        trace.record(Failed(error=type(error).__name__))
         found = Answer(question, "failed", reason=reason, method=name, notes=tuple(notes))
     finally:
         if own and not isinstance(graph, KnowledgeGraph):
@@ -343,7 +343,7 @@ def _answer(
             if request is not None and not topics:
                 mentions = mentions_of_request(graph, request, fit=fit)
             if kind and (request is None or not (topics or mentions)):
-                return replace(declined(question, kind, trace), method=name)
+                return replace(declined(question, kind), method=name)
         if topics:
             entities = check_topics(graph, topics, resources.settings, notes)
         else:
@@ -365,7 +365,7 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
     """Return the errors of the first queries that failed during the search, each with a note for the user."""
     found: dict[str, str] = {}
     for event in trace.events():
-        if isinstance(event, GaveUp):
+        if isinstance(event, GaveUp) and not event.evidence:
             where = f" ({event.path})" if event.path else ""
             found.setdefault(
                 event.error, f"A query failed during the search{where}; a path may be missing: {event.error}"

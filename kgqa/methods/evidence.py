@@ -12,7 +12,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.condition_words import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
 from kgqa.text.words import arrow_words, short_words
-from kgqa.trace import NoWalks
+from kgqa.trace import GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_ENDS = 20
@@ -85,7 +85,7 @@ def _walks(
         every = graph.walks_along(path, ends=wanted, limit=20 * MAX_ENDS, timeout=SECONDS, **limits)
     except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
         # a server may reject a query with a value that the server itself returned, such as xsd:time on Virtuoso
-        trace.record(NoWalks(error=str(error)))
+        trace.record(GaveUp(error=str(error), evidence=True))
         return []
     walks: list[tuple[Value, ...]] = []
     seen: dict[Value, int] = {}

@@ -25,7 +25,7 @@ from kgqa.model import (
     Value,
 )
 from kgqa.text.words import sentence
-from kgqa.trace import Checked, GaveUp, Read
+from kgqa.trace import GaveUp, Read
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_PIECES = 50
@@ -88,7 +88,6 @@ def answer_of_path(
     check = check_names_no_answers if operation else check_no_answers
     check(sparql, checked, named_in_query)
     class_ = query_class(values, again, restricted=bool(candidate.restricted))
-    trace.record(Checked(query_class=class_ or "none"))
     named = sorted(graph.named(values), key=_by_name)
     ends = None if operation and operation.is_computed else [item.value for item in named]
     evidence = gather_evidence(graph, candidate, score, ends and ([v for v in ends if v in chosen] or ends), trace)

@@ -31,7 +31,7 @@ from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Option
 from kgqa.text.words import paths_key
-from kgqa.trace import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected, Shown
+from kgqa.trace import CuesRead, GaveUp, Leaks, Masked, PathsRanked, RankedPath, Rated, Rejected
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "top"
@@ -75,12 +75,10 @@ def answer(
         kept = [topic for topic in topics if topic.value not in excluded]
         spans = topic_spans(text, by_entity)
         if NEGATED.search(text) or not (kept or not topics):
-            return replace(declined(question, "a negation", trace), method=METHOD, topics=tuple(topics))
+            return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
         topics = kept
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
-    masked, spans = _masked(text, by_entity, spans, topics, settings, trace)
-    if view is not None:
-        trace.record(Shown(question=view.question))
+    masked, spans = _masked(text, by_entity, spans, topics, settings, trace, prompted=view.question if view else "")
     mentions = [text[span.start : span.end] for span in spans]
     cues = read_cues(text, [*mentions, *(topic.name for topic in topics)])
     trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
@@ -182,7 +180,7 @@ def answer(
                 ranked = conditions.applied(ranked, worded=bool(cues.words))
                 empty = replace(empty, notes=(*notes, *conditions.notes))
                 if kind and not ranked:
-                    return replace(declined(question, kind, trace), method=METHOD, topics=tuple(topics))
+                    return replace(declined(question, kind), method=METHOD, topics=tuple(topics))
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)
     except BudgetExhausted as error:
         found = _best_so_far(graph, empty, decisions, error, trace)
@@ -204,8 +202,14 @@ def _masked(
     topics: Sequence[Named],
     settings: Settings,
     trace: Trace,
+    *,
+    prompted: str,
 ) -> tuple[str, Sequence[Span]]:
-    """Return the question as paths are compared with it, without a language model, and the spans that are masked."""
+    """Return the question as paths are compared with it, without a language model, and the spans that are masked.
+
+    Args:
+        prompted: the question as prompts show it; "" without a language model.
+    """
     style = settings.explore.mask
     ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)} if style == "id" else {}
     masked = drop_spans(text, spans)
@@ -214,7 +218,7 @@ def _masked(
     found = [] if masked == text else spans
     shown, every = (text, []) if style == "none" else (masked, [name for each in names.values() for name in each])
     unmasked = len(names.keys() - {span.topic for span in found})
-    trace.record(Masked(question=shown, unmasked=unmasked, leaks=len(leaks([shown], every))))
+    trace.record(Masked(question=shown, unmasked=unmasked, leaks=len(leaks([shown], every)), shown=prompted))
     return shown, found
 
 

@@ -25,8 +25,7 @@ from kgqa.model import (
 from kgqa.report.path_text import UNICODE, Signs, path_lines
 from kgqa.text.hints import Option
 from kgqa.text.words import clean, counted, display_name, safe_text
-from kgqa.trace import Finished
-from kgqa.trace.steps import step_lines
+from kgqa.trace import Finished, step_lines
 
 MAX_SHOWN = 30
 MAX_SPANS = 3

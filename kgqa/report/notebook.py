@@ -26,7 +26,7 @@ from kgqa.report.drawing import draw_path
 from kgqa.report.pages import fragment, read
 from kgqa.report.tables import figure_text, questions_text
 from kgqa.storage.answer_json import answer_object, json_text
-from kgqa.trace.steps import step_lines
+from kgqa.trace import step_lines
 
 MAX_PATHS = 4
 MAX_QUOTES = 12

@@ -16,9 +16,7 @@ Fields may hold only JSON values: strings, numbers, booleans, None, and tuples a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import ValidationError, convert
 
@@ -27,10 +25,8 @@ from kgqa.trace.acting import (
     ActionRead,
     AnswerVerified,
     Called,
-    EditAccepted,
-    EditGated,
+    EditDecided,
     EditProposed,
-    FactNeeded,
     Finished,
     ProposedSource,
     Reflected,
@@ -44,22 +40,17 @@ from kgqa.trace.problems import (
     GaveUp,
     Leaks,
     NoReply,
-    NoWalks,
     Reasoning,
     StageModels,
     Timeout,
-    Unparsed,
 )
 from kgqa.trace.search import (
     Accepted,
-    Checked,
     Clauses,
     Composed,
     ConditionsRead,
-    Converged,
     CuesRead,
     Entities,
-    EntitiesFiltered,
     Expanded,
     Joined,
     Judged,
@@ -68,8 +59,6 @@ from kgqa.trace.search import (
     LinkedMention,
     Masked,
     MatchPlayed,
-    Met,
-    NoIntersection,
     PathsRanked,
     Pool,
     RankedPath,
@@ -78,9 +67,6 @@ from kgqa.trace.search import (
     ReadCondition,
     Rejected,
     Shortlist,
-    Shown,
-    Sufficient,
-    Unsupported,
 )
 from kgqa.trace.text import (
     DraftClaim,
@@ -98,6 +84,7 @@ from kgqa.trace.text import (
     SufficiencyJudged,
     TextEvent,
 )
+from kgqa.trace.words import step_lines
 
 __all__ = [
     "KINDS",
@@ -106,24 +93,19 @@ __all__ = [
     "ActionRead",
     "AnswerVerified",
     "Called",
-    "Checked",
     "Clauses",
     "Composed",
     "ConditionsRead",
-    "Converged",
     "CuesRead",
     "DraftClaim",
     "DraftVerified",
     "Drafted",
-    "EditAccepted",
-    "EditGated",
+    "EditDecided",
     "EditProposed",
     "Entities",
-    "EntitiesFiltered",
     "Event",
     "EvidenceEdited",
     "Expanded",
-    "FactNeeded",
     "Failed",
     "Finished",
     "GaveUp",
@@ -137,10 +119,7 @@ __all__ = [
     "LocalFact",
     "Masked",
     "MatchPlayed",
-    "Met",
-    "NoIntersection",
     "NoReply",
-    "NoWalks",
     "PathsRanked",
     "PiecesKept",
     "Planned",
@@ -156,35 +135,32 @@ __all__ = [
     "Retrieved",
     "Seen",
     "Shortlist",
-    "Shown",
     "StageModels",
     "StepAnswered",
     "StepPlanned",
     "Stopped",
     "SubQuestion",
     "SufficiencyJudged",
-    "Sufficient",
     "TaskGiven",
     "TextEvent",
     "Timeout",
     "UnknownEvent",
-    "Unparsed",
-    "Unsupported",
     "read_event",
+    "step_lines",
 ]
 
-KINDS: tuple[type[Event], ...] = (
-    Linked, Masked, Shown, CuesRead, Clauses, Unsupported, Expanded, Pool, Shortlist, MatchPlayed, Kept,
-    EntitiesFiltered, Entities, Joined, NoIntersection, PathsRanked, ConditionsRead, Met, Accepted, Sufficient,
-    Converged, Rejected, Rated, Judged, Composed, Read, Checked, Retrieved,
-    Planned, Grounded, PiecesKept, StepAnswered, EvidenceEdited, SufficiencyJudged, Drafted, DraftVerified, Stopped,
-    TaskGiven, StepPlanned, FactNeeded, ActionRead, Called, Seen, Finished, AnswerVerified, Reflected, EditProposed,
-    EditGated, EditAccepted, StageModels, Unparsed, NoReply,
-    Reasoning, Leaks, Timeout, GaveUp, NoWalks, Failed,
+AnyEvent = (
+    Linked | Masked | CuesRead | Clauses | Expanded | Pool | Shortlist | MatchPlayed | Kept | Entities | Joined
+    | PathsRanked | ConditionsRead | Accepted | Rejected | Rated | Judged | Composed | Read
+    | Retrieved | Planned | Grounded | PiecesKept | StepAnswered | EvidenceEdited | SufficiencyJudged | Drafted
+    | DraftVerified | Stopped
+    | TaskGiven | StepPlanned | ActionRead | Called | Seen | Finished | AnswerVerified | Reflected | EditProposed
+    | EditDecided
+    | StageModels | NoReply | Reasoning | Leaks | Timeout | GaveUp | Failed
 )  # fmt: skip
-"""All event classes of kgqa, in the order in which docs/events.md lists them."""
-AnyEvent: Any = reduce(or_, KINDS)
-"""An event of kgqa, told apart by its kind."""
+"""An event of kgqa, told apart by its kind; docs/events.md lists them in this order."""
+KINDS: tuple[type[Event], ...] = get_args(AnyEvent)
+"""All event classes of kgqa."""
 
 
 def read_event(data: Mapping[str, Any]) -> Event:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from msgspec import Struct
 
 from kgqa.text.words import counted
 from kgqa.trace.event import Event
-from kgqa.trace.phrases import SHOWN, listed, shortened
+from kgqa.trace.words import SHOWN, listed, shortened
 
-_FEW = 60
-_JUDGMENT = re.compile(r"[\s*_]{0,20}\bjudge?ment[*_]{0,4}:[\s*_]{0,20}(?:yes|no)\W{0,20}\Z", re.IGNORECASE)
-
-
-def after_colon(text: str) -> str:
-    """Return a text, shortened, to follow after a colon; "" if there is none."""
-    return f": {shortened(text)}" if text else ""
+_LONGEST_NAME = 60
+_EDITS = ("insert", "update", "delete")
 
 
 class ActingEvent(Event, frozen=True):
@@ -53,21 +47,21 @@ class TaskGiven(ActingEvent, frozen=True):
 
 
 class StepPlanned(TurnEvent, frozen=True):
-    """The language model planned its next step. `trial`: from 0. `step`: number of the turn in the trial, from 1."""
+    """The language model planned its next step, or said which fact of the graph is missing now (`need`).
+
+    `trial`: from 0. `step`: number of the turn in the trial, from 1.
+    """
 
     text: str
+    need: bool = False
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is the first plan of its trial; later ones repeat much of it."""
+        return self.step == 1 and not self.need
 
     def in_words(self) -> str:
-        return f"{self.place}: {self.text}"
-
-
-class FactNeeded(TurnEvent, frozen=True):
-    """The language model said which fact of the graph is missing now. `trial`, `step`: as in `StepPlanned`."""
-
-    text: str
-
-    def in_words(self) -> str:
-        return f"{self.place}: {self.text}"
+        return f"{self.place}, {'needed' if self.need else 'plan'}: {self.text}"
 
 
 class ActionRead(TurnEvent, frozen=True):
@@ -81,6 +75,11 @@ class ActionRead(TurnEvent, frozen=True):
     actions: tuple[str, ...] = ()
     problem: str = ""
     thought: str = ""
+
+    @property
+    def is_step(self) -> bool:
+        """Whether something could not be read; other replies are shown by their calls."""
+        return bool(self.problem)
 
     def in_words(self) -> str:
         acts = ", ".join(map(action_words, self.actions)) or ("no action" if self.problem else "an answer")
@@ -102,9 +101,13 @@ class Called(TurnEvent, frozen=True):
     total: int = 0
     failed: bool = False
 
+    @property
+    def is_step(self) -> bool:
+        """Whether it is not an edit, of which `EditProposed` tells more."""
+        return self.failed or self.name not in _EDITS
+
     def in_words(self) -> str:
-        along = f" along {listed(self.paths)}" if self.paths and not self.failed else ""
-        return f"{self.place}: {self.call_words()} → {self.result_words()}{along}"
+        return f"{self.place}: {self.call_words()} → {self.result_words()}"
 
     @property
     def is_tool(self) -> bool:
@@ -114,7 +117,7 @@ class Called(TurnEvent, frozen=True):
     def call_words(self) -> str:
         """Write a call of the graph as `Neighbour[Kimigayo, anthem of]`, and that of a tool with its arguments."""
         if self.is_tool:
-            return f"{self.name}({_tool_arguments(_object(self.arguments[0]), self.arguments[0])})"
+            return f"{self.name}({_argument_words(_object(self.arguments[0])) or shortened(self.arguments[0])})"
         return f"{self.name}[{', '.join(self.arguments)}]"
 
     def result_words(self) -> str:
@@ -124,7 +127,7 @@ class Called(TurnEvent, frozen=True):
         if not self.names:
             return counted(self.total, "result" if self.is_tool else "value")
         more = self.total - len(self.names[:SHOWN])
-        names = ", ".join(shortened(name, _FEW) for name in self.names[:SHOWN])
+        names = ", ".join(shortened(name, _LONGEST_NAME) for name in self.names[:SHOWN])
         return f"{names} and {more:,} more" if more > 0 else names
 
 
@@ -150,12 +153,12 @@ class Finished(TurnEvent, frozen=True):
     answers: tuple[str, ...] = ()
     grounded: bool = False
     why: str = ""
+    is_step = True
 
     def in_words(self) -> str:
         answer = listed(self.answers) or shortened(self.text) or "no answer"
-        follows = "follows" if self.grounded else "does not follow"
-        why = "" if self.grounded else after_colon(self.why)
-        return f"{self.place}: answer {answer} ({follows} from what was found{why})"
+        why = "follows" if self.grounded else "does not follow"
+        return f"{self.place}: answer {answer} ({why} from what was found{_after_colon(self.why)})"
 
 
 class AnswerVerified(ActingEvent, frozen=True):
@@ -165,9 +168,10 @@ class AnswerVerified(ActingEvent, frozen=True):
     text: str = ""
     asked: bool = True
     trial: int = 0
+    is_step = True
 
     def in_words(self) -> str:
-        return f"trial {self.trial + 1}: {self.verdict_words()}{after_colon(self.reason)}"
+        return f"trial {self.trial + 1}: {self.verdict_words()}{_after_colon(self.text)}"
 
     def verdict_words(self) -> str:
         """Say how the answer was judged, and whether that took a language model."""
@@ -175,20 +179,16 @@ class AnswerVerified(ActingEvent, frozen=True):
         words = verdicts.get(self.verdict, "verdict not readable")
         return words if self.asked else f"{words} without asking a language model"
 
-    @property
-    def reason(self) -> str:
-        """What the judge wrote, without the line that repeats the verdict."""
-        return _JUDGMENT.sub("", self.text).strip()
-
 
 class Reflected(ActingEvent, frozen=True):
     """The language model reflected on a failed trial; the next trial reads `text`."""
 
     text: str
     trial: int = 0
+    is_step = True
 
     def in_words(self) -> str:
-        return f"trial {self.trial + 1}: {shortened(self.text)}"
+        return f"lesson of trial {self.trial + 1}: {shortened(self.text)}"
 
 
 class ProposedSource(Struct, frozen=True):
@@ -214,48 +214,40 @@ class EditProposed(ActingEvent, frozen=True):
     reason: str = ""
     sources: tuple[ProposedSource, ...] = ()
     step: int = 1
+    is_step = True
 
     def in_words(self) -> str:
-        return f"edit {self.proposal}, step {self.step}: {self.edit_words()}"
-
-    def edit_words(self) -> str:
-        """Say what is replaced by what, and with which sources."""
         new, old = f"“{shortened(self.content)}”", f"“{shortened(self.target_text or self.target)}”"
         edits = {"insert": f"insert {new}", "update": f"replace {old} by {new}", "delete": f"delete {old}"}
-        sources = ", ".join(str(each.number) for each in self.sources[:SHOWN])
-        cited = f" ({'source' if len(self.sources) == 1 else 'sources'} {sources})" if sources else " (no source)"
-        return edits.get(self.edit, self.edit) + cited
+        numbers = listed([each.number for each in self.sources])
+        cited = f"source{'s' if len(self.sources) > 1 else ''} {numbers}" if numbers else "no source"
+        return f"edit {self.proposal}, step {self.step}: {edits.get(self.edit, self.edit)} ({cited})"
 
 
-class EditGated(ActingEvent, frozen=True):
-    """A gate rejected a proposed edit. `rule`: name of the gate. `why`: the reason, as the language model was told."""
+class EditDecided(ActingEvent, frozen=True):
+    """A proposed edit was rejected by a gate, or accepted.
 
-    proposal: int
-    rule: str
-    why: str
-    step: int = 1
-
-    def in_words(self) -> str:
-        return f"edit {self.proposal}: rejected by the gate “{self.rule}”{after_colon(self.why)}"
-
-
-class EditAccepted(ActingEvent, frozen=True):
-    """A proposed edit passed all gates.
-
-    `edit`: IRI of the edit. `state`: overlay (seen by this question only), proposed (waits for review) or committed.
+    `state`: rejected, or else overlay (seen by this question only), proposed (waits for review) or committed. `edit`:
+    IRI of the accepted edit. `rule`: name of the gate that rejected it; `why`: the reason, as the language model was
+    told.
     """
 
     proposal: int
-    edit: str
     state: str
+    edit: str = ""
+    rule: str = ""
+    why: str = ""
     step: int = 1
+    is_step = True
 
     def in_words(self) -> str:
-        return f"edit {self.proposal}: accepted; {self.state_words()}"
+        outcome = f"rejected by the gate “{self.rule}”" if self.rule else f"accepted, {self.state_words()}"
+        return f"edit {self.proposal}: {outcome}{_after_colon(self.why)}"
 
     def state_words(self) -> str:
         """Say what became of the edit."""
         states = {
+            "rejected": "rejected by a gate",
             "overlay": "seen by this question only",
             "proposed": "waits for review",
             "committed": "committed to the corpus",
@@ -267,7 +259,7 @@ def action_words(action: str) -> str:
     """Write an action as a call; that of a tool, which is JSON, with its name and arguments."""
     call = _object(action)
     if isinstance(call.get("name"), str) and isinstance(call.get("arguments"), dict):
-        return f"{call['name']}({_tool_arguments(call['arguments'], action)})"
+        return f"{call['name']}({_argument_words(call['arguments'])})"
     return action
 
 
@@ -280,10 +272,14 @@ def _object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _tool_arguments(values: dict[str, Any], text: str) -> str:
-    """Write arguments as `query: Kimigayo`; the text itself if it is no JSON object."""
+def _argument_words(values: dict[str, Any]) -> str:
+    """Write the arguments of a tool as `query: Kimigayo`."""
     shown = (
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in values.items()
     )
-    return shortened(", ".join(shown) if values or text.strip() == "{}" else text)
+    return shortened(", ".join(shown))
+
+
+def _after_colon(text: str) -> str:
+    return f": {shortened(text)}" if text else ""

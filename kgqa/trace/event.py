@@ -31,6 +31,11 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="kind", tag=_snake_case
         """The JSON object of the event without `kind` and `at`."""
         return {name: value for name, value in to_builtins(self).items() if name not in ("kind", "at")}
 
+    @property
+    def is_step(self) -> bool:
+        """Whether answers show the event among the steps that led to them; a class may set `is_step = True`."""
+        return False
+
     def in_words(self) -> str:
         """Say in one line what happened; "" if only the fields can tell. `clean` it before it is printed."""
         return ""

@@ -16,13 +16,6 @@ class StageModels(Event, frozen=True, tag="models"):
     stages: Mapping[str, Any]
 
 
-class Unparsed(Event, frozen=True):
-    """Replies that could not be read, even after asking again. `count`: number of replies."""
-
-    stage: str
-    count: int
-
-
 class NoReply(Event, frozen=True):
     """A prompt without a reply.
 
@@ -55,20 +48,17 @@ class Timeout(Event, frozen=True):
 
 
 class GaveUp(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """A query of the search failed, and the search continued without its result. `path`: the path in words."""
+    """A query failed, and the question was continued without its result. `path`: the path in words.
+
+    `evidence`: whether only the evidence lacks the result; if False, the search may have missed a path.
+    """
 
     path: str = ""
     error: str
-
-
-class NoWalks(Event, frozen=True):
-    """The query for the walks of the evidence failed."""
-
-    error: str
+    evidence: bool = False
 
 
 class Failed(Event, frozen=True):
-    """The question ended with an error. `error`: the class of the exception."""
+    """The question ended with an error; the answer's reason is its message. `error`: the class of the exception."""
 
     error: str
-    message: str

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kgqa.text.words import counted
 from kgqa.trace.event import Event
-from kgqa.trace.phrases import listed
+from kgqa.trace.words import listed
 
 
 class LinkedMention(Struct, frozen=True):
@@ -36,17 +36,13 @@ class Masked(Event, frozen=True):
     """The question, with its topics masked, as the ranking compares it with paths.
 
     `unmasked`: number of topics without a mention in the question. `leaks`: number of names that are still readable.
+    `shown`: the question as prompts show it; "" without a language model.
     """
 
     question: str
     unmasked: int
     leaks: int
-
-
-class Shown(Event, frozen=True):
-    """The question as prompts show it."""
-
-    question: str
+    shown: str = ""
 
 
 class CuesRead(Event, frozen=True, tag="cues"):
@@ -72,15 +68,6 @@ class Clauses(Event, frozen=True):
 
     def in_words(self) -> str:
         return f"the question has {counted(len(self.clauses), 'clause')}"
-
-
-class Unsupported(Event, frozen=True):
-    """The method declined the question. `asks_for`: what paths cannot answer, such as "a count"."""
-
-    asks_for: str
-
-    def in_words(self) -> str:
-        return f"paths cannot answer {self.asks_for}"
 
 
 class Expanded(Event, frozen=True):
@@ -147,20 +134,16 @@ class Kept(Event, frozen=True, omit_defaults=True):
         return f"hop {self.hop}: kept {listed(self.paths) or 'none'}"
 
 
-class EntitiesFiltered(Event, frozen=True):
-    """The prefilter reduced the end nodes from which entities are selected. `pool`, `kept`: numbers of entities."""
-
-    pool: int
-    kept: int
-
-
 class Entities(Event, frozen=True, omit_defaults=True):
     """The entities from which the search continues, as shown to the chooser.
 
-    `answered`: True if the chooser said that these entities answer the question, so the search stopped.
+    `reached`, `offered`: number of end nodes before and after the prefilter. `answered`: True if the chooser said that
+    these entities answer the question, so the search stopped.
     """
 
     selected: tuple[str, ...]
+    reached: int
+    offered: int
     answered: bool = False
 
     def in_words(self) -> str:
@@ -168,20 +151,16 @@ class Entities(Event, frozen=True, omit_defaults=True):
 
 
 class Joined(Event, frozen=True):
-    """Paths from several topics meet. `paths`: the first 5 in words. `topics`: most topics that one of them joins."""
+    """Paths from several topics meet, or none do.
+
+    `paths`: the first 5 that meet, in words. `topics`: most topics that one of them joins.
+    """
 
     paths: tuple[str, ...]
     topics: int
 
     def in_words(self) -> str:
-        return f"paths that meet: {listed(self.paths)}"
-
-
-class NoIntersection(Event, frozen=True):
-    """No paths from different topics meet."""
-
-    def in_words(self) -> str:
-        return "no paths of the topics meet"
+        return f"paths that meet: {listed(self.paths)}" if self.paths else "no paths of the topics meet"
 
 
 class RankedPath(Struct, frozen=True):
@@ -222,40 +201,20 @@ class ConditionsRead(Event, frozen=True, tag="conditions"):
         return "; ".join(f"“{each.words}” means {each.meaning}" for each in self.found)
 
 
-class Met(Event, frozen=True):
-    """The search stopped because the best path meets all topics. `topics`: number of topics."""
+class Accepted(Event, frozen=True, omit_defaults=True):
+    """The search stopped, because what was found is enough. `why`: the reason in words.
 
-    path: str
-    topics: int
+    `path`: the accepted path; "" if the language model answered from triples. `score`: that of the path; None without
+    one. `answers`: the first 20 answers of the language model.
+    """
 
-    def in_words(self) -> str:
-        return f"accepted: {self.path}"
-
-
-class Accepted(Event, frozen=True):
-    """The search stopped because the best path was accepted. `score`: None if a language model accepted the path."""
-
-    path: str
-    score: float | None
+    why: str
+    path: str = ""
+    score: float | None = None
+    answers: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        return f"accepted: {self.path}"
-
-
-class Sufficient(Event, frozen=True):
-    """The language model found the triples sufficient. `answers`: its first 20 answers."""
-
-    answers: tuple[str, ...]
-
-
-class Converged(Event, frozen=True):
-    """The search stopped because the best path did not change its end nodes. `answers`: number of end nodes."""
-
-    path: str
-    answers: int
-
-    def in_words(self) -> str:
-        return f"the answers no longer change: {self.path}"
+        return f"accepted, because {self.why}: {self.path or listed(self.answers)}"
 
 
 class Rejected(Event, frozen=True):
@@ -320,13 +279,3 @@ class Read(Event, frozen=True, omit_defaults=True):
 
     def in_words(self) -> str:
         return f"the query of {self.path} returns {counted(self.answers, 'answer')}"
-
-
-class Checked(Event, frozen=True):
-    """The exported query was run a second time. `query_class`: exact, restricted, or none if the results differ."""
-
-    query_class: str
-
-    def in_words(self) -> str:
-        results = {"exact": "exactly these answers", "restricted": "these answers, for the chosen entities"}
-        return f"the query was run again: it returns {results.get(self.query_class, 'something else')}"

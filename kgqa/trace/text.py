@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kgqa.text.words import counted
 from kgqa.trace.event import Event
-from kgqa.trace.phrases import SHOWN, listed, shortened
+from kgqa.trace.words import SHOWN, listed, shortened
 
 
 class TextEvent(Event, frozen=True):
@@ -46,8 +46,8 @@ class SubQuestion(Struct, frozen=True):
     needs: tuple[int, ...] = ()
 
     def in_words(self) -> str:
-        """Return the number and the text."""
-        return f"{self.number}. {self.text}"
+        """Return the number, the text, and the numbers of the others."""
+        return f"{self.number}. {self.text}" + (f" (needs {listed(self.needs)})" if self.needs else "")
 
 
 class Planned(TextEvent, frozen=True):
@@ -58,12 +58,11 @@ class Planned(TextEvent, frozen=True):
 
     sub_questions: tuple[SubQuestion, ...]
     round: int = 0
+    is_step = True
 
     def in_words(self) -> str:
-        asked = (
-            each.in_words() + (f" (needs {listed(each.needs)})" if each.needs else "") for each in self.sub_questions
-        )
-        return f"round {self.round}: {'; '.join(asked) or 'no sub-questions'}"
+        asked = "; ".join(each.in_words() for each in self.sub_questions)
+        return f"round {self.round} asks: {asked or 'no sub-questions'}"
 
 
 class Grounded(TextEvent, frozen=True):
@@ -105,18 +104,15 @@ class StepAnswered(TextEvent, frozen=True):
     verified: int = 0
     step: int = 0
     round: int = 0
+    is_step = True
 
     def in_words(self) -> str:
-        return f"{_asked(self.step)}: {self.question} → {self.answer_words()}"
-
-    def answer_words(self) -> str:
-        """Return the answers, and how many of the quotes hold."""
-        if not self.read:
-            return "the reply could not be read"
-        if not self.answers:
-            return "not in the passages"
-        quoted = f" ({self.verified} of {counted(self.quotes, 'quote')} verified)" if self.quotes else ""
-        return f"{listed(self.answers)}{quoted}"
+        quoted = (
+            f" ({self.verified} of {counted(self.quotes, 'quote')} verified)" if self.answers and self.quotes else ""
+        )
+        answer = (listed(self.answers) or "not in the passages") if self.read else "the reply could not be read"
+        asked = f"{_asked(self.step)}: {self.question}" if self.step else "the question"
+        return f"{asked} → {answer}{quoted}"
 
 
 class LocalFact(Struct, frozen=True):
@@ -163,6 +159,7 @@ class SufficiencyJudged(TextEvent, frozen=True):
     verdict: str
     missing: str = ""
     accepted: bool = False
+    is_step = True
 
     def in_words(self) -> str:
         words = {"yes": "sufficient, but not accepted: no verified quote", "no": "insufficient"}
@@ -199,6 +196,7 @@ class DraftVerified(TextEvent, frozen=True):
     failed: tuple[int, ...] = ()
     round: int = 0
     channel: str = ""
+    is_step = True
 
     def in_words(self) -> str:
         words = {"yes": "draft accepted", "no": "draft rejected"}
@@ -212,6 +210,7 @@ class Stopped(TextEvent, frozen=True):
 
     round: int
     why: str
+    is_step = True
 
     def in_words(self) -> str:
-        return f"round {self.round}: {self.why}"
+        return f"stopped in round {self.round}: {self.why}"

@@ -78,10 +78,10 @@ def test_show_sparql(kgqa, demo):
 
 def test_trace(kgqa):
     done = kgqa("ask", CAPITAL, "--trace")
-    for kind in ("linked", "masked", "expanded", "pool", "shortlist", "match", "kept", "ranked", "read", "checked"):
+    for kind in ("linked", "masked", "expanded", "pool", "shortlist", "match", "kept", "ranked", "read"):
         assert f"] {kind}:" in done.err
     kinds = {event["kind"] for event in json.loads(kgqa("ask", CAPITAL, "--trace", "--json").out)["trace"]}
-    assert {"linked", "expanded", "match", "checked"} <= kinds
+    assert {"linked", "expanded", "match", "read"} <= kinds
 
 
 def test_several_questions_from_standard_input(kgqa):

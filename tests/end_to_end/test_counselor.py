@@ -25,7 +25,7 @@ PROGRAMS = {
     COUNT: GoldProgram(("Retrieve[James Cameron]", f"Count[{CALL}]", "Finish[3]")),
     YEAR: GoldProgram(("Retrieve[James Cameron]", f"{CALL}, {RELEASED}", "Finish[Avatar]")),
 }
-EVENTS = {"step_planned", "fact_needed", "action_read", "called", "seen", "finished", "answer_verified"}
+EVENTS = {"step_planned", "action_read", "called", "seen", "finished", "answer_verified"}
 
 
 def options(server):

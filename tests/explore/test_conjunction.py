@@ -70,7 +70,7 @@ def test_empty_intersection_is_reported(films):
     assert (
         join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace) == []
     )
-    assert [event.kind for event in trace.events()] == ["no_intersection"]
+    assert [(event.kind, event.detail["paths"]) for event in trace.events()] == [("joined", ())]
 
 
 def test_joins_of_three_topics_come_first(films):

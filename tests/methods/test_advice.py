@@ -7,21 +7,10 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.methods.advice import MAX_NEAREST, with_advice
 from kgqa.methods.ask import budget_of
-from kgqa.model import Answer, NearPath, Question, Usage
+from kgqa.model import Answer, NearPath, Question, StageUsage, Usage
 from kgqa.settings.values import resolve
 from kgqa.text.hints import command_line_wording
-from kgqa.trace import (
-    Expanded,
-    Kept,
-    Linked,
-    LinkedMention,
-    PathsRanked,
-    Pool,
-    RankedPath,
-    Rejected,
-    Retrieved,
-    Unparsed,
-)
+from kgqa.trace import Expanded, Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
 from kgqa.trace.trace import Trace
 
 
@@ -36,6 +25,7 @@ def ranked(*scores: float | None) -> PathsRanked:
 
 
 FULL_DEPTH = Pool(hop=2, paths=("k",))
+UNPARSED = Usage(stages=(StageUsage("decide", unparsed=1),))
 
 
 def test_rejected_by_its_score():
@@ -59,9 +49,7 @@ def test_answer_from_text_has_no_nearest_paths():
     """A method over text searches paths only to find passages."""
     found = advised(FULL_DEPTH, ranked(0.5), Retrieved(query="q", pieces=()), models=True)
     assert found.nearest == () and found.hints == ()
-    assert (
-        advised(Retrieved(query="q", pieces=()), Unparsed(stage="decide", count=1)).hints[0].startswith("Use another")
-    )
+    assert advised(Retrieved(query="q", pieces=()), usage=UNPARSED).hints[0].startswith("Use another")
 
 
 def test_hints_in_python():
@@ -82,7 +70,7 @@ def test_ambiguous_topic():
 
 
 def test_unreadable_replies():
-    found = advised(Kept(hop=1, paths=("a", "b")), Unparsed(stage="decide", count=1), models=True)
+    found = advised(Kept(hop=1, paths=("a", "b")), usage=UNPARSED, models=True)
     assert found.nearest == (NearPath("a"), NearPath("b")) and "--reask 3" in found.hints[1]
 
 

@@ -457,7 +457,7 @@ class TestSeveralTopics:
         done = run(Model(TWO_TOPIC_GOLD), PRESIDENT)
         assert done.ids == ["m.eve"] and done.answer.query_class == "exact" and done.answer.grounding == "graph"
         assert {evidence.path.topic.iri for evidence in done.answer.paths} == {NS + "m.jaw", NS + "m.fran"}
-        assert done.events("met") and done.answer.usage.hops == 1
+        assert done.events("accepted")[0]["why"] == "it meets all topics" and done.answer.usage.hops == 1
         assert " AND [E" in done.prompts("accept")[-1]
         assert "Leads to: Eve Ember" in done.prompts("accept")[-1]
         assert "Jawdrop" not in done.sent_text and "Frangia" not in done.sent_text
@@ -476,7 +476,7 @@ class TestSeveralTopics:
 
     def test_rejected_join_continues_the_search(self, run):
         done = run(Model(TWO_TOPIC_GOLD, accept="[NO]"), PRESIDENT)
-        assert done.answer.status == "no_answer" and done.answer.usage.hops == 2 and not done.events("met")
+        assert done.answer.status == "no_answer" and done.answer.usage.hops == 2 and not done.events("accepted")
 
     def test_separate_topics_are_not_joined(self, run):
         done = run(Model(Gold((frozenset({"[E2] -> president"}),))), PRESIDENT, explore__combine="separate")
@@ -528,7 +528,7 @@ class TestConvergence:
     def test_unchanged_answers_end_the_search(self, run):
         reply = Model(pick=choosing("Zorblax -> country", "[E1] -> country"), accept="[YES]")
         done = run(reply, explore__stop="converged", explore__depth=4)
-        assert done.events("converged") == [{"path": "film country", "answers": 1}]
+        assert done.events("accepted") == [{"why": "the answers no longer change", "path": "film country"}]
         assert done.answer.usage.hops == 2 and done.ids == ["m.fre"]
 
     def test_two_paths_with_equal_answers_end_the_search(self, run):

@@ -312,8 +312,7 @@ def test_templates_are_sandboxed_and_strict():
         ),
         (
             [
-                {"kind": "masked", "question": "who is ?", "unmasked": 2, "leaks": 0},
-                {"kind": "shown", "question": "who is [E1]?"},
+                {"kind": "masked", "question": "who is ?", "unmasked": 2, "leaks": 0, "shown": "who is [E1]?"},
                 {"kind": "leaks", "texts": 9, "leaks": 3},
             ],
             "who is [E1]?",
@@ -327,7 +326,7 @@ def test_question_as_shown_to_the_model(trace, question, note):
     assert (
         ("2 topics could not be masked" in page)
         == ("3 texts shown to the model still contained" in page)
-        == (len(trace) == 3)
+        == (len(trace) == 2)
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 
 from kgqa.model import StageUsage
-from kgqa.trace import Event, Shown
+from kgqa.trace import Event, Reasoning
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 
@@ -38,10 +38,14 @@ def clock(monkeypatch):
 def test_events_are_kept_in_order_with_their_time_and_the_listener_gets_each(clock):
     received: list[Event] = []
     trace = Trace(listener=received.append)
-    trace.record(Shown(question="who?"))
+    trace.record(Reasoning(stage="decide", text="who?"))
     clock.now += 1.5
     trace.record(Retrieved(chunks=("c1",)))
-    assert trace.events() == (Shown(question="who?", at=0.0), Retrieved(chunks=("c1",), at=1.5)) == tuple(received)
+    assert (
+        trace.events()
+        == (Reasoning(stage="decide", text="who?", at=0.0), Retrieved(chunks=("c1",), at=1.5))
+        == tuple(received)
+    )
 
 
 def test_usage_counts(clock):

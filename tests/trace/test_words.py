@@ -10,17 +10,15 @@ from kgqa.report.answer import answer_text
 from kgqa.text.words import clean
 from kgqa.trace import (
     KINDS,
+    Accepted,
     ActingEvent,
     ActionRead,
-    AnswerVerified,
     Called,
     DraftVerified,
     EditProposed,
     EvidenceEdited,
-    Finished,
     LocalFact,
     PathsRanked,
-    Pool,
     ProposedSource,
     RankedPath,
     Reflected,
@@ -28,8 +26,9 @@ from kgqa.trace import (
     StepAnswered,
     SufficiencyJudged,
     TextEvent,
+    step_lines,
 )
-from kgqa.trace.steps import MAX_LINES, step_lines
+from kgqa.trace.words import MAX_STEPS
 from tests.report.agents.traces import GRAPH_TURNS, TOOL_TURNS, acting_answer
 from tests.report.text.traces import LIGHT, RAG, ROUNDS, STEPS, text_answer
 from tests.trace.test_events import built
@@ -47,29 +46,17 @@ def test_methods_over_text_and_in_turns_tell_every_event():
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (Pool(hop=2, paths=("a",)), "hop 2: 1 candidate"),
         (PathsRanked(paths=(RankedPath("a → b", 0.256, 0),)), "best path: a → b (0.26)"),
-        (GRAPH_TURNS[0], "step 1: The question asks for a birthplace. First find the light, then its architect."),
-        (GRAPH_TURNS[4], "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr along Skerry Light → architect"),
-        (GRAPH_TURNS[9], "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more along "
-                         "Skerry Light → architect → work"),
+        (Accepted(why="the triples are sufficient", answers=("a", "b")), "accepted, because the triples are sufficient: a, b"),
+        (GRAPH_TURNS[1], "step 1, needed: The architect of the Skerry Light."),
+        (GRAPH_TURNS[9], "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more"),
         (GRAPH_TURNS[12], "step 3: answer Oban (does not follow from what was found: “Oban” is in no observation)"),
-        (GRAPH_TURNS[13], "trial 1: answer rejected without asking a language model: Oban was not seen."),
         (TOOL_TURNS[1], "step 1: The graph comes first.; graph_search(query: Ines Marr)"),
         (TOOL_TURNS[5], "step 2: web_search(query: birthplace of Ines Marr) → 1 result"),
-        (TOOL_TURNS[8], "edit 1, step 3: replace “Ines Marr was born in Oban in 1832.” by “Ines Marr was born in "
-                        "Kirkwick in 1832.” (sources 3, 1)"),
-        (TOOL_TURNS[9], "edit 1: accepted; seen by this question only"),
-        (TOOL_TURNS[13], "edit 2: rejected by the gate “sources”: A deletion needs a source that contradicts the text."),
-        (AnswerVerified(verdict="no", text="Not seen.\n**Judgment:** no."), "trial 1: answer rejected: Not seen."),
-        (ActionRead(reply="x", problem="No call."), "step 1: no action; No call."),
         (Called(name="insert", arguments=("{broken",)), "step 1: insert({broken) → 0 results"),
         (Seen(text="a\nb", count=1, approximate=True), "step 1: 1 value (not all): a b"),
         (EditProposed(proposal=1, edit="delete", target_text="t", sources=(ProposedSource(4, "iri"),)),
          "edit 1, step 1: delete “t” (source 4)"),
-        (STEPS[0], "round 0: 1. Who was the architect of the Skerry Light?; 2. Where was #1 born? (needs 1); 3. Who leads "
-                   "the town #2? (needs 2)"),
-        (STEPS[4], "sub-question 1: Who was the architect of the Skerry Light? → Ines Marr (1 of 1 quote verified)"),
         (STEPS[9], "sub-question 3: Who leads the town born Ines Marr? (an earlier answer is missing)"),
         (STEPS[11], "round 0: The architect is Ines Marr; she was born in Oban. (1 of 2 claims with a verified quote)"),
         (STEPS[12], "round 0: draft rejected; claims that do not hold: 2"),
@@ -84,42 +71,55 @@ def test_words(event, words):
 
 
 @given(st.one_of(map(built, KINDS)))
-def test_steps_are_lines_without_control_characters(event):
+def test_steps_are_short_lines_without_control_characters(event):
     assert isinstance(event.in_words(), str)
     for line in step_lines([event]):
-        assert line == clean(line)
+        assert line == clean(line) and len(line) < 400
 
 
 def test_a_hostile_text_stays_one_short_line():
     text = "\x1b[2J\u202e" + "line\n" * 1000
-    for event in (Reflected(text=text), Finished(text=text), Called(name=text, arguments=(text,))):
+    for event in (Reflected(text=text), Called(name=text, arguments=(text,)), ActionRead(reply="", problem=text)):
         (line,) = step_lines([event])
         assert "\x1b" not in line and "\u202e" not in line and len(line) < 400
 
 
 def test_steps_of_two_trials():
-    lines = step_lines(GRAPH_TURNS)
-    assert lines[0].startswith("plan: The question asks for a birthplace.")
-    assert lines[1] == "step 1: Retrieve[Skerry Light] → Skerry Light"
-    assert "trial 1 taught: Recap: the birthplace was asked. Analysis: the works did not help." in "\n".join(lines)
-    assert lines[-1] == "trial 2: answer accepted: Kirkwick was seen and is a town."
-    assert step_lines([AnswerVerified(verdict="yes", text="Seen. Judgment: yes")]) == ["answer accepted: Seen."]
+    assert step_lines(GRAPH_TURNS) == [
+        "step 1, plan: The question asks for a birthplace. First find the light, then its architect.",
+        "step 1: Retrieve[Skerry Light] → Skerry Light",
+        "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr",
+        "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more",
+        "step 2: Feature[p1, birthplace] → failed",
+        "step 3: answer Oban (does not follow from what was found: “Oban” is in no observation)",
+        "trial 1: answer rejected without asking a language model: Oban was not seen.",
+        "lesson of trial 1: Recap: the birthplace was asked. Analysis: the works did not help. Strategy: use place of "
+        "birth.",
+        "trial 2, step 1, plan: Use the relation that was named: place of birth.",
+        "trial 2, step 1: Neighbour[p1, place of birth] → Kirkwick",
+        "trial 2, step 2: answer Kirkwick (follows from what was found)",
+        "trial 2: answer accepted: Kirkwick was seen and is a town.",
+    ]
 
 
 def test_many_steps_keep_their_beginning_and_their_end():
     lines = step_lines([Called(name="Count", arguments=(str(n),), total=n, step=n) for n in range(1, 41)])
-    assert len(lines) == MAX_LINES + 1 and lines[5] == "... 28 more here (--trace shows all) ..."
+    assert len(lines) == MAX_STEPS + 1 and lines[5] == "... 28 more here (--trace shows all) ..."
     assert lines[4].startswith("step 5:") and lines[6].startswith("step 34:") and lines[-1].startswith("step 40:")
 
 
 def test_steps_of_edits_say_what_became_of_them():
     lines = step_lines(TOOL_TURNS)
-    assert [line.rsplit(": ", 1)[1] for line in lines if ", edit " in line] == [
-        "accepted, waits for review",
-        "rejected by the gate “sources”",
-        "not decided",
+    assert [line for line in lines if line.startswith("edit")] == [
+        "edit 1, step 3: replace “Ines Marr was born in Oban in 1832.” by “Ines Marr was born in Kirkwick in 1832.” "
+        "(sources 3, 1)",
+        "edit 1: accepted, seen by this question only",
+        "edit 2, step 4: delete “The Skerry Light was built by Ines Marr.” (no source)",
+        "edit 2: rejected by the gate “sources”: A deletion needs a source that contradicts the text.",
+        "edit 3, step 5: insert “Kirkwick is a town.” (source 3)",
+        "edit 1: accepted, waits for review",
     ]
-    assert "step 5: The answer is not closed." in lines
+    assert "step 5: no action; The answer is not closed." in lines
     assert not any("update(" in line for line in lines)  # the line of the edit tells it
 
 
@@ -128,18 +128,19 @@ def test_steps_over_text():
     assert step_lines(ROUNDS) == [
         "the question → not in the passages",
         "round 1: insufficient; missing: the birthplace of Ines Marr",
-        "round 1 asks: 1. Where was Ines Marr born? 2. Who was Ines Marr?",
+        "round 1 asks: 1. Where was Ines Marr born?; 2. Who was Ines Marr?",
         "the question → Kirkwick (2 of 2 quotes verified)",
         "round 2: sufficient",
-        "stopped: The answer was accepted.",
+        "stopped in round 2: The answer was accepted.",
     ]
-    assert step_lines([StepAnswered(question="q1", answers=("a",), step=1)]) == ["1. q1 → a"]
+    unread = StepAnswered(question="q1", answers=(), read=False, step=1)
+    assert step_lines([unread]) == ["sub-question 1: q1 → the reply could not be read"]
 
 
 def test_answers_as_text():
     lines = answer_text(acting_answer()).splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("  steps  plan: The question"))
-    assert lines[0] == "Kirkwick (c1)" and lines[start + 1] == "         step 1: Retrieve[Skerry Light] → Skerry Light"
+    start = next(place for place, line in enumerate(lines) if line.startswith("  steps  step 1, plan: The question"))
+    assert lines[0] == "Kirkwick (c1)" and lines[start + 1].startswith("         step 1: Retrieve[Skerry Light] → ")
     unproved = "  source the language model; what it found in the graph does not prove the answer"
     assert unproved in answer_text(acting_answer(TOOL_TURNS))
     lines = answer_text(text_answer()).splitlines()

@@ -6,19 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kgqa.trace import (
-    ActionRead,
-    AnswerVerified,
-    Called,
-    EditAccepted,
-    EditGated,
-    EditProposed,
-    Reflected,
-    read_event,
-)
+from kgqa.trace import ActionRead, AnswerVerified, Called, EditDecided, EditProposed, Reflected, read_event
 from kgqa.trace.acting import TurnEvent
 
-_OUTCOMES = {EditProposed: "proposed", EditAccepted: "accepted", EditGated: "rejected"}
+_OUTCOMES = ("proposed", "accepted", "rejected")
 """Outcomes of edits. An edit may be accepted twice: for its question, and into a state after it."""
 
 
@@ -50,10 +41,13 @@ class TurnTable:
                     self._unread += bool(event.problem) and not event.actions
                 case AnswerVerified():
                     self._verdicts[event.verdict] += 1
-                case EditGated():
+                case EditProposed():
+                    edits.add(("proposed", event.proposal))
+                case EditDecided(state="rejected"):
+                    edits.add(("rejected", event.proposal))
                     self._gates[event.rule] += 1
-            if isinstance(event, (EditProposed, EditAccepted, EditGated)):
-                edits.add((_OUTCOMES[type(event)], event.proposal))
+                case EditDecided():
+                    edits.add(("accepted", event.proposal))
         self._edits.update(outcome for outcome, _ in edits)
         self._n += bool(trials)
         self._trials += len(trials)
@@ -75,6 +69,6 @@ class TurnTable:
             "edits": {},
         }
         if self._edits:
-            counts = {name: self._edits[name] for name in _OUTCOMES.values()}
+            counts = {name: self._edits[name] for name in _OUTCOMES}
             found["edits"] = {**counts, "gates": dict(sorted(self._gates.items()))}
         return found

@@ -17,7 +17,7 @@ from kgqa.methods.acting.tokens import prompt_tokens
 from kgqa.methods.acting.transcript import Transcript
 from kgqa.methods.counselor.replies import ActionReply, read_actions, read_sentences, read_turn
 from kgqa.methods.resources import Resources
-from kgqa.trace import ActionRead, FactNeeded, StepPlanned
+from kgqa.trace import ActionRead, StepPlanned
 from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ class Turns:
             reply, problem, raw = self._acts("merged", reader, transcript, memory, step)
             if reply is not None:
                 self._add_plan(reply.plan if self._planned else "", transcript, at)
-                self._add_need(reply.need, transcript, at)
+                self._add_plan(reply.need, transcript, at, need=True)
         else:
             if self._planned:
                 plan = self._says("plan", "plan", transcript, memory, step)
@@ -101,7 +101,7 @@ class Turns:
                 if finish is not None and len(finish.calls) == 1:
                     return self._add_actions(finish.calls, plan, "", transcript, at)
                 self._add_plan(plan, transcript, at)
-            self._add_need(self._says("think", "need", transcript, memory, step), transcript, at)
+            self._add_plan(self._says("think", "need", transcript, memory, step), transcript, at, need=True)
             reply, problem, raw = self._acts("act", actions, transcript, memory, step)
         return self._add_actions(reply.calls if reply is not None else (), raw, problem, transcript, at)
 
@@ -186,12 +186,7 @@ class Turns:
         transcript.add("Action", at["step"], ", ".join(texts) or UNREAD)
         return Turn(calls, problem)
 
-    def _add_plan(self, text: str, transcript: Transcript, at: dict[str, int]) -> None:
+    def _add_plan(self, text: str, transcript: Transcript, at: dict[str, int], *, need: bool = False) -> None:
         if text:
-            self._trace.record(StepPlanned(text=text, **at))
-            transcript.add("Plan", at["step"], text)
-
-    def _add_need(self, text: str, transcript: Transcript, at: dict[str, int]) -> None:
-        if text:
-            self._trace.record(FactNeeded(text=text, **at))
-            transcript.add("Need", at["step"], text)
+            self._trace.record(StepPlanned(text=text, need=need, trial=at["trial"], step=at["step"]))
+            transcript.add("Need" if need else "Plan", at["step"], text)

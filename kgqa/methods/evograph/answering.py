@@ -25,7 +25,7 @@ from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.model import Answer, Named, Question, Value
-from kgqa.trace import EditAccepted, Finished
+from kgqa.trace import EditDecided, Finished
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "evograph"
@@ -109,7 +109,7 @@ def _commit(tools: Tools, resources: Resources, trace: Trace, *, published: bool
     outcome = commit(overlay, mode, gated=edits.gated, guarded=not published, hold=hold)
     for number, each in edits.accepted.items():
         if (state := outcome.state_of(each.edit)) != "overlay":
-            trace.record(EditAccepted(proposal=number, edit=each.edit.id, state=state, step=turn))
+            trace.record(EditDecided(proposal=number, state=state, edit=each.edit.id, step=turn))
     return outcome.notes
 
 

@@ -18,7 +18,7 @@ from kgqa.errors import CorpusError
 from kgqa.methods.evograph.results import Result, ShownResults, without_marks
 from kgqa.methods.evograph.segments import SegmentSearch, piece_of
 from kgqa.model import Piece
-from kgqa.trace import EditAccepted, EditGated, EditProposed, ProposedSource
+from kgqa.trace import EditDecided, EditProposed, ProposedSource
 from kgqa.trace.trace import Trace
 
 NEAR = 3
@@ -162,7 +162,7 @@ class EditTools:
         except CorpusError as error:
             return self._reject(number, proposal, {}, Rejection("corpus", error.message), step, None)
         self.accepted[number] = done
-        self._trace.record(EditAccepted(proposal=number, edit=done.edit.id, state="overlay", step=step))
+        self._trace.record(EditDecided(proposal=number, state="overlay", edit=done.edit.id, step=step))
         if done.added is None:
             return EditResult(("Done. The text is hidden.",))
         result = self._show(piece_of(done.added))
@@ -196,7 +196,8 @@ class EditTools:
                 at,
             )
         )
-        self._trace.record(EditGated(proposal=number, rule=rejected.rule, why=rejected.why, step=step))
+        rule, why = rejected.rule, rejected.why
+        self._trace.record(EditDecided(proposal=number, state="rejected", rule=rule, why=why, step=step))
         return EditResult((f"Not done. {rejected.why}",), failed=True, shown=(same,) if same else ())
 
     def _target(self, target: int | str) -> tuple[Result | None, EditResult | None]:

@@ -24,7 +24,7 @@ from kgqa.methods.grounding import DEFECT
 from kgqa.methods.text.grounding import with_path_query
 from kgqa.methods.text.pieces import COMPUTED, INFERRED, UNQUOTED, with_quote_query
 from kgqa.model import Answer, Entity, Grounding, Literal, Named, QuoteEvidence
-from kgqa.trace import Checked, GaveUp
+from kgqa.trace import GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 HOPS = 6
@@ -133,12 +133,12 @@ def _with_queries(
         answer = with_path_query(answer, triples, graph.view_of(*hyper), trace, hops=HOPS)
         answer = replace(answer, evidence=(*answer.evidence, *facts_in_text(corpus, graph, triples)))
     if answer.grounding == "text" and not answer.sparql:
-        answer = _with_words_query(answer, found, graph, corpus.views.get("text", ()), trace)
+        answer = _with_words_query(answer, found, graph, corpus.views.get("text", ()))
     return with_quote_query(answer, graph, corpus)
 
 
 def _with_words_query(
-    answer: Answer, found: Sequence[CitedPlaces], graph: KnowledgeGraph, view: Sequence[str], trace: Trace
+    answer: Answer, found: Sequence[CitedPlaces], graph: KnowledgeGraph, view: Sequence[str]
 ) -> Answer:
     """Add the query that returns the answers as words of their chunks, and classify it by running it twice."""
     stated = [each.stated for each in found if each.stated is not None and each.stated.name is not None]
@@ -156,7 +156,6 @@ def _with_words_query(
     first, again = graph.map(graph.run_exported, [sparql, sparql])
     wanted = {each.value for each in answer.answers}
     class_ = query_class(tuple(first), again, restricted=False) if set(first) == wanted else None
-    trace.record(Checked(query_class=class_ or "none"))
     return replace(
         answer,
         sparql=sparql,

@@ -16,7 +16,7 @@ from kgqa.errors import CorpusError
 from kgqa.methods.evograph.editing import EditResult, EditTools
 from kgqa.methods.evograph.segments import SegmentSearch, piece_of
 from kgqa.model import Piece
-from kgqa.trace import EditAccepted, EditGated, EditProposed
+from kgqa.trace import EditDecided, EditProposed
 
 MIN_PART = 10
 """Fewest characters of a part of a text by which an edit names its target."""
@@ -129,11 +129,11 @@ class PublishedEdits(EditTools):
         except CorpusError as error:
             return self._failed(number, "corpus", error.message, step)
         self.accepted[number] = done
-        self._trace.record(EditAccepted(proposal=number, edit=done.edit.id, state="overlay", step=step))
+        self._trace.record(EditDecided(proposal=number, state="overlay", edit=done.edit.id, step=step))
         return EditResult(("Success.",))
 
     def _failed(self, number: int, rule: str, why: str, step: int) -> EditResult:
-        self._trace.record(EditGated(proposal=number, rule=rule, why=why, step=step))
+        self._trace.record(EditDecided(proposal=number, state="rejected", rule=rule, why=why, step=step))
         return EditResult((f"Failed. {why}",), failed=True)
 
     def _record_with(self, text: str) -> HyperedgeRecord | None:

@@ -15,7 +15,7 @@ from kgqa.methods.judging.judge import Judge
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.settings.values import Settings
-from kgqa.trace import Accepted, Converged, GaveUp, Met
+from kgqa.trace import Accepted, GaveUp
 from kgqa.trace.trace import Trace
 
 Ranked = list[tuple[Candidate, float | None]]
@@ -150,7 +150,7 @@ class Decisions:
             return False
         if self._ranking.by_model and not self._ranking.accepts(*ranked[0]):
             return False
-        self._trace.record(Met(path=ranked[0][0].words, topics=len(self._topics)))
+        self._trace.record(Accepted(why="it meets all topics", path=ranked[0][0].words))
         return True
 
     def _accepted(self, ranked: Ranked) -> bool:
@@ -163,7 +163,9 @@ class Decisions:
         if not self._ranking.accepts(*ranked[0]):
             return False
         score = ranked[0][1]
-        self._trace.record(Accepted(path=ranked[0][0].words, score=None if score is None else round(score, 4)))
+        why = "its score is high enough" if score is not None else "the language model accepts it"
+        rounded = None if score is None else round(score, 4)
+        self._trace.record(Accepted(why=why, path=ranked[0][0].words, score=rounded))
         return True
 
     def _converged(self, ranked: Ranked) -> bool:
@@ -176,7 +178,7 @@ class Decisions:
         same = bool(best) and (best == self._ends_before or (len(sets) > 1 and best == sets[1]))
         self._ends_before = best
         if same:
-            self._trace.record(Converged(path=ranked[0][0].words, answers=len(best or ())))
+            self._trace.record(Accepted(why="the answers no longer change", path=ranked[0][0].words))
         return same
 
     def _ends(self, candidate: Candidate) -> frozenset[Value] | None:

@@ -14,7 +14,7 @@ from kgqa.methods.tog.published import Chain, ThinkOnGraph
 from kgqa.methods.tog.robust import RobustThinkOnGraph
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Value
 from kgqa.text.words import normalise
-from kgqa.trace import GaveUp, Sufficient
+from kgqa.trace import Accepted, GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "tog"
@@ -43,7 +43,7 @@ def answer(
                 break
             texts = search.sufficient()
             if texts:
-                trace.record(Sufficient(answers=texts[:20]))
+                trace.record(Accepted(why="the triples are sufficient", answers=texts[:20]))
                 break
         if not texts:
             # as published, the model answers from the triples; if there are none, it thinks step by step

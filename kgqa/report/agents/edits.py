@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgqa.report.agents.differences import Words, changed_words
 from kgqa.report.agents.observations import observation_of
 from kgqa.text.words import counted
-from kgqa.trace import EditAccepted, EditGated, EditProposed, Event, Seen
+from kgqa.trace import EditDecided, EditProposed, Event, Seen
 
 MAX_EDITS = 60
 MAX_SOURCES = 20
@@ -62,22 +62,19 @@ class ShownEdits:
 def edits_of(trace: Iterable[Event]) -> ShownEdits | None:
     """Return the edits that were proposed, in this order; None without any."""
     proposed: dict[int, EditProposed] = {}
-    gated: dict[int, EditGated] = {}
-    accepted: dict[int, EditAccepted] = {}
+    decided: dict[int, EditDecided] = {}
     texts: dict[int, str] = {}
     for event in trace:
         match event:
             case EditProposed():
                 proposed.setdefault(event.proposal, event)
-            case EditGated():
-                gated.setdefault(event.proposal, event)
-            case EditAccepted():  # the last one tells the state after the question
-                accepted[event.proposal] = event
+            case EditDecided():  # the last one tells the state after the question
+                decided[event.proposal] = event
             case Seen():
                 texts |= {each.number: each.text for each in observation_of(event).results}
     if not proposed:
         return None
-    shown = [_shown(each, gated.get(number), accepted.get(number), texts) for number, each in proposed.items()]
+    shown = [_shown(each, decided.get(number), texts) for number, each in proposed.items()]
     counts = {name: sum(each.outcome == name for each in shown) for name in ("accepted", "rejected", "open")}
     parts = [f"{counts['accepted']:,} accepted", f"{counts['rejected']:,} rejected"]
     if counts["open"]:
@@ -86,18 +83,14 @@ def edits_of(trace: Iterable[Event]) -> ShownEdits | None:
     return ShownEdits(tuple(shown[:MAX_EDITS]), summary, max(0, len(shown) - MAX_EDITS))
 
 
-def _shown(
-    edit: EditProposed, gated: EditGated | None, accepted: EditAccepted | None, texts: Mapping[int, str]
-) -> ShownEdit:
+def _shown(edit: EditProposed, decided: EditDecided | None, texts: Mapping[int, str]) -> ShownEdit:
     old = edit.target_text if edit.edit != "insert" else ""
     new = edit.content if edit.edit != "delete" else ""
     before, after = changed_words(old, new)
-    if accepted:
-        outcome, state = "accepted", accepted.state_words()
-    elif gated:
-        outcome, state = "rejected", "rejected by a gate"
-    else:
-        outcome, state = "open", "not decided"
+    outcome, state = "open", "not decided"
+    if decided:
+        outcome = "rejected" if decided.state == "rejected" else "accepted"
+        state = decided.state_words()
     return ShownEdit(
         number=edit.proposal,
         kind=edit.edit,
@@ -106,11 +99,11 @@ def _shown(
         new=after,
         outcome=outcome,
         state=state,
-        rule=gated.rule if gated and not accepted else "",
-        why=gated.why if gated and not accepted else "",
+        rule=decided.rule if decided else "",
+        why=decided.why if decided else "",
         reason=edit.reason,
         target="" if old else edit.target,
-        iri=accepted.edit if accepted else "",
+        iri=decided.edit if decided else "",
         step=edit.step,
         sources=tuple(
             ShownSource(each.number, each.iri, each.trust, texts.get(each.number, ""))

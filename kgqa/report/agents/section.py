@@ -126,5 +126,5 @@ def _finished(event: Finished) -> dict[str, Any]:
 def _verdict(event: AnswerVerified, whys: Collection[str]) -> dict[str, Any]:
     """Describe a verdict; a reason that is given beside the answer is not repeated."""
     words = event.verdict_words()
-    text = "" if event.text in whys else event.reason
+    text = "" if event.text in whys else event.text
     return {"words": f"{words[:1].upper()}{words[1:]}", "text": text, "good": event.verdict == "yes"}

@@ -10,11 +10,8 @@ from kgqa.trace import (
     ActionRead,
     AnswerVerified,
     Called,
-    EditAccepted,
-    EditGated,
     EditProposed,
     Event,
-    FactNeeded,
     Finished,
     Reflected,
     Seen,
@@ -90,9 +87,7 @@ class _Reader:
             case EditProposed():
                 if turn := self._turn(self._last, event.step):
                     turn.edits.append(event.proposal)
-            case EditGated() | EditAccepted():
-                pass  # they are shown with the proposal
-            case StepPlanned() | FactNeeded() | ActionRead() | Called() | Seen() | Finished():
+            case StepPlanned() | ActionRead() | Called() | Seen() | Finished():
                 self._last = event.trial
                 if turn := self._turn(event.trial, event.step):
                     _add(turn, event)
@@ -111,12 +106,10 @@ class _Reader:
         return self._turns[key]
 
 
-def _add(turn: Turn, event: StepPlanned | FactNeeded | ActionRead | Called | Seen | Finished) -> None:
+def _add(turn: Turn, event: StepPlanned | ActionRead | Called | Seen | Finished) -> None:
     match event:
         case StepPlanned():
-            turn.plans.append(event.text)
-        case FactNeeded():
-            turn.needs.append(event.text)
+            (turn.needs if event.need else turn.plans).append(event.text)
         case ActionRead():
             turn.actions.append(event)
         case Called():

@@ -42,7 +42,6 @@ from kgqa.trace import (
     MatchPlayed,
     Pool,
     Shortlist,
-    Shown,
     TextEvent,
     read_event,
 )
@@ -61,7 +60,7 @@ GROUNDS = {
 }
 _GROUNDS_OF_TEXT = {**GROUNDS, "model": UNQUOTED}
 _GROUNDS_OF_TURNS = {**GROUNDS, "model": UNPROVEN}
-_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Shown, Linked, TextEvent, ActingEvent)
+_SHOWN_ELSEWHERE = (Pool, Shortlist, MatchPlayed, Kept, Masked, Linked, TextEvent, ActingEvent)
 _NO_TEXTS = NoTexts()
 
 
@@ -153,13 +152,12 @@ def _percent(share: Any) -> str:
 def _seen(trace: Sequence[Event]) -> dict[str, Any]:
     """Return the question with its topics masked, as prompts show it or as the ranking compares it with paths."""
     masked = [event for event in trace if isinstance(event, Masked)]
-    seen = [event for event in trace if isinstance(event, Shown)] or masked
-    if not seen:
+    if not masked:
         return {}
     return {
-        "question": seen[-1].question,
-        "by": seen[-1].kind,
-        "unmasked": masked[-1].unmasked if masked else 0,
+        "question": masked[-1].shown or masked[-1].question,
+        "by": "shown" if masked[-1].shown else "masked",
+        "unmasked": masked[-1].unmasked,
         "leaks": sum(event.leaks for event in trace if isinstance(event, Leaks)),
     }
 

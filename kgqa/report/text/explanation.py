@@ -7,8 +7,7 @@ from typing import Any
 
 from kgqa.report.lenient_json import count_of, object_of, objects_of, text_of
 from kgqa.text.words import clean
-from kgqa.trace import read_event
-from kgqa.trace.steps import step_lines
+from kgqa.trace import read_event, step_lines
 
 MAX_CITED = 60
 MAX_STEPS = 60

@@ -15,11 +15,9 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.trace import (
     ActionRead,
     Called,
-    EditAccepted,
-    EditGated,
+    EditDecided,
     EditProposed,
     Event,
-    FactNeeded,
     Finished,
     Seen,
     StepPlanned,
@@ -139,7 +137,7 @@ def turns_of(events: Sequence[Event]) -> tuple[Turn, ...]:
     found: list[Turn] = []
     for part in _parts(events):
         read = next(event for event in part if isinstance(event, ActionRead))
-        plans = [event.text for event in part if isinstance(event, (StepPlanned, FactNeeded))]
+        plans = [event.text for event in part if isinstance(event, StepPlanned)]
         called = tuple(_call_text(event) for event in part if isinstance(event, Called))
         seen = [event.text for event in part if isinstance(event, Seen)]
         ends = (event for event in part if isinstance(event, Finished))
@@ -162,11 +160,11 @@ def _parts(events: Sequence[Event]) -> Iterable[list[Event]]:
     part: list[Event] = []
     for event in events:
         read = any(isinstance(each, ActionRead) for each in part)
-        starts = isinstance(event, (StepPlanned, FactNeeded)) if read else False
+        starts = isinstance(event, StepPlanned) if read else False
         if read and (starts or isinstance(event, ActionRead)):
             yield part
             part = []
-        if isinstance(event, (StepPlanned, FactNeeded, ActionRead)) or part:
+        if isinstance(event, (StepPlanned, ActionRead)) or part:
             part.append(event)
     if any(isinstance(each, ActionRead) for each in part):
         yield part
@@ -204,9 +202,8 @@ def _edits(events: Iterable[Event]) -> tuple[ProposedEdit, ...]:
     for event in events:
         if isinstance(event, EditProposed):
             proposed[event.proposal] = event
-        elif isinstance(event, (EditGated, EditAccepted)) and (about := proposed.get(event.proposal)):
-            rule, state = (event.rule, "rejected") if isinstance(event, EditGated) else ("", event.state)
-            found[event.proposal] = ProposedEdit(about.edit, about.content, about.target_text, rule, state)
+        elif isinstance(event, EditDecided) and (about := proposed.get(event.proposal)):
+            found[event.proposal] = ProposedEdit(about.edit, about.content, about.target_text, event.rule, event.state)
     return tuple(found.values())
 
 

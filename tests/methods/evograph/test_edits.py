@@ -12,7 +12,7 @@ from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
 from kgqa.corpus.history.undoing import plan_undo
 from kgqa.errors import CorpusError
 from kgqa.methods.evograph.editing import NO_CHANGE
-from kgqa.trace import EditAccepted, EditGated, EditProposed
+from kgqa.trace import EditDecided, EditProposed
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import MISSING, PAGES
 
@@ -37,7 +37,7 @@ def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
     (proposed,) = ProposalFile(folder).records()
     assert isinstance(proposed, ProposedEdit) and proposed.quotes == (PAGES["https://island.example/holt"],)
     assert [(each.iri, each.trust) for each in proposed.edit.sources] == [("https://island.example/holt", "web")]
-    assert [each.state for each in asked.events(EditAccepted)] == ["overlay", "proposed"]
+    assert [each.state for each in asked.events(EditDecided)] == ["overlay", "proposed"]
     with Corpus.open(folder) as corpus:
         assert DIED not in {record.segment for record in corpus.reader.hyperedges()}
 
@@ -56,9 +56,9 @@ def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
 def test_a_gate_rejects_and_the_model_is_told_why(edited, reply, rule):
     search = call("graph_search", query="Mara Holt built the first tide clock")
     asked, folder = edited(WEB, search, reply, final("Oster Quay [1]"))
-    (gated,) = asked.events(EditGated)
-    assert gated.rule == rule and "Not done." in asked.requests[-1][-1]["content"]
-    assert len(asked.events(EditProposed)) == 1 and not asked.events(EditAccepted)
+    (decided,) = asked.events(EditDecided)
+    assert decided.rule == rule and decided.state == "rejected" and "Not done." in asked.requests[-1][-1]["content"]
+    assert len(asked.events(EditProposed)) == 1
     (kept,) = ProposalFile(folder).records()
     assert isinstance(kept, GatedEdit) and kept.rule == rule
 
@@ -98,7 +98,7 @@ def test_participants_by_the_model_take_one_call_for_all_edits(edited):
         json.dumps({"participants": rows}),
     ]
     asked, folder = edited(*replies, **{"evograph.extract": "model", "evograph.commit": "auto"})
-    assert asked.answer.usage.calls == 4 and asked.events(EditAccepted)[-1].state == "committed"
+    assert asked.answer.usage.calls == 4 and asked.events(EditDecided)[-1].state == "committed"
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
         names = {entity.iri: entity.name for entity in corpus.reader.entities()}
@@ -114,7 +114,7 @@ def test_an_unread_list_of_participants_leaves_those_found_by_name(edited):
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
         assert len(record.participants) >= 2
-    assert asked.events(EditAccepted)[-1].state == "committed"
+    assert asked.events(EditDecided)[-1].state == "committed"
 
 
 def test_each_question_is_a_session_that_can_be_undone(run, written, tmp_path):

@@ -11,7 +11,7 @@ from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.agents.evograph_agent import EvographAgent
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import Called, EditAccepted
+from kgqa.trace import Called, EditDecided
 from tests.conftest import SOAK
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE
@@ -104,4 +104,4 @@ def test_a_replayed_question_is_the_same_without_the_server(written, tmp_path):
         again = ask(VAGUE, resources=resources)
     assert again.answers == live.answers and again.notes == live.notes and again.usage.calls == live.usage.calls
     kinds = [type(event) for event in live.trace]
-    assert [type(event) for event in again.trace] == kinds and EditAccepted in kinds
+    assert [type(event) for event in again.trace] == kinds and EditDecided in kinds

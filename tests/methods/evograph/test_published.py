@@ -9,7 +9,7 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.testing.agents.evograph_agent import shown_results
-from kgqa.trace import Called, EditAccepted
+from kgqa.trace import Called, EditDecided
 from tests.methods.evograph.conftest import final
 
 QUESTION = "When was the lighthouse of Tarn Harbour finished?"
@@ -33,7 +33,7 @@ def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(run, f
     replies = (SEARCH, tool("delete", content=part), tool("kb_search", query="Tarn Harbour"), final("1830"))
     asked = run(*replies, question=QUESTION, folder=folder, ask__preset="as-published")
     assert '"kb_search"' in asked.requests[0][0]["content"] and '"sources"' not in asked.requests[0][0]["content"]
-    assert asked.events(EditAccepted)[-1].state == "committed"
+    assert asked.events(EditDecided)[-1].state == "committed"
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == LIGHT]
         assert record.completeness == 0.5
@@ -50,7 +50,9 @@ def test_a_short_or_small_part_names_no_target(run, folder, target):
     asked = run(
         tool("delete", content=target), final("x"), question=QUESTION, folder=folder, ask__preset="as-published"
     )
-    assert "Failed" in asked.requests[-1][-1]["content"] and not asked.events(EditAccepted)
+    assert "Failed" in asked.requests[-1][-1]["content"] and [event.state for event in asked.events(EditDecided)] == [
+        "rejected"
+    ]
 
 
 def test_edits_need_no_source_and_calls_may_repeat_and_no_answer_is_forced(run, folder):

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from kgqa.testing.agents.evograph_agent import EvographAgent
-from kgqa.trace import Called, EditAccepted
+from kgqa.trace import Called, EditDecided
 from tests.methods.evograph.hyper_corpus import FALSE, MISSING, QUESTIONS, VAGUE
 
 
@@ -18,7 +18,7 @@ def test_a_second_pass_needs_fewer_calls(run, written, tmp_path, question):
     first = run(agent, question=question, folder=corpus, **settings)
     assert [each.name for each in first.answer.answers] == [QUESTIONS[question].answer]
     assert [event.name for event in first.events(Called)] == ["graph_search", "web_search", QUESTIONS[question].kind]
-    assert first.events(EditAccepted)[-1].state == "committed", first.answer.notes
+    assert first.events(EditDecided)[-1].state == "committed", first.answer.notes
     assert first.answer.grounding == "model" and any("island.example" in note for note in first.answer.notes)
     second = run(agent, question=question, folder=corpus, **settings)
     assert [each.name for each in second.answer.answers] == [QUESTIONS[question].answer]

@@ -101,9 +101,8 @@ class TestReasoning:
     def test_sufficient_triples_end_the_search(self, run):
         done = run(sufficient="{Yes}. It was {Ann Arkin}.", explore__depth=3)
         assert done.kinds == ["relations", "entities", "sufficient"] and done.ids == ["m.ann"]
-        assert [event.detail for event in done.answer.trace if event.kind == "sufficient"] == [
-            {"answers": ("Ann Arkin",)}
-        ]
+        (accepted,) = (event for event in done.answer.trace if event.kind == "accepted")
+        assert accepted.detail == {"why": "the triples are sufficient", "answers": ("Ann Arkin",)}
 
     def test_answer_from_triples_at_maximum_depth(self, run):
         done = run(explore__depth=1, answer="It is {Freedonia}.")

@@ -63,10 +63,9 @@ def test_text_and_explanation(answered):
     steps = "\n".join(line.strip() for line in answer_text(answered).splitlines())
     explained = explanation(answer_object(answered, trace=True))
     for text in (steps, explained):
-        assert f"step 2, edit 1: insert “{NEW}” (source 1): accepted, waits for review" in text
-        assert (
-            "step 3, edit 2: insert “Visit www.example.org for tide clocks.” (source 1): rejected by the gate" in text
-        )
+        assert f"edit 1, step 2: insert “{NEW}” (source 1)" in text and "edit 1: accepted, waits for review" in text
+        assert "edit 2, step 3: insert “Visit www.example.org for tide clocks.” (source 1)" in text
+        assert "edit 2: rejected by the gate" in text
         assert "step 5: answer museum of Oster Quay (follows from what was found)" in text
     assert "waits for review" in answered._repr_html_()
 

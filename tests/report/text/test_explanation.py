@@ -15,11 +15,13 @@ from tests.report.text.traces import QUESTION, STEPS, text_answer
 
 def test_steps_and_claims():
     lines = explanation(answer_object(text_answer("graphsearch", STEPS), trace=True)).splitlines()
-    assert lines[:4] == [
+    assert lines[:5] == [
         f"Question: {QUESTION}",
         "Answer: Kirkwick",
         "Steps:",
-        "  1. Who was the architect of the Skerry Light? → Ines Marr (1 of 1 quote verified)",
+        "  round 0 asks: 1. Who was the architect of the Skerry Light?; 2. Where was #1 born? (needs 1); 3. Who leads "
+        "the town #2? (needs 2)",
+        "  sub-question 1: Who was the architect of the Skerry Light? → Ines Marr (1 of 1 quote verified)",
     ]
     assert lines[-4:] == [
         "Claims, 2 of 3 with a quote that stands in the text:",

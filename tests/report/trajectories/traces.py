@@ -16,11 +16,9 @@ from kgqa.storage.answer_json import answer_object
 from kgqa.trace import (
     ActionRead,
     Called,
-    EditAccepted,
-    EditGated,
+    EditDecided,
     EditProposed,
     Event,
-    FactNeeded,
     Finished,
     PiecesKept,
     Retrieved,
@@ -65,9 +63,9 @@ def edited(step: int) -> list[Event]:
         ActionRead(reply=call("insert", content="Ada died in 1852.", sources=[1]), thought="New.", step=step),
         Called(name="insert", arguments=("{}",), step=step),
         EditProposed(proposal=1, edit="insert", content="Ada died in 1852.", step=step),
-        EditAccepted(proposal=1, edit="urn:e1", state="overlay", step=step),
+        EditDecided(proposal=1, edit="urn:e1", state="overlay", step=step),
         EditProposed(proposal=2, edit="insert", content="See http://example.org.", step=step),
-        EditGated(proposal=2, rule="url", why="It contains a URL.", step=step),
+        EditDecided(proposal=2, state="rejected", rule="url", why="It contains a URL.", step=step),
         Seen(text="1 edit accepted, 1 rejected.", step=step),
     ]
 
@@ -77,7 +75,7 @@ def planned(step: int, reply: str, *, trial: int = 0, finish: str = "") -> list[
     where = {"trial": trial, "step": step}
     found: list[Event] = [
         StepPlanned(text="Look up the node.", **where),
-        FactNeeded(text="The year is missing.", **where),
+        StepPlanned(text="The year is missing.", need=True, **where),
         ActionRead(reply=reply, actions=(reply,), **where),
     ]
     if finish:
