@@ -161,9 +161,9 @@ def facts(bench: Bench) -> dict[str, Any]:
 
 def write_facts(folder: Path, additions: list[Any], quads: Path) -> dict[str, dict[str, float]]:
     """Return the times to commit additions to the log of a new corpus and to publish its graph; keep its quads."""
+    from kgqa.corpus.building.build import fewer_collections
     from kgqa.corpus.editor import Editor
     from kgqa.corpus.folder import CorpusFolder
-    from kgqa.storage.garbage import fewer_collections
 
     opened = CorpusFolder(folder)
     opened.create()

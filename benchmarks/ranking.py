@@ -30,6 +30,7 @@ from kgqa.rank import lexical
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.embedding.onnx_encoder import MINIMUM_COSINE, OnnxEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
+from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.schema import load_schema
 from kgqa.storage.cache import Cache
 from kgqa.text.words import relation_words
@@ -140,7 +141,7 @@ def embedding_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
 
 
 def _vectors(folder: str, encoder: Any):
-    return Cache(Path(folder)).vectors("benchmark", encoder.size)
+    return VectorCache(Path(folder) / "benchmark.sqlite", encoder.size)
 
 
 def help_line(times: int) -> list[dict[str, Any]]:

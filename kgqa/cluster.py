@@ -17,17 +17,17 @@ import re
 import secrets
 import socket
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from operator import attrgetter
+from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeVar
+from unittest import mock
 
 from kgqa.errors import ClusterError
-from kgqa.text.hints import Hint, Install
+from kgqa.text.hints import Install
 from kgqa.version import __version__
 
 T = TypeVar("T")
@@ -35,11 +35,8 @@ R = TypeVar("R")
 LOCAL = "local"
 """The address that stands for a cluster that is started on this machine."""
 RETRIES = 5
-"""How often an item is worked on again whose worker has died."""
+"""How often `map` works on an item again whose worker has died, and how many workers `stream` may lose in a row."""
 POLL_SECONDS = 0.2
-START_SECONDS = 180.0
-"""How long to wait for the first worker of a stream."""
-CONNECT_SECONDS = 10.0
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH"),
     *("VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TOKENIZERS_PARALLELISM"),
@@ -58,10 +55,9 @@ _LOCAL_SETTINGS = {
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
 }
-_OBJECT_STORE = 200 << 20
 _SECRET = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
 _MIN_SECRET = 8
-_END: Any = object()
+_START: Any = object()
 
 
 class PlainLoop:
@@ -119,8 +115,7 @@ class RayCluster:
                 yield self.result(running.popleft())
         finally:
             for reference in running:
-                with suppress(Exception):
-                    self.ray.cancel(reference)
+                self.ray.cancel(reference)
 
     def stream(
         self,
@@ -132,10 +127,10 @@ class RayCluster:
         gpus: float = 0.0,
         say: Callable[[str], None] = lambda text: None,
     ) -> Generator[list[R], None, None]:
-        """Yield lists of results in any order, and an empty list if there are none for `POLL_SECONDS`.
+        """Yield lists of results in any order; an empty list at least every `POLL_SECONDS`, for the caller to go on.
 
         Unlike with `map`, a worker keeps the function until the end and works on several items at a time. An item is
-        taken only when a worker is free for it. If a worker dies, its items are worked on again by another one.
+        taken only when a worker is free for it. If a worker dies, its items are worked on again, by any worker.
 
         Args:
             function: What to do with an item, as for `map`; it is called in several threads.
@@ -148,11 +143,44 @@ class RayCluster:
         Raises:
             ClusterError: The cluster cannot run the function, or loses one worker after another.
         """
-        kind = self.ray.remote(_Worker).options(
-            num_cpus=1, num_gpus=gpus, max_concurrency=threads, scheduling_strategy="SPREAD"
+        shared = self.ray.put(_pickled(self.ray, function))
+        worker = self.ray.remote(_Worker).options(
+            num_cpus=1, num_gpus=gpus, max_concurrency=threads, max_restarts=-1, scheduling_strategy="SPREAD"
         )
-        start = partial(kind.remote, __version__, self.ray.put(_pickled(self.ray, function)))
-        return _Pool(self, start, workers, threads, say).results(iter(items))
+        actors = [worker.remote(__version__, shared) for _ in range(workers)]
+        calls = {_start(actor): (actor, _START) for actor in actors for _ in range(threads)}
+        free: deque[Any] = deque()  # each worker as often as it can take an item
+        left, losses = iter(items), 0
+        try:
+            while True:
+                while free and (item := next(left, _START)) is not _START:
+                    actor = free.popleft()
+                    calls[actor.run.remote(item)] = actor, item
+                if free and all(item is _START for _, item in calls.values()):
+                    return
+                for reference in self.ray.wait(list(calls), timeout=POLL_SECONDS)[0]:
+                    actor, item = calls.pop(reference)
+                    try:
+                        result = self.result(reference)
+                    except WorkerLost:
+                        is_news = (actor, _START) not in calls.values()
+                        losses += is_news
+                        if item is _START or losses > RETRIES:
+                            raise
+                        if is_news:
+                            say("A worker of the Ray cluster was lost; its work is given to another one.")
+                        # Ray starts the worker again, but would keep its items until there is a place for it
+                        left = chain([item], left)
+                        calls[_start(actor)] = actor, _START
+                    else:
+                        free.append(actor)
+                        if item is not _START:
+                            losses = 0
+                            yield [result]
+                yield []
+        finally:
+            for actor in actors:
+                self.ray.kill(actor)
 
     def result(self, reference: Any) -> Any:
         """Wait for the result of a call; raise what its function raised, or `WorkerLost`."""
@@ -201,28 +229,25 @@ def open_cluster(address: str, variables: Mapping[str, str] | None = None) -> It
                 "num_cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                 "num_gpus": 0,
                 "include_dashboard": False,
-                "object_store_memory": _OBJECT_STORE,
+                "object_store_memory": 200 << 20,
                 "_node_ip_address": "127.0.0.1",
                 # short, because the paths of sockets may have 107 bytes
                 "_temp_dir": opened.enter_context(tempfile.TemporaryDirectory("", "kgqa-", ignore_cleanup_errors=True)),
             }
         elif "://" not in address and address != "auto":
             _check_reachable(address)
-        with _environment(environment):
+        with mock.patch.dict(os.environ, environment, clear=True):  # processes that are started here inherit it
             ray = _import_ray()
-            if ray.is_initialized():
-                shutdown = Hint(python="Close it first: ray.shutdown().")
-                raise ClusterError("This process uses a Ray cluster already.", shutdown)
-            opened.callback(ray.shutdown)
             try:
                 # nothing of the environment is sent, whatever the hook of an installation says
                 ray.init(**options, log_to_driver=False, logging_level="error", _skip_env_hook=True)
             except Exception as error:
-                needs = "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node:"
                 raise ClusterError(
                     f"The Ray cluster at {address} cannot be used: {_line(error, 0)}",
-                    f"{needs} ray start --address {address}. Otherwise use ray://HOST:10001",
+                    "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node: "
+                    f"ray start --address {address}. Otherwise use ray://HOST:10001",
                 ) from error
+            opened.callback(ray.shutdown)
         yield RayCluster(ray, address)
 
 
@@ -230,7 +255,7 @@ def _check_reachable(address: str) -> None:
     """Raise ClusterError unless something listens at HOST:PORT; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, ValueError, OverflowError) as error:
         reason = error.strerror or error if isinstance(error, OSError) else "give HOST:PORT, local or ray://HOST:PORT"
         raise ClusterError(
@@ -267,19 +292,6 @@ def _pickled(ray: Any, function: Callable[..., Any]) -> bytes:
     return data
 
 
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Have these environment variables and no others until the context ends; started processes inherit them."""
-    before = dict(os.environ)
-    try:
-        os.environ.clear()
-        os.environ.update(variables)
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
 def node_name() -> str:
     """Return the name and the address of the machine on which a worker runs; call this function in the worker."""
     import ray
@@ -292,7 +304,7 @@ def _run(version: str, data: bytes, item: Any) -> Any:
 
 
 class _Worker:
-    """A process of a `_Pool`, which works on several items in threads."""
+    """A process of `RayCluster.stream`, which works on several items in threads."""
 
     def __init__(self, version: str, data: bytes) -> None:
         self._function = _unpickled(version, data)
@@ -304,101 +316,19 @@ class _Worker:
         return self._function(item)
 
 
+def _start(actor: Any) -> Any:
+    """Return a reference that is ready when a worker runs, or runs again."""
+    return actor.ready.options(max_task_retries=-1).remote()
+
+
 @lru_cache(maxsize=4)
-def _unpickled(version: str, data: bytes) -> Callable[[Any], Any]:
+def _unpickled(version: str, data: bytes) -> Any:
     """Return a function that kgqa `version` sent; what it opened for earlier items is open."""
     if version != __version__:
         raise ImportError(f"the worker has kgqa {__version__}, but {version} is needed")
     import ray
 
-    function: Callable[[Any], Any] = ray.cloudpickle.loads(data)
-    return function
-
-
-@dataclass(eq=False)
-class _Actor:
-    """A worker of a pool. `load`: how many items it works on; as many as it can until it has started."""
-
-    handle: Any
-    load: int
-
-
-class _Pool:
-    """Workers, started by `start`; the others as in `RayCluster.stream`. A worker that dies is replaced.
-
-    Ray could restart workers itself, but gives the items of a dead one to no other, and there may be no place for it.
-    """
-
-    def __init__(
-        self, cluster: RayCluster, start: Callable[[], Any], workers: int, threads: int, say: Callable[[str], None]
-    ) -> None:
-        self._cluster, self._ray, self._start, self._say = cluster, cluster.ray, start, say
-        self._workers, self._threads = workers, threads
-        self._actors: list[_Actor] = []
-        self._calls: dict[Any, tuple[_Actor, Any]] = {}  # by reference; the item of a start is _END
-        self._again: deque[Any] = deque()
-        self._losses = 0
-
-    def results(self, items: Iterator[Any]) -> Generator[list[Any], None, None]:
-        """Yield lists of results; see `RayCluster.stream`."""
-        more, latest = True, time.monotonic() + START_SECONDS
-        try:
-            while more or self._again or any(item is not _END for _, item in self._calls.values()):
-                while (more or self._again) and len(self._actors) < self._workers:
-                    self._actors.append(actor := _Actor(self._start(), self._threads))
-                    self._calls[actor.handle.ready.remote()] = actor, _END
-                while (more or self._again) and (
-                    free := min(self._actors, key=attrgetter("load"))
-                ).load < self._threads:
-                    item = self._again.popleft() if self._again else next(items, _END)
-                    if more := item is not _END:
-                        free.load += 1
-                        self._calls[free.handle.run.remote(item)] = free, item
-                yield self._collect()
-                if any(actor.load < self._threads for actor in self._actors):
-                    latest = float("inf")  # a worker has started
-                if time.monotonic() > latest:
-                    where = f"the Ray cluster at {self._cluster.address}"
-                    raise ClusterError(
-                        f"No worker of {where} has started in {START_SECONDS:.0f} s.",
-                        "See whether other programs use all of its processors: ray status",
-                    )
-        finally:
-            for actor in self._actors:
-                self._ray.kill(actor.handle)
-
-    def _collect(self) -> list[Any]:
-        """Wait for workers; return their results."""
-        results = []
-        ready, others = self._ray.wait(list(self._calls), num_returns=1, timeout=POLL_SECONDS)
-        if ready and others:
-            ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
-        for reference in ready:
-            if reference not in self._calls:  # its worker is lost, which another reference has told already
-                continue
-            try:
-                result = self._cluster.result(reference)
-            except WorkerLost:
-                self._losses += 1
-                if self._losses > RETRIES:
-                    raise
-                self._replace(self._calls[reference][0])
-                continue
-            actor, item = self._calls.pop(reference)
-            actor.load = 0 if item is _END else actor.load - 1
-            if item is not _END:
-                self._losses = 0
-                results.append(result)
-        return results
-
-    def _replace(self, lost: _Actor) -> None:
-        """Give the items of a lost worker to others."""
-        self._again += [item for actor, item in self._calls.values() if actor is lost and item is not _END]
-        self._calls = {reference: call for reference, call in self._calls.items() if call[0] is not lost}
-        self._actors.remove(lost)
-        with suppress(Exception):
-            self._ray.kill(lost.handle)
-        self._say("A worker of the Ray cluster was lost; its work is given to another one.")
+    return ray.cloudpickle.loads(data)
 
 
 def _cannot_run(address: str, error: Exception) -> ClusterError:

@@ -25,8 +25,8 @@ from kgqa.storage.loading import MAX_TOML_BYTES, convert, parse_toml, read_bytes
 
 Wording = Literal["dotted", "label"]
 Iris = tuple[str, ...]
-Mark = tuple[str, ...]
-"""One predicate and one or more values."""
+Mark = Annotated[tuple[str, ...], Meta(min_length=2)]
+"""One predicate and one or more values; () if there is none."""
 
 STANDARD_PREFIXES = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
@@ -106,11 +106,6 @@ class Schema(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True,
     mediator_untrue: Mark = ()
     walks: WalkRule = "topic-not-end"
     probes: tuple[tuple[Annotated[str, Meta(min_length=1)], Annotated[str, Meta(min_length=1)]], ...] = ()
-
-    def __post_init__(self) -> None:
-        for field in ("declared_by", "noise_marked_by", "mediator_untrue"):
-            if len(getattr(self, field)) == 1:
-                raise ValueError(f"{_KEYS[field]} needs one predicate and one or more values")
 
     @cached_property
     def digest(self) -> str:
@@ -248,9 +243,6 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
     """
     try:
         data: dict[str, Any] = parse_toml(text)
-    except ValueError as error:
-        raise SchemaError(f"{where} is not valid TOML: {error}") from error
-    try:
         flat: dict[str, Any] = {"name": None, "title": data.get("name"), "prefixes": {}}
         for section, values in data.items():
             is_section = isinstance(values, dict) and section != "prefixes"

@@ -34,8 +34,8 @@ def squares(cluster):
     return list(cluster.map(Squares(), NUMBERS))
 
 
-def streamed_squares(cluster):
-    return sorted(n for part in cluster.stream(Squares(), NUMBERS, workers=2, threads=3) for n in part)
+def streamed(cluster, function, items=NUMBERS):
+    return [each for part in cluster.stream(function, items, workers=2, threads=3) for each in part]
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1", "localhost:99999", "localhost:x"])
@@ -58,14 +58,12 @@ def cluster():
 class TestTwoNodes:
     def test_results_are_those_of_a_loop(self, cluster):
         assert cluster.workers == 2
-        assert squares(cluster) == streamed_squares(cluster) == squares(PlainLoop())
+        assert squares(cluster) == sorted(streamed(cluster, Squares())) == squares(PlainLoop())
 
     def test_each_node_works_and_sets_the_function_up_once(self, cluster):
-        mapped = set(cluster.map(place_of, range(200)))
-        streamed = {each for part in cluster.stream(place_of, NUMBERS, workers=2, threads=3) for each in part}
-        assert len({node for node, _, _ in mapped}) == 2 >= len({process for _, process, _ in streamed})
-        for places in (mapped, streamed):
-            assert len({(node, process) for node, process, _ in places}) == len(places)
+        mapped, kept = set(cluster.map(place_of, range(200))), set(streamed(cluster, place_of))
+        assert len({node for node, _, _ in mapped}) == 2 >= len({process for _, process, _ in kept})
+        assert all(len({place[:2] for place in places}) == len(places) for places in (mapped, kept))
 
     def test_exceptions_are_those_of_a_loop(self, cluster):
         found = []
@@ -73,7 +71,7 @@ class TestTwoNodes:
             found.extend(cluster.map(fail_at_three, NUMBERS))
         assert found == [0, 1, 2] and raised.value.hint == "Do not."
         with pytest.raises(LoadError, match="three"):
-            list(cluster.stream(fail_at_three, NUMBERS))
+            streamed(cluster, fail_at_three)
 
     def test_items_are_taken_as_results_are_and_processors_are_free_when_closed(self, cluster):
         for run, options in ((cluster.map, {}), (cluster.stream, {"workers": 2, "threads": 2})):
@@ -90,10 +88,10 @@ class TestTwoNodes:
             return [(n, str(tmp_path / f"{name}-{n}") if n % 10 == 5 else "") for n in NUMBERS]
 
         assert list(cluster.map(kill_self_once, work("map"))) == NUMBERS
-        found = [n for part in cluster.stream(kill_self_once, work("stream"), workers=2, threads=3) for n in part]
-        assert sorted(found) == NUMBERS and len(list(tmp_path.iterdir())) == 8
+        assert sorted(streamed(cluster, kill_self_once, work("stream"))) == NUMBERS
+        assert len(list(tmp_path.iterdir())) == 8
         with pytest.raises(ClusterError, match="lost a task 6 times"):
-            list(cluster.stream(kill_self, [None]))
+            streamed(cluster, kill_self, [None])
 
     def test_secrets_do_not_reach_workers(self, cluster):
         found = next(cluster.map(variables, [None]))
@@ -103,15 +101,13 @@ class TestTwoNodes:
 
     def test_other_versions(self, cluster, monkeypatch):
         monkeypatch.setattr("kgqa.cluster.__version__", "99.0")
-        for ask in (squares, streamed_squares):
-            with pytest.raises(ClusterError, match=r"99\.0 is needed") as raised:
+        for ask in (squares, lambda cluster: streamed(cluster, Squares())):
+            with pytest.raises(ClusterError, match=r"99\.0 is needed.*Install kgqa 99\.0"):
                 ask(cluster)
-            assert "Install kgqa 99.0" in raised.value.hint
 
     def test_corpus_built_on_two_nodes_is_the_same(self, cluster, tmp_path):
         """Files, records, chunks in tokens and facts by rules."""
-        docs = tmp_path / "docs"
-        docs.mkdir()
+        (docs := tmp_path / "docs").mkdir()
         lines = [json.dumps({"title": f"Person {number}", "text": f"Painted {number}."}) for number in range(210)]
         (docs / "people.jsonl").write_text("\n".join(lines))
         for number in range(6):
@@ -146,12 +142,11 @@ with open_cluster("local") as cluster:
 
 def listening() -> set[str]:
     """The addresses at which processes of this process's user listen that have the same folder for temporary files."""
-    sockets = set()
+    sockets, found = set(), set()
     for process in processes_of(Path(tempfile.gettempdir())):
         for each in Path(f"/proc/{process}/fd").glob("*"):
             with suppress(OSError):
                 sockets.add(os.readlink(each))
-    found = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
             fields = line.split()
@@ -167,13 +162,11 @@ def listening() -> set[str]:
 def test_cluster_of_this_machine_ends_with_its_process(end):
     folder = Path(tempfile.mkdtemp(prefix="kt-", dir="/tmp"))
     environment = {**os.environ, "SOME_API_KEY": "sk-0123456789", "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, **pipes)
         assert process.stdout.readline() == "ready\n", process.stderr.read()
-        of_cluster = processes_of(folder)
-        assert len(of_cluster) > 2
+        assert len(processes_of(folder)) > 2
         process.send_signal(end)
         process.wait(30)
         until = time.monotonic() + 120

@@ -265,16 +265,16 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
 
 
 def _unusable(path: Path, error: Exception, write: bool) -> SettingsError:
-    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    if isinstance(error, sqlite3.OperationalError | OSError):
-        if write:
-            only = Option("replay-only", True)
-            hint = Hint("Add ", only, " to read it without writing, or name a file that you may write to.")
-        else:
-            hint = Hint(f"Copy {path.name} and the files {path.name}-* to a folder that you may write to.")
-        return SettingsError(f"Cannot {'write' if write else 'read'} the replay file {path}: {reason}.", hint)
+    reason = getattr(error, "strerror", None) or str(error)
+    if not isinstance(error, sqlite3.OperationalError | OSError):
+        return SettingsError(f"{path} cannot be read: {reason}.", "Name a replay file, or move this file away.")
+    if write:
+        only = Option("replay-only", True)
+        hint = Hint("Add ", only, " to read it without writing, or name a file that you may write to.")
+        return SettingsError(f"{path} cannot be written: {reason}.", hint)
     return SettingsError(
-        f"{path} is damaged or not a replay file: {reason}.", "Name another file, or move this file away."
+        f"{path} cannot be read: {reason}.",
+        f"Check its permissions, or copy {path.name} and the files {path.name}-* to a folder that you may write to.",
     )
 
 

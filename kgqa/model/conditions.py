@@ -41,7 +41,6 @@ class Comparison(msgspec.Struct, frozen=True, tag_field="kind", tag="comparison"
             without their languages.
     """
 
-    kind: ClassVar = "comparison"
     operator: Operator
     value: Literal
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 from typing import Literal as OneOf
 
 import msgspec
@@ -17,14 +16,12 @@ Direction = OneOf["out", "in"]
 class Entity(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="entity"):
     """A node named by an IRI."""
 
-    kind: ClassVar = "entity"
     iri: str
 
 
 class Literal(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="literal"):
     """A literal: a string with a datatype IRI or a language tag; if there is a tag, the datatype is rdf:langString."""
 
-    kind: ClassVar = "literal"
     value: str
     datatype: str = XSD_STRING
     language: str = ""

@@ -31,6 +31,7 @@ SECURITY_HEADERS = (
 OPEN_PATHS = re.compile(r"/|/a/[^/]*|/static/.*|/docs(?:/.*)?|/openapi\.json|/health|/favicon\.ico")
 """The paths that need no token: they show no data of the graph."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?", re.IGNORECASE)
+_LENGTH = re.compile("[0-9]{1,20}")
 
 
 class Guard:
@@ -125,7 +126,7 @@ class Guard:
         too_large = RequestError(
             413, f"The request is larger than {limits.BODY_BYTES >> 10:,} KB.", "Send less.", {"Connection": "close"}
         )
-        if not length.isdecimal() or int(length) > limits.BODY_BYTES:
+        if not _LENGTH.fullmatch(length) or int(length) > limits.BODY_BYTES:
             raise too_large
         if method in ("POST", "PUT", "PATCH") and not _is_json(headers.get("content-type", "")):
             raise RequestError(415, "The request is not JSON.", "Send the header Content-Type: application/json.")

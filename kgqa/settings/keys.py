@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,11 +14,10 @@ from kgqa.errors import SettingsError
 from kgqa.net.servers import OPENAI_URL, base_url
 from kgqa.settings.values import user_settings_file
 from kgqa.storage.atomic_files import replace_file
-from kgqa.storage.loading import parse_json, read_bytes
+from kgqa.storage.loading import load
 from kgqa.storage.lock_files import only_one
 
 FILE_NAME = "keys.json"
-MAX_BYTES = 1 << 20
 MAX_KEY_CHARS = 4096
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
@@ -71,14 +68,11 @@ def read_keys() -> dict[str, str]:
         SettingsError: the file cannot be read, is damaged, or somebody else can read or replace it.
     """
     file = key_file()
-    try:
-        found, folder = file.stat(), file.parent.stat()
-        text = read_bytes(file, MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
+    if not file.exists():
         return {}
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise SettingsError(f"The file of keys {file} cannot be read: {why}.") from None
+    # a message about a wrong file does not quote it
+    keys = load(file, dict[str, str], error=SettingsError, hint="Remove it, and store the keys again: kgqa keys set")
+    found, folder = file.stat(), file.parent.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise SettingsError(
             f"Other users can read the keys in {file}, so they are not used.", f"Protect it: chmod 600 {file}"
@@ -88,10 +82,6 @@ def read_keys() -> dict[str, str]:
             f"Other users can replace the keys in {file}, so they are not used.",
             f"Protect its folder: chmod 700 {file.parent}",
         )
-    try:
-        keys: dict[str, str] = parse_json(text, dict[str, str])
-    except ValueError:  # its text would quote the file
-        raise SettingsError(f"{file} is damaged.", "Remove it, and store the keys again: kgqa keys set") from None
     return keys
 
 
@@ -105,8 +95,7 @@ def set_key(server: str, key: str) -> str:
     address, key = server_address(server), key.strip()
     if not key or not key.isprintable() or len(key) > MAX_KEY_CHARS:
         raise SettingsError("The key is empty, too long, or contains control characters.", "Copy it again.")
-    with _changed() as keys:
-        keys[address] = key
+    _change(address, key)
     return address
 
 
@@ -118,22 +107,19 @@ def remove_key(server: str) -> str:
         OSError: the file cannot be written.
     """
     address = server_address(server)
-    with _changed() as keys:
-        if keys.pop(address, None) is None:
-            raise SettingsError(f"No key is kept for {address}.", "List the servers that have one: kgqa keys list")
+    if address not in read_keys():
+        raise SettingsError(f"No key is kept for {address}.", "List the servers that have one: kgqa keys list")
+    _change(address, None)
     return address
 
 
-@contextmanager
-def _changed() -> Iterator[dict[str, str]]:
-    """Yield the keys to change, and write them afterwards; other processes wait."""
+def _change(address: str, key: str | None) -> None:
+    """Write the keys with another key of a server, or with none for it; other processes wait."""
     file = key_file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if file.parent.stat().st_mode & 0o077:
-        file.parent.chmod(0o700)
+    file.parent.chmod(0o700)
     with only_one(file.with_name(f".{FILE_NAME}.lock")) as locked:
         if not locked:
             raise SettingsError("Another process is changing the keys.", "Try again.")
-        keys = read_keys()
-        yield keys
+        keys = {name: kept for name, kept in {**read_keys(), address: key}.items() if kept}
         replace_file(file, [json.dumps(keys, indent=1, sort_keys=True).encode(), b"\n"], mode=0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -102,13 +103,15 @@ def variable_of(key: str) -> str:
 
 
 def check(setting: Setting, value: Any, origin: str) -> Any:
-    """Return the value, converted to the setting's type.
+    """Return the value, converted to the setting's type; True and False mean `on` and `off`, if these are choices.
 
     Raises:
         SettingsError: the value has a wrong type, is out of range, or is not one of the setting's choices.
     """
     if value is None and setting.default is None:
         return None
+    if isinstance(value, bool) and "on" in setting.choices:
+        return "on" if value else "off"
     is_number = setting.kind in (int, float)
     kinds: Any = (int, float) if setting.kind is float else setting.kind
     if not isinstance(value, kinds) or isinstance(value, bool) or (setting.choices and value not in setting.choices):
@@ -121,13 +124,7 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
         wanted = f"at most {setting.maximum:,}"
     else:
         return float(value) if setting.kind is float else value
-    raise SettingsError(f"{setting.key} ({origin}) must be {wanted}, not {_shown(value)}.")
-
-
-def _shown(value: Any) -> str:
-    """Return a wrong value for a message, cut to 40 characters."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:36]} ..."
+    raise SettingsError(f"{setting.key} ({origin}) must be {wanted}, not {reprlib.repr(value)}.")
 
 
 def value_of_text(setting: Setting, text: str, origin: str) -> Any:
@@ -141,4 +138,4 @@ def value_of_text(setting: Setting, text: str, origin: str) -> Any:
     try:
         return json.loads(text) if setting.kind is dict else setting.kind(text)
     except (ValueError, RecursionError):
-        raise SettingsError(f"{origin} must be {_WORDS[setting.kind]}, not {_shown(text)}.") from None
+        raise SettingsError(f"{origin} must be {_WORDS[setting.kind]}, not {reprlib.repr(text)}.") from None

@@ -91,7 +91,7 @@ class Settings:
             for key in (f"explore.{name}", f"graph.{name}"):
                 if key in own_settings() and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(own_settings()[key], value, "the graph"), "graph"
-        _limit_hops(values, origins, ("default", self.values["ask.method"]))
+        _limit_hops(values, origins)
         return replace(self, values=values, origins=origins)
 
 
@@ -107,7 +107,7 @@ def resolve(
 
     Args:
         given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset. The value None means
-            that the setting was not given, True means `on`, and a path stands for its text.
+            that the setting was not given, and a path stands for its text.
         environment: environment variables; None for `os.environ`.
         folder: folder that may contain a kgqa.toml; None for the working folder.
         user_file: the user's own kgqa.toml; None for the platform's default location.
@@ -152,7 +152,7 @@ def resolve(
     for keyword, value in given.items():
         setting = _known(keyword, by_keyword, errors=errors)
         if value is not None:
-            put(setting.key, _from_python(setting, value), place())
+            put(setting.key, os.fspath(value) if isinstance(value, os.PathLike) else value, place())
     method, preset = values["ask.method"], values["ask.preset"]
     presets = method_extension(method).presets
     if preset not in (*PRESETS, *presets):
@@ -161,18 +161,18 @@ def resolve(
     for name in dict.fromkeys(("ours", preset)):
         for key, value in presets.get(name, {}).items():
             setting = _known(key, table, where=f"Preset {name} of {method}: ")
-            if origins[key] in ("default", method):
-                values[key] = check(setting, value, f"preset {name}")
+            if origins[setting.key] in ("default", method):
+                put(key, value, f"preset {name}")
                 origins[key] = method if name == "ours" else preset
-    _limit_hops(values, origins, ("default", method, preset))
+    _limit_hops(values, origins)
     notes = (*_misspelled_variables(environment, table.values()), *(errors if installed else ()))
     local = frozenset(key for key, origin in origins.items() if origin == str(here))
     return Settings(values, origins, local, notes, table)
 
 
-def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:
+def _limit_hops(values: dict[str, Any], origins: dict[str, str]) -> None:
     """Let the wording of a question not exceed a depth that was set, unless that limit was set too."""
-    depth, wording = "explore.depth", "explore.wording_depth"
+    depth, wording, unset = "explore.depth", "explore.wording_depth", ("default", values["ask.method"])
     if origins[depth] not in unset and origins[wording] in unset:
         values[wording], origins[wording] = values[depth], origins[depth]
 
@@ -232,9 +232,3 @@ def read_file(file: Path) -> dict[str, Any]:
             raise SettingsError(f"{file}: {section!r} must be in a section such as [explore].", LIST_ALL)
         found |= {f"{section}.{name}": value for name, value in table.items()}
     return found
-
-
-def _from_python(setting: Setting, value: Any) -> Any:
-    if isinstance(value, bool) and set(setting.choices) == {"on", "off"}:
-        return "on" if value else "off"
-    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -6,27 +6,27 @@ size limit, the least recently used entries are removed first.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from kgqa.errors import SettingsError
 from kgqa.storage.atomic_files import replace_file
+from kgqa.text.words import clean
 
 DEFAULT_LIMIT_BYTES = 10 << 30
 KINDS = ("graphs", "models", "embeddings", "results", "runs", "demo")
 KEPT = ("runs",)
 """Kinds that are never removed, because records of the user's runs cannot be computed again."""
 CLEARED = tuple(kind for kind in KINDS if kind not in KEPT)
-Vector = np.ndarray[Any, np.dtype[np.float32]]
+_UNREADABLE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
+_warned: set[Path] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,56 +125,6 @@ class Cache:
             else:
                 path.unlink()
 
-    def vectors(self, model: str, size: int) -> VectorCache:
-        """Open the embedding cache of one model; `size` is the length of a vector."""
-        return VectorCache(self.entry("embeddings", f"{model}.sqlite"), size)
-
-
-class VectorCache:
-    """A cache of embeddings by text, in an SQLite file. Thread-safe.
-
-    Embeddings are stored as 16-bit floats; this changes a cosine by less than 1e-4. If the file is not writable,
-    nothing is cached.
-    """
-
-    def __init__(self, file: Path, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=OFF")
-            self._connection.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB)")
-        except (OSError, sqlite3.Error):
-            # every query fails here, so nothing is cached
-            self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-
-    def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Return the cached embeddings by text, each a float32 array of shape (size,)."""
-        found: dict[str, Vector] = {}
-        with self._lock, suppress(sqlite3.Error):
-            for start in range(0, len(texts), 500):
-                batch = list(texts[start : start + 500])
-                marks = ",".join("?" * len(batch))
-                rows = self._connection.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", batch)
-                for text, blob in rows:
-                    vector = np.frombuffer(blob, dtype="<f2")
-                    if vector.size == self._size:
-                        found[text] = vector.astype(np.float32)
-        return found
-
-    def put(self, vectors: dict[str, Vector]) -> None:
-        """Store embeddings by text."""
-        rows = [(text, vector.astype("<f2").tobytes()) for text, vector in vectors.items()]
-        with self._lock, suppress(sqlite3.Error), self._connection:
-            self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-
-    def close(self) -> None:
-        """Close the file. Later calls of `get` and `put` do nothing."""
-        with self._lock:
-            self._connection.close()
-
 
 def _size(path: Path) -> int:
     total = 0
@@ -182,3 +132,17 @@ def _size(path: Path) -> int:
         with suppress(OSError):  # another process has removed the file
             total += item.stat().st_size if item.is_file() else 0
     return total
+
+
+def warn_unreadable(file: Path, error: Exception) -> None:
+    """Tell the user, once, that a file of the cache is not used because it cannot be read.
+
+    Says nothing about a file that is missing, nor if another process is writing to it, the disk is full or the like.
+    """
+    if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF not in _UNREADABLE:
+        return
+    if file not in _warned and file.exists():
+        _warned.add(file)
+        wrong_form = isinstance(error, (LookupError, TypeError, AttributeError))
+        reason = "it is damaged" if wrong_form else clean(getattr(error, "strerror", None) or str(error))
+        logging.getLogger("kgqa").warning("%s cannot be read: %s. It is not used; remove it.", file, reason)

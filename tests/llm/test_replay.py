@@ -341,11 +341,11 @@ def test_read_only_file_can_be_replayed(plain_user, open_replay, folder_too, kil
         log.write_bytes(kept)
     file.chmod(0o444)
     plain_user.chmod(0o555 if folder_too else 0o755)
-    with pytest.raises(SettingsError, match="Cannot write.*replay_only=True"):
+    with pytest.raises(SettingsError, match="cannot be written: .*replay_only=True"):
         Replay(file, model=NumberingModel())
     if killed and folder_too:
         # the log may hold replies that are not in the file, and SQLite cannot read it here
-        with pytest.raises(SettingsError, match=r"Cannot read.*Copy .* and the files .*-\* to a folder"):
+        with pytest.raises(SettingsError, match=r"cannot be read: .*copy .* and the files .*-\* to a folder"):
             Replay(file, model=None)
     else:
         assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
@@ -368,8 +368,12 @@ def newer_format(file: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda file: file.write_text("question,answer\n" * 100), SettingsError, "is damaged or not a replay file"),
-        (lambda file: file.write_text("short"), SettingsError, "is damaged or not a replay file"),
+        (
+            lambda file: file.write_text("question,answer\n" * 100),
+            SettingsError,
+            "cannot be read: file is not a database",
+        ),
+        (lambda file: file.write_text("short"), SettingsError, "cannot be read: file is not a database"),
         (other_database, SettingsError, "an SQLite database, but not a replay file"),
         (newer_format, SettingsError, "newer version of kgqa .format 2; this version reads 1.. Update kgqa"),
         (lambda file: file.mkdir(), SettingsError, "is a folder"),
@@ -399,7 +403,7 @@ def test_missing_folders_are_created(tmp_path, open_replay):
     open_replay(tmp_path / "a #1" / "b?%20" / "r.sqlite", model=NumberingModel()).complete([prompt("q")])
     assert (tmp_path / "a #1" / "b?%20" / "r.sqlite").is_file()
     (tmp_path / "text").touch()
-    with pytest.raises(SettingsError, match="Cannot write"):
+    with pytest.raises(SettingsError, match="cannot be written: "):
         Replay(tmp_path / "text" / "r.sqlite", model=NumberingModel())
 
 

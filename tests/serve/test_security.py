@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from kgqa.serve.api.monitoring import _asset
+from kgqa.serve.guard import Guard
 from tests.serve.running import Running, running
 
 QUESTION = {"question": "What is the capital city of Brazil?"}
@@ -55,6 +57,20 @@ def test_a_page_of_another_origin_cannot_ask(served):
     assert refused(served.client.options("/ask", headers=preflight), 403)
     # a link to the page is no request of another page
     assert served.client.get("/a/x", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "1e3", "", "\u0663"])
+def test_a_length_that_is_no_sensible_number_is_refused(length):
+    """Servers check the header too, and not all of them."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1"), (b"content-length", length.encode())]
+    scope = {"type": "http", "method": "POST", "path": "/ask", "headers": headers}
+    asyncio.run(Guard(None, hosts=(), tokens=())(scope, None, send))
+    assert sent[0]["status"] == 413
 
 
 def test_a_rebound_name_is_refused(served):

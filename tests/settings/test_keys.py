@@ -74,7 +74,7 @@ def test_a_file_that_others_can_read_or_replace_is_not_used(mode, folder_mode, m
 def test_a_damaged_file_is_an_error_that_does_not_quote_it(text):
     set_key("openai", SECRET)
     key_file().write_bytes(text)
-    with pytest.raises(SettingsError, match="is damaged") as raised:
+    with pytest.raises(SettingsError, match="cannot be read") as raised:
         set_key("openai", SECRET)
     assert SECRET not in str(raised.value) and key_file().read_bytes() == text
 

@@ -20,7 +20,7 @@ from kgqa.corpus.extraction.places import PlaceFinder
 from kgqa.corpus.extraction.results import ChunkResult
 from kgqa.corpus.extraction.sentences import element_borders
 from kgqa.corpus.items import Addition, ChunkItem, EntityItem, Party, StatementItem, digest, normal_name
-from kgqa.storage.json_stream import DamagedJson, JsonStream, LongValue
+from kgqa.storage.json_stream import JsonStream, LongValue
 from kgqa.text.words import clean
 
 MAX_NAME_CHARS = 500
@@ -223,7 +223,7 @@ def _errors_of(path: Path) -> Iterator[None]:
         yield
     except LongValue as error:
         raise DocumentError(f"{path} has a passage of more than {_MAX_PASSAGE_CHARS:,} characters.") from error
-    except (DamagedJson, ValueError) as error:
+    except ValueError as error:
         raise DocumentError(f"{path} does not contain extracted triples: {error}.", form) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DocumentError(f"{path} cannot be read: {error}.") from error

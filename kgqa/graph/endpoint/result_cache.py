@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES
+from kgqa.storage.cache import warn_unreadable
 
 DAY_SECONDS = 86_400.0
 BUSY_SECONDS, PAUSE_SECONDS = 0.25, 2.0
@@ -131,12 +132,16 @@ class ResultCache:
             self._disable(error)
 
     def _disable(self, error: Exception) -> None:
-        """Close the file; if it is damaged, remove it. Processes that have the file open can still read it."""
+        """Close the file; if it is damaged, remove it. Processes that have the file open can still read it.
+
+        The user is told of a file that cannot be read and is still there.
+        """
         self._disconnect()
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
                     self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+        warn_unreadable(self._file, error)
 
     def _disconnect(self) -> None:
         if self._connection is not None:

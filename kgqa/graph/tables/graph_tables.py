@@ -34,7 +34,7 @@ from kgqa.graph.tables.node_types import Types, find_types, follow_types
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity
 from kgqa.schema import Schema
-from kgqa.storage.cache import Cache
+from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import convert
 
 TIMEOUT = 600.0
@@ -182,11 +182,11 @@ class GraphTables:
     def _read_or_compute(self, name: str) -> Any:
         table, version = self._tables[name], self.version()
         file = self.folder / f"{name}.json" if self.folder else None
-        if file and file.is_file():
+        if file and file.exists():
             try:
                 return table.read(json.loads(file.read_text(encoding="utf-8")))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                pass  # the file is damaged: compute the table again
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                warn_unreadable(file, error)
         value = table.compute()
         # an incomplete table is not cached: another process may be able to compute it completely
         if file and self._cache and not self._whole.notes and self.version() == version:

@@ -19,8 +19,9 @@ from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_local_encoder
 from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packaged_minilm
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
+from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.settings.table import RankSettings
-from kgqa.storage.cache import Cache, VectorCache
+from kgqa.storage.cache import Cache
 from kgqa.text.hints import Install
 
 NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."
@@ -176,7 +177,8 @@ def _open(
     name = encoder.name
     if prompt != encoder.query_prompt:
         name += f"-prompt-{hashlib.sha256(prompt.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
-    return CachedEncoder(encoder, cache.vectors(encoder.name, encoder.size or 0), query_prompt=prompt, name=name)
+    vectors = VectorCache(cache.entry("embeddings", f"{encoder.name}.sqlite"), encoder.size or 0)
+    return CachedEncoder(encoder, vectors, query_prompt=prompt, name=name)
 
 
 def _open_local(cache: Cache, model: str | None, say: Callable[[str], None]) -> OnnxEncoder | TorchEncoder | None:

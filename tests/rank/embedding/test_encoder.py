@@ -13,6 +13,7 @@ import pytest
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder
 from kgqa.rank.embedding.sentence_models import TorchEncoder, packaged_minilm
+from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.storage.cache import Cache
 
 TEXTS = [
@@ -137,12 +138,12 @@ class CountingEncoder:
 
 def test_cached_vectors_equal_computed_ones(onnx, tmp_path):
     counting = CountingEncoder(onnx)
-    first = CachedEncoder(counting, Cache(tmp_path).vectors("m", 384))
+    first = CachedEncoder(counting, VectorCache(tmp_path / "m.sqlite", 384))
     computed = first.encode(TEXTS)
     assert sorted(counting.texts) == sorted(TEXTS)
 
     nothing_new = CountingEncoder(onnx)
-    second = CachedEncoder(nothing_new, Cache(tmp_path).vectors("m", 384))
+    second = CachedEncoder(nothing_new, VectorCache(tmp_path / "m.sqlite", 384))
     assert np.array_equal(second.encode(TEXTS[::-1])[::-1], computed)
     assert nothing_new.texts == []
 
@@ -157,7 +158,7 @@ def test_text_is_computed_once(onnx, tmp_path):
 
 
 def test_question_vectors_are_not_cached(onnx, tmp_path):
-    vectors = Cache(tmp_path).vectors("m", 384)
+    vectors = VectorCache(tmp_path / "m.sqlite", 384)
     CachedEncoder(onnx, vectors).encode_questions(["who?"])
     assert vectors.get(["who?"]) == {}
 
@@ -178,6 +179,7 @@ WITHOUT_TORCH = """
 import json, sys
 from pathlib import Path
 sys.modules.update(dict.fromkeys(sys.argv[2:]))  # as if these were not installed
+from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.storage.cache import Cache
 from kgqa.rank.embedding.encoder import open_encoder
 told = []

@@ -13,7 +13,7 @@ from typing import IO, Any
 from kgqa.corpus.documents.document import safe_text
 from kgqa.corpus.documents.limits import Limits
 from kgqa.errors import DocumentError
-from kgqa.storage.json_stream import DamagedJson, JsonStream, LongValue
+from kgqa.storage.json_stream import JsonStream, LongValue
 
 _BLOCK = 1 << 20
 _MAX_ID = 500
@@ -101,7 +101,7 @@ def _values(blocks: _Blocks, limits: Limits, reject: Reject, *, is_list: bool) -
                 yield record
     except LongValue:
         raise DocumentError(f"object {number + 1} is longer than {limits.record_bytes:,} characters") from None
-    except (DamagedJson, ValueError) as error:
+    except ValueError as error:
         raise DocumentError(f"the JSON is damaged after object {number}: {error}") from None
 
 

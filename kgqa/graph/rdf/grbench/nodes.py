@@ -7,16 +7,17 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 from kgqa.errors import LoadError
-from kgqa.storage.json_stream import MAX_VALUE_CHARS, DamagedJson, JsonStream, LongValue
+from kgqa.storage.json_stream import MAX_VALUE_CHARS, JsonStream, LongValue
 from kgqa.text.words import clean
 
 GRAPH_FILES = ("graph.json", "graph.json.gz")
 _CHUNK = 1 << 20
+_IDS_AT_ONCE = 50_000
 _SECTION_END = "_nodes"
 
 
@@ -86,10 +87,10 @@ def read_nodes(
             f"{file.name}: node {clean(node[:80])!r} has a value longer than {max_chars:,} characters.",
             "Shorten this value.",
         ) from None
-    except (DamagedJson, ValueError) as error:
-        where = f", in or after node {clean(node[:80])!r}" if node else ""
+    except ValueError as error:
+        where = f" (in or after node {clean(node[:80])!r})" if node else ""
         raise LoadError(
-            f"{file.name} is damaged or not a graph of GRBench (near character {stream.position:,}{where}): {error}.",
+            f"{file.name} is damaged or not a graph of GRBench{where}: {error}.",
             "Download the file again.",
         ) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -139,7 +140,9 @@ def _listed(stream: JsonStream) -> Iterator[list[str]]:
             yield from _listed(stream)
     elif opening == "[":
         yield []
-        yield from map(_ids, stream.batches())
+        items = stream.items()
+        while ids := list(islice(items, _IDS_AT_ONCE)):
+            yield _ids(ids)
     else:
         yield _ids(stream.value())
 

@@ -1,0 +1,108 @@
+"""The cache of embeddings on disk: precision, several users at the same time, and files that cannot be read."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgqa.rank.embedding.vector_cache import VectorCache
+
+ONES = np.ones(3, dtype=np.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.dictionaries(
+        st.text(st.characters(blacklist_categories=("Cs",))),
+        st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=4),
+        max_size=5,
+    )
+)
+def test_vectors_have_half_precision(tmp_path_factory, vectors):
+    given_vectors = {text: np.array(vector, dtype=np.float32) for text, vector in vectors.items()}
+    file = tmp_path_factory.mktemp("vectors") / "model.sqlite"
+    first = VectorCache(file, 4)
+    first.put(given_vectors)
+    first.close()
+    second = VectorCache(file, 4)
+    found = second.get([*given_vectors, "never put\x00"])
+    second.close()
+    assert found.keys() == given_vectors.keys()
+    for text, vector in found.items():
+        assert vector.dtype == np.float32 and np.abs(vector - given_vectors[text]).max() < 1e-3
+
+
+def test_vectors_of_another_length_are_ignored_and_a_closed_file_is_empty(tmp_path, caplog):
+    vectors = VectorCache(tmp_path / "new" / "model.sqlite", 3)
+    vectors.put({"a": ONES})
+    assert VectorCache(tmp_path / "new" / "model.sqlite", 2).get(["a"]) == {}
+    vectors.close()
+    vectors.put({"b": ONES})
+    assert vectors.get(["a", "b"]) == {} and not caplog.records
+    assert list(VectorCache(tmp_path / "new" / "model.sqlite", 3).get(["a", "b"])) == ["a"]
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one object", "two objects"])
+def test_many_vectors_and_concurrent_writes(tmp_path, shared):
+    first = VectorCache(tmp_path / "model.sqlite", 2)
+    second = first if shared else VectorCache(tmp_path / "model.sqlite", 2)
+
+    def write(vectors: VectorCache, name: str) -> None:
+        for i in range(50):
+            vectors.put({f"{name} {i} {j}": np.array([i, j], dtype=np.float32) for j in range(12)})
+            assert vectors.get([f"{name} {i} 7"])[f"{name} {i} 7"].tolist() == [i, 7]
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, (first, second), ("one", "two")))
+    texts = [f"{name} {i} {j}" for name in ("one", "two") for i in range(50) for j in range(12)]
+    assert len(first.get(texts)) == 1200
+
+
+def fill(file) -> None:
+    vectors = VectorCache(file, 3)
+    vectors.put({f"{number}" * 100: ONES for number in range(100)})
+    vectors.close()
+
+
+def cut(file) -> None:
+    fill(file)
+    file.write_bytes(file.read_bytes()[:6000])
+
+
+def overwrite(file) -> None:
+    fill(file)
+    file.write_bytes(file.read_bytes()[:4096] + b"\xff" * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda file: file.mkdir(), "unable to open"),
+        (lambda file: file.write_bytes(b"this is no database" * 100), "not a database"),
+        (lambda file: file.write_bytes(b"SQLite format 3\0"), "not a database"),
+        (cut, "malformed"),
+        (overwrite, "malformed"),
+    ],
+)
+def test_unreadable_file_is_named_once_and_not_used(tmp_path, caplog, damage, why):
+    file = tmp_path / "model.sqlite"
+    damage(file)
+    for _ in range(2):
+        vectors = VectorCache(file, 3)
+        vectors.put({"a": ONES})
+        assert vectors.get(["a"]) == {}
+        vectors.close()
+    (message,) = caplog.messages
+    assert message.startswith(f"{file} cannot be read: ") and why in message and message.endswith("; remove it.")
+
+
+def test_folder_that_cannot_be_created_is_no_error(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    vectors = VectorCache(tmp_path / "file" / "model.sqlite", 3)
+    vectors.put({"a": ONES})
+    assert vectors.get(["a"]) == {} and not caplog.records
+    vectors.close()
