@@ -54,10 +54,8 @@ def find_name(text: str, name: str, begin: int = 0, end: int | None = None) -> t
         begin, end: The part of the text that is searched; a name that reaches out of it is not found.
     """
     end = len(text) if end is None else end
-    for match in _matches(text, name, ignore_case=True):
-        if begin <= match[0] and match[1] <= end and _is_whole(text, *match):
-            return match
-    return None
+    matches = _matches(text, name, ignore_case=True)
+    return next((each for each in matches if begin <= each[0] and each[1] <= end and _is_whole(text, *each)), None)
 
 
 def _matches(text: str, quote: str, *, ignore_case: bool = False) -> Iterator[tuple[int, int]]:

