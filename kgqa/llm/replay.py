@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
 from kgqa.llm.replay_file import ReplayFile
-from kgqa.net.threads import wait_until
+from kgqa.net.threads import wait_for_all
 from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
@@ -52,7 +53,7 @@ class Replay:
         self.path = Path(path)
         self._model = model
         self._file = ReplayFile(self.path, write=model is not None)
-        self._in_flight: dict[str, threading.Event] = {}  # prompts that a thread of this process is sending now
+        self._in_flight: dict[str, Future[None]] = {}  # prompts that a thread of this process is sending now
         self._model_used = False
         self._lock = threading.Lock()
         try:
@@ -93,14 +94,13 @@ class Replay:
                     raise self._not_recorded(list(missing.values()))
                 others = [self._in_flight[key] for key in missing if key in self._in_flight]
                 mine = {key: prompt for key, prompt in missing.items() if key not in self._in_flight}
-                done = threading.Event()
+                done: Future[None] = Future()
                 self._in_flight.update(dict.fromkeys(mine, done))
             if mine:
                 found |= self._ask(mine, done, deadline, stop)
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
-            for event in others:
-                # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
-                wait_until(event.wait, deadline=deadline, stop=stop)
+            # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
+            wait_for_all(others, deadline=deadline, stop=stop)
         # if a prompt occurs more than once, only its first occurrence was sent
         found_in_order = [_again(found[key]) if key in keys[:index] else found[key] for index, key in enumerate(keys)]
         if on_completion is not None:
@@ -120,9 +120,9 @@ class Replay:
         self._file.close()
 
     def _ask(
-        self, mine: Mapping[str, Prompt], done: threading.Event, deadline: float | None, stop: threading.Event | None
+        self, mine: Mapping[str, Prompt], done: Future[None], deadline: float | None, stop: threading.Event | None
     ) -> dict[str, Completion]:
-        """Send prompts to the model, record the replies as they arrive, and set `done` at the end, even on an error."""
+        """Send prompts to the model, record the replies as they arrive, and end `done`, even on an error."""
         assert self._model is not None
         self._model_used = True
         names = list(mine)
@@ -141,7 +141,7 @@ class Replay:
             with self._lock:
                 for key in mine:
                     del self._in_flight[key]
-            done.set()
+            done.set_result(None)
 
     def _only_model(self) -> str:
         models = self._file.models()

@@ -45,32 +45,6 @@ NO_REPLY = (HTTPError, HTTPException, OSError)
 """What `HttpClient.send` raises when a request gets no reply."""
 NEVER_SENT = (NewConnectionError, ConnectTimeoutError, ProxyError)
 """Errors after which no part of a request has reached the server."""
-_BAD_PROXY = (
-    "The proxy {proxy} for {url} does not answer.",
-    "Check the environment variables http_proxy, https_proxy, all_proxy and no_proxy.",
-)
-_MESSAGES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, str], ...] = (
-    (LocationValueError, "{url} is not the address of a server.", "Check the address."),
-    (
-        SSLError,
-        "No secure connection to {url} ({error}).",
-        "If the server is your own, set the environment variable SSL_CERT_FILE to the certificate of its authority.",
-    ),
-    (
-        NEVER_SENT,
-        "Nothing answers at {url}.",
-        "Check the address, and whether the server is running (for a server started by kgqa: kgqa virtuoso status).",
-    ),
-)
-"""The message and the hint for each kind of error; the first that fits is used."""
-_LOST_UPDATE = (
-    "The connection to {url} was lost during an update, which may have been carried out.",
-    "Check the graph before you send the update again.",
-)
-_LOST_QUERY = (
-    "The connection to {url} was lost during a query.",
-    "Check whether the server is running and whether this query crashes it.",
-)
 Verdict = StoreError | OneOf["final", "again"]
 """Use a reply, repeat its request at once, or repeat it after a pause and at last raise an error."""
 
@@ -110,9 +84,6 @@ class HttpClient:
         self._closed = threading.Event()
         self._proxy = proxy_for(url)
         self._manager = open_manager(url, self._proxy)
-        # without a proxy, the pool of the server itself saves 0.1 ms per request
-        self._pool = None if self._proxy else self._manager.connection_from_url(url)
-        self._origin = urljoin(url, "/")
 
     def close(self) -> None:
         """Cut all active requests; their callers get StoreUnavailable."""
@@ -186,13 +157,10 @@ class HttpClient:
             One of NO_REPLY.
         """
         for _ in range(MAX_REDIRECTS):
-            left, target = deadline.left, request.url
-            urlopen: Callable[..., Any] = self._manager.urlopen
-            if self._pool and target.startswith(self._origin):
-                urlopen, target = self._pool.urlopen, target[len(self._origin) - 1 :]
-            response = urlopen(
+            left = deadline.left
+            response: Any = self._manager.urlopen(
                 request.method,
-                target,
+                request.url,
                 body=request.body,
                 headers=request.headers,
                 # at the deadline, the connection is cut
@@ -257,27 +225,51 @@ class HttpClient:
 
     def error_of(self, problem: Exception, *, is_update: bool = False) -> StoreUnavailable:
         """Convert an error of NO_REPLY to an error with a message for users."""
-        lost = _LOST_UPDATE if is_update else _LOST_QUERY
-        message, hint = next(((text, hint) for kind, text, hint in _MESSAGES if isinstance(problem, kind)), lost)
-        if self._proxy and isinstance(problem, NEVER_SENT):
-            message, hint = _BAD_PROXY
-        places = {"url": self.url, "proxy": without_login(self._proxy), "error": str(problem)}
-        return StoreUnavailable(message.format(**{name: clean(text)[:200] for name, text in places.items()}), hint)
+        url = clean(self.url)[:200]
+        if isinstance(problem, LocationValueError):
+            return StoreUnavailable(f"{url} is not the address of a server.", "Check the address.")
+        if isinstance(problem, SSLError):
+            return StoreUnavailable(
+                f"No secure connection to {url} ({clean(str(problem))[:200]}).",
+                "If the server is your own, set the environment variable SSL_CERT_FILE to the certificate of its "
+                "authority.",
+            )
+        if isinstance(problem, NEVER_SENT) and self._proxy:
+            return StoreUnavailable(
+                f"The proxy {without_login(self._proxy)} for {url} does not answer.",
+                "Check the environment variables http_proxy, https_proxy, all_proxy and no_proxy.",
+            )
+        if isinstance(problem, NEVER_SENT):
+            return StoreUnavailable(
+                f"Nothing answers at {url}.",
+                "Check the address, and whether the server is running (for a server started by kgqa: kgqa virtuoso "
+                "status).",
+            )
+        if is_update:
+            return StoreUnavailable(
+                f"The connection to {url} was lost during an update, which may have been carried out.",
+                "Check the graph before you send the update again.",
+            )
+        return StoreUnavailable(
+            f"The connection to {url} was lost during a query.",
+            "Check whether the server is running and whether this query crashes it.",
+        )
 
 
 def is_same_server(url: str, target: str) -> bool:
     """Return whether a redirect from `url` stays on its server: the same host and port, or from http to https."""
     try:
-        old, new = urlsplit(url), urlsplit(urljoin(url, target))
-        ports = [parts.port or {"http": 80, "https": 443}.get(parts.scheme) for parts in (old, new)]
+        old, new = _origin(url), _origin(urljoin(url, target))
     except ValueError:
         return False
-    is_upgrade = (old.scheme, new.scheme, ports) == ("http", "https", [80, 443])
-    return (
-        bool(target)
-        and old.hostname == new.hostname
-        and (is_upgrade or (old.scheme, ports[0]) == (new.scheme, ports[1]))
-    )
+    host = old[1]
+    return bool(target) and (old == new or (old, new) == (("http", host, 80), ("https", host, 443)))
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return the scheme, the host and the port of a URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -80,7 +80,6 @@ def redirect_target(status: int, location: str, url: str) -> str:
         return ""
     try:
         parts = urlsplit(urljoin(url, location))
-        port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return "an invalid URL"
-    return clean(f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}")[:200]
+    return clean(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")[:200]

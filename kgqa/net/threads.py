@@ -43,7 +43,6 @@ class ThreadPool:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._lock = threading.Lock()
         self._started = 0
-        self._mapping = 0
         self._closed = False
 
     def submit(self, function: Callable[..., Result], *args: Any) -> Future[Result]:
@@ -69,8 +68,7 @@ class ThreadPool:
     ) -> list[Any]:
         """Call a function for each item, on the caller's thread and on those of the pool; calls may be nested.
 
-        However many threads call `map` at the same time, the pool adds at most `max_threads` calls to theirs. While
-        they are more than `max_threads`, it adds none.
+        However many threads call `map` at the same time, the pool adds at most `max_threads` calls to theirs.
 
         Args:
             tolerated: types of exceptions that are returned in place of a result.
@@ -88,34 +86,34 @@ class ThreadPool:
         waiting = deque(calls)
 
         def work(may_go_on: Callable[[], bool]) -> None:
-            with self._lock:
-                self._mapping += 1
-            try:
-                while may_go_on():
-                    try:
-                        future, item = waiting.popleft()
-                    except IndexError:
-                        return
-                    try:
-                        future.set_result(function(item))
-                    except BaseException as error:
-                        # also after Ctrl-C: without an outcome, a thread could wait for this future forever
-                        future.set_exception(error)
-                        if not isinstance(error, tolerated):
-                            waiting.clear()
-                        if not isinstance(error, Exception):
-                            raise
-            finally:
-                with self._lock:
-                    self._mapping -= 1
+            while may_go_on():
+                try:
+                    future, item = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    future.set_result(function(item))
+                except BaseException as error:
+                    # also after Ctrl-C: without an outcome, a thread could wait for this future forever
+                    future.set_exception(error)
+                    if not isinstance(error, tolerated):
+                        waiting.clear()
+                    if not isinstance(error, Exception):
+                        raise
 
         for _ in range(min(self._max_threads, len(calls) - 1)):
-            self.submit(work, lambda: self._mapping <= self._max_threads + 1 and has_room())
+            self.submit(work, has_room)
         try:
             work(lambda: True)
         finally:
             waiting.clear()
-        return [_outcome(future, tolerated) for future, _ in calls]
+        outcomes: list[Any] = []
+        for future, _ in calls:
+            try:
+                outcomes.append(future.result())
+            except tolerated as error:
+                outcomes.append(error)
+        return outcomes
 
     def close(self) -> None:
         """Cancel all calls that have not started, without waiting for running calls. May be called repeatedly."""
@@ -145,36 +143,10 @@ def _work(queue: SimpleQueue[Any]) -> None:
         del task, future, function, args
 
 
-def _outcome(future: Future[Any], tolerated: tuple[type[Exception], ...]) -> Any:
-    try:
-        return future.result()
-    except tolerated as error:
-        return error
-
-
 def wait_for_all(
     futures: Collection[Future[Any]], *, deadline: float | None = None, stop: threading.Event | None = None
 ) -> None:
     """Wait until all calls have returned.
-
-    Raises:
-        TimeoutError: the deadline has passed, or `stop` was set.
-        Exception: a call raised it.
-    """
-
-    def all_done(seconds: float | None) -> bool:
-        done, unfinished = wait(futures, timeout=seconds, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-        return not unfinished
-
-    wait_until(all_done, deadline=deadline, stop=stop)
-
-
-def wait_until(
-    is_done: Callable[[float | None], bool], *, deadline: float | None = None, stop: threading.Event | None = None
-) -> None:
-    """Wait until `is_done` returns true; it waits itself, at most the given seconds (None: without limit).
 
     Args:
         deadline: time on the clock of `time.monotonic()`; None for no deadline.
@@ -182,11 +154,15 @@ def wait_until(
 
     Raises:
         TimeoutError: the deadline has passed, or `stop` was set.
+        Exception: a call raised it.
     """
     while True:
         limits = [] if stop is None else [CHECK_SECONDS]
         limits += [] if deadline is None else [max(deadline - time.monotonic(), 0.0)]
-        if is_done(min(limits, default=None)):
+        done, unfinished = wait(futures, timeout=min(limits, default=None), return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if not unfinished:
             return
         if (stop is not None and stop.is_set()) or (deadline is not None and time.monotonic() >= deadline):
             raise TimeoutError

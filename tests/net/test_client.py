@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from email.utils import formatdate
 
 import pytest
+from urllib3.exceptions import ConnectTimeoutError, LocationValueError, SSLError
 
 from kgqa.errors import ModelUnavailable, SettingsError, StoreUnavailable
 from kgqa.llm.backends.openai import OpenAIChat
@@ -101,19 +103,27 @@ def test_dead_proxy_is_named(proxies):
 
 
 @pytest.mark.parametrize(
-    ("url", "target", "same"),
+    ("problem", "message"),
     [
-        ("http://e/sparql", "/sparql/", True),
-        ("http://e:80/sparql", "http://E/x", True),
-        ("http://e/sparql", "https://e/sparql", True),
-        ("https://e/sparql", "http://e/sparql", False),
-        ("http://e/sparql", "http://e:8080/sparql", False),
-        ("http://e:8080/sparql", "https://e/sparql", False),
-        ("http://e/sparql", "//f/sparql", False),
-        ("http://e/sparql", "", False),
-        ("http://e/sparql", "http://[", False),
+        (LocationValueError("x"), "http://e.org is not the address of a server"),
+        (SSLError("bad\x1b[31m"), r"No secure connection to http://e.org \(bad\[31m\).*SSL_CERT_FILE"),
+        (ConnectTimeoutError("x"), "Nothing answers at http://e.org. .*kgqa virtuoso status"),
+        (OSError("x"), "lost during a query"),
     ],
 )
+def test_lost_connections_are_explained(problem, message):
+    client = HttpClient("http://e.org")
+    assert re.match(f".*{message}", str(client.error_of(problem)))
+    assert "may have been carried out" in str(client.error_of(OSError("x"), is_update=True))
+
+
+@pytest.mark.parametrize(
+    ("url", "target", "same"),
+    [("http://e/sparql", "/sparql/", True), ("http://e:80/sparql", "http://E/x", True), ("http://e/a", "https://e/a", True),
+     ("https://e/sparql", "http://e/sparql", False), ("http://e/sparql", "http://e:8080/sparql", False),
+     ("http://e:8080/sparql", "https://e/sparql", False), ("http://e/sparql", "//f/sparql", False),
+     ("http://e/sparql", "", False), ("http://e/sparql", "http://[", False), ("http://e/a", "http://e:99999/", False)],
+)  # fmt: skip
 def test_redirects_within_a_server(url, target, same):
     assert is_same_server(url, target) is same
 

@@ -6,6 +6,7 @@ import itertools
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -28,61 +29,35 @@ def limiter():
     return RequestLimiter.for_url(f"http://limiter{next(_numbers)}/sparql")
 
 
-@pytest.fixture
-def closed():
-    return threading.Event()
-
-
-@pytest.fixture
-def pair():
-    ends = socket.socketpair()
-    yield ends
-    for end in ends:
-        end.close()
-
-
 def deadline_in(seconds: float = 5.0, closed: threading.Event | None = None) -> RequestDeadline:
     return RequestDeadline(time.monotonic() + seconds, "http://e/sparql", closed or threading.Event())
 
 
 def seconds_in_threads(count, work) -> float:
     started = time.monotonic()
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert not any(thread.is_alive() for thread in threads)
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, range(count)))
     return time.monotonic() - started
-
-
-# --- deadlines
 
 
 @pytest.mark.parametrize(
     ("how", "error"), [("late", StoreTimeout), ("stop", StoreTimeout), ("close", StoreUnavailable)]
 )
-def test_reader_is_cut_off(pair, closed, how, error):
-    stop, started = threading.Event(), time.monotonic()
+def test_reader_is_cut_off(how, error):
+    stop, closed, started = threading.Event(), threading.Event(), time.monotonic()
     threading.Timer(0.2, {"stop": stop.set, "close": closed.set}.get(how, int)).start()
-    with stoppable(stop), deadline_in(0.2 if how == "late" else 60, closed) as deadline:
-        deadline.connection = pair[0]
-        assert pair[0].recv(1) == b""  # blocks without a timeout of its own
+    ours, theirs = socket.socketpair()
+    with ours, theirs, stoppable(stop), deadline_in(0.2 if how == "late" else 60, closed) as deadline:
+        deadline.connection = ours
+        assert ours.recv(1) == b""  # blocks without a timeout of its own
         with pytest.raises(error):
             deadline.check()
-    assert 0.2 <= time.monotonic() - started < 30
-    assert pair[1].recv(1) == b""
-
-
-# --- concurrency, rate and pauses
+        assert 0.2 <= time.monotonic() - started < 30
+        assert theirs.recv(1) == b""
 
 
 def test_rate_is_shared(limiter):
-    def work(_):
-        for _ in range(3):
-            limiter.wait_for_turn(50, deadline_in())
-
-    assert 11 / 50 <= seconds_in_threads(4, work) < 3
+    assert 11 / 50 <= seconds_in_threads(12, lambda _: limiter.wait_for_turn(50, deadline_in())) < 3
     assert seconds_in_threads(1, lambda _: [limiter.wait_for_turn(0, deadline_in()) for _ in range(1000)]) < 0.5
 
 
@@ -114,10 +89,10 @@ def test_queue_timeout_is_traced():
     assert [(event.kind, event.detail) for event in trace.events()] == [("timeout", {"error": "QueueTimeout"})]
 
 
-REPLIES = [(truth(True), True), (SparqlReply(429), True), (SparqlReply(500), True), (SparqlReply(503), False)]
-
-
-@pytest.mark.parametrize(("sent", "responds"), REPLIES)
+@pytest.mark.parametrize(
+    ("sent", "responds"),
+    [(truth(True), True), (SparqlReply(429), True), (SparqlReply(500), True), (SparqlReply(503), False)],
+)
 def test_any_reply_counts_as_responding(sent, responds):
     with SparqlServer(sent) as server, EndpointStore(server.url, profile="generic") as store:
         # all slots are taken, and the check needs none

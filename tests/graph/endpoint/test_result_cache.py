@@ -105,7 +105,7 @@ def test_very_long_results_are_not_stored(open_cache):
 
 
 @pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "empty", "folder", "no permission"])
-def test_damaged_file_loses_only_results(open_cache, file, damage, tmp_path):
+def test_damaged_file_loses_only_results(open_cache, file, damage, caplog):
     cache = open_cache()
     for number in range(200):
         cache.put(b"%d" % number, incompressible_bytes(number, 2000))
@@ -135,6 +135,8 @@ def test_damaged_file_loses_only_results(open_cache, file, damage, tmp_path):
     again.get(b"0")
     again.put(b"new", b"body")
     assert again.get(b"new") == (None if damage in ("folder", "no permission") else b"body")
+    named = [f"{file} cannot be read: unable to open database file. It is not used; remove it."]
+    assert caplog.messages == (named if damage == "folder" else [])  # the other files are replaced
 
 
 def test_lock_of_another_process_does_not_block(open_cache, file):

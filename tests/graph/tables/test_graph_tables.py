@@ -90,7 +90,7 @@ WRONG = ("[]", "7", '{"out": [3]}', '{"leads": []}', '{"http://e/x": {}}', "null
 
 
 @pytest.mark.parametrize("name", ["relations", "mediators", "inverses", "relation-labels", "types"])
-def test_damaged_cached_table_is_computed_again(new_store, tmp_path, name):
+def test_damaged_cached_table_is_named_once_and_computed_again(new_store, tmp_path, name, caplog):
     store, cache = new_store(LINES), Cache(tmp_path / "c")
 
     def all_of(graph):
@@ -103,6 +103,7 @@ def test_damaged_cached_table_is_computed_again(new_store, tmp_path, name):
         file.write_text(wrong)
         assert all_of(KnowledgeGraph(store, SCHEMA, cache=cache)) == right, wrong
         assert json.loads(file.read_text()) == json.loads(kept), wrong
+    assert [message.partition(" cannot be read: ")[0] for message in caplog.messages] == [str(file)]
 
 
 def test_types_by_range_and_domain(new_store):
