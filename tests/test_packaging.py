@@ -258,17 +258,3 @@ def test_extra_all_has_every_extra_for_users():
     contained = set(re.fullmatch(r"\s*kgqa\[(.*)\]", extras["all"])[1].split(","))
     # minilm contains onnx and sbert
     assert contained == set(extras) - {"all", "lint", "onnx", "sbert", "test", "vllm"}
-
-
-@pytest.mark.cli
-def test_make_installs_what_a_target_needs_once(tmp_path):
-    def plan(target: str) -> str:
-        command = ["make", "--dry-run", "--no-print-directory", f"VENV={tmp_path}", target]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-    assert "[chat,onnx,openai,serve]'" in plan("demo") and "minilm,test]" not in plan("demo")
-    (tmp_path / ".installed-demo").touch()
-    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 1]
-    (tmp_path / ".installed-demo").unlink()
-    (tmp_path / ".installed").touch()
-    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 0]
