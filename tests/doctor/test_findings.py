@@ -15,7 +15,7 @@ from kgqa.doctor.subject import (
     ok,
     skipped,
 )
-from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreBusy, StoreTimeout, StoreUnavailable
+from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.demo import demo_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.settings.values import resolve
@@ -34,7 +34,6 @@ def findings(run, late="failed", names=("x", "y")) -> list[Finding]:
         (StoreTimeout("Late.", "Lower the limit."), False, str(AGAIN)),
         (PartialResult("Cut.", "Ask for less."), False, "Ask for less."),
         (StoreUnavailable("Gone.", "Start it."), True, "Start it."),
-        (StoreBusy("Taken.", "Wait."), True, "Wait."),
         (QueryRejected("No SPARQL."), True, ""),
         (KgqaError("No edges."), True, ""),
     ],
@@ -55,13 +54,7 @@ def test_findings_after_an_error_are_skipped():
         yield
 
     assert [(finding.name, finding.verdict) for finding in findings(run)] == [("x", "failed"), ("y", "skipped")]
-    reasons = {finding.found for finding in findings(lambda subject: [skipped("x", "No model.")])}
-    assert reasons == {"No model."}
-
-
-def test_unexpected_exception_is_raised():
-    with pytest.raises(ZeroDivisionError):
-        findings(lambda subject: [1 / 0])
+    assert {finding.found for finding in findings(lambda subject: [skipped("x", "No model.")])} == {"No model."}
 
 
 def test_all_queries_together_have_a_time_limit(monkeypatch):
@@ -79,14 +72,11 @@ def test_names_are_distinct():
     "verdicts, complete, trusted",
     [(["ok", "warning", "skipped"], True, True), (["ok", "failed"], True, False), (["ok"], False, False)],
 )
-def test_trusted_unless_a_check_failed(verdicts, complete, trusted):
+def test_trusted_unless_a_check_failed_or_was_not_made(verdicts, complete, trusted):
     checks = [Finding(verdict, str(index), "x") for index, verdict in enumerate(verdicts)]
     health = Health((*(ok(name, "x") for name in ESSENTIAL), *checks), None, 1.0, complete)
     assert health.trusted is trusted
-
-
-@pytest.mark.parametrize("missing", ESSENTIAL)
-def test_skipped_essential_check_is_not_trusted(missing):
-    made = [Finding("skipped" if name == missing else "warning", name, "x") for name in ESSENTIAL]
-    health = Health(tuple(made), None, 1.0, True)
-    assert not health.trusted and health.unseen == [missing]
+    for missing in ESSENTIAL:
+        made = [Finding("skipped" if name == missing else "warning", name, "x") for name in ESSENTIAL]
+        health = Health(tuple(made), None, 1.0, True)
+        assert not health.trusted and health.unseen == [missing]

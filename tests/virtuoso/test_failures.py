@@ -117,14 +117,6 @@ def test_damaged_files(stopped_server):
     assert re.search(r"did not start.*log ends with: ", refusal_message(stopped_server))
 
 
-def test_missing_password_file(stopped_server):
-    password = stopped_server.folder.password()
-    stopped_server.folder.password_file.unlink()
-    message = refusal_message(stopped_server)
-    assert "refuses the password of its user dba" in message and "KGQA_VIRTUOSO_DBA_PASSWORD" in message
-    assert password not in message and not stopped_server.folder.password_file.exists()
-
-
 # ---- while it runs ----
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +15,6 @@ from kgqa.errors import LoadError, ServerError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph as load_into_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.rdf.upload import upload_problem
 from kgqa.graph.store import Progress
 from kgqa.virtuoso.graph_loading import NAME, bulk_load, discard_load, load_into_url
 from kgqa.virtuoso.loads import forget_journal
@@ -25,7 +22,7 @@ from kgqa.virtuoso.process import lock_owner
 from kgqa.virtuoso.server import Server
 from tests.conftest import SOAK
 from tests.rdf_samples import files_of_each_format
-from tests.virtuoso.conftest import groups_done, remaining_files, wait_for_group
+from tests.virtuoso.conftest import remaining_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
 ALL = "SELECT ?s ?p ?o { ?s ?p ?o }"
@@ -108,14 +105,9 @@ class TestLoadedGraph:
             expected = set(embedded.select(ALL))
         assert triples(store) == expected
         assert (report.added, report.triples, report.malformed) == (len(expected), len(expected), 0)
+        again = bulk_load(virtuoso_server, store, files)
+        assert (again.added, again.triples, again.fingerprint) == (0, len(expected), report.fingerprint)
         assert remaining_files(virtuoso_server) == set()
-
-    def test_loading_a_file_twice_changes_nothing(self, virtuoso_server, target, file):
-        store = target()
-        path = file(["_:x <http://e/p> _:y .", "_:y <http://e/p> <http://e/b> ."])
-        first = bulk_load(virtuoso_server, store, [path])
-        again = bulk_load(virtuoso_server, store, [path])
-        assert (first.added, again.added, again.triples, again.fingerprint) == (2, 0, 2, first.fingerprint)
 
     def test_many_chunks_of_several_files(self, virtuoso_server, target, file):
         steps, most, folder = [], [0], virtuoso_server.import_folder / "graph-load"
@@ -138,18 +130,6 @@ class TestLoadedGraph:
 
 
 class TestMalformedLines:
-    def test_fail_changes_nothing(self, virtuoso_server, target, file):
-        store = target()
-        with pytest.raises(LoadError, match=r"bad\.nt, line 2: .*The load was discarded.*on_error=.skip"):
-            bulk_load(virtuoso_server, store, [file(LINES), file([LINES[0], "nonsense"], "bad.nt")])
-        assert triples(store) == set() and remaining_files(virtuoso_server) == set()
-
-    def test_skip_counts(self, virtuoso_server, target, file):
-        values = [f'"{n}"^^<{XSD}integer>' for n in ("5", "-5")] + [f'"abc \\"^^<{XSD}integer>"']
-        path = file([LINES[0], "nonsense", *(f"<http://e/a> <http://e/p> {value} ." for value in values)])
-        report = bulk_load(virtuoso_server, target(), [path], on_error="skip")
-        assert (report.added, report.lines, report.malformed, report.examples[0].line) == (4, 5, 1, 2)
-
     def test_another_graph(self, virtuoso_server, target, file):
         store = target()
         quads = [LINES[0], f"{LINES[1][:-2]} <{store.writable}> .", f"{LINES[2][:-2]} <http://e/other> ."]
@@ -157,8 +137,8 @@ class TestMalformedLines:
             bulk_load(virtuoso_server, store, [file(quads, "data.nq")], on_error="skip")
         assert bulk_load(virtuoso_server, store, [file(quads[:2], "data.nq")]).added == 2
 
-    def test_values_the_server_would_change(self, virtuoso_server, target, file):
-        values = {
+    def test_one_fails_the_load_or_is_skipped(self, virtuoso_server, target, file):
+        malformed = {
             f'"abc"^^<{XSD}integer>': "the server would store 0",
             f'""^^<{XSD}integer>': "the server would store 0",
             f'"P1Y"^^<{XSD}duration>': "does not store such a value",
@@ -166,20 +146,18 @@ class TestMalformedLines:
             '"POINT(x)"^^<http://www.openlinksw.com/schemas/virtrdf#Geometry>': "does not store such a value",
             '"x"@en--ltr': "does not store such a value",
             f"<http://e/{'x' * 2000}>": "an IRI of 2,009 bytes",
+            "nonsense": "",
         }
-        path = file([LINES[0], *(f"<http://e/a> <http://e/p> {value} ." for value in values), LINES[1]])
-        with pytest.raises(LoadError, match="line 2: .*the server would store 0"):
-            bulk_load(virtuoso_server, target(), [path])
-        report = bulk_load(virtuoso_server, target(), [path], on_error="skip")
-        assert (report.added, report.malformed) == (2, len(values))
-        assert all(word in example.message for word, example in zip(values.values(), report.examples))
-
-    def test_lines_rejected_by_the_server(self, virtuoso_server, target, file, monkeypatch):
-        monkeypatch.setattr("kgqa.virtuoso.graph_loading.unloadable_reason", upload_problem)
-        path = file([LINES[0], '<http://e/a> <http://e/p> "x"@en--ltr .', LINES[1]], "short.nt")
-        with pytest.raises(ServerError, match=r"line 2: .*The line is: <http://e/a> <http://e/p> .x.@en--ltr"):
-            bulk_load(virtuoso_server, target(), [path])
-        assert remaining_files(virtuoso_server) == set()
+        fine = [f'"5"^^<{XSD}integer>', f'"-5"^^<{XSD}integer>', f'"abc \\"^^<{XSD}integer>"']
+        store = target()
+        path = file([LINES[0], *(f"<http://e/a> <http://e/p> {value} ." for value in (*malformed, *fine))])
+        with pytest.raises(LoadError, match=r"data\.nt, line 2: .*store 0.*The load was discarded.*on_error=.skip"):
+            bulk_load(virtuoso_server, store, [path])
+        assert triples(store) == set() and remaining_files(virtuoso_server) == set()
+        report = bulk_load(virtuoso_server, store, [path], on_error="skip")
+        assert (report.added, report.lines, report.malformed) == (4, 12, 8)
+        found = {example.line: example.message for example in report.examples}
+        assert all(word in found[line] for line, word in enumerate(malformed.values(), start=2))
 
 
 class TestInterrupted:
@@ -221,22 +199,6 @@ class TestInterrupted:
         assert bulk_load(virtuoso_server, store, files, restart=True).triples == 45
 
     @pytest.mark.slow
-    def test_kill_9_of_the_loading_process(self, virtuoso_server, target, many_files):
-        store = target()
-        journal = virtuoso_server.folder.path / "graph-load.json"
-        arguments = [virtuoso_server.folder.path, store.writable, CHUNK_LINES, *many_files]
-        process = subprocess.Popen([sys.executable, "-c", LOAD, *map(str, arguments)])
-        try:
-            wait_for_group(process, journal)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        assert 1 <= groups_done(journal) < 6, "it was done before it was killed"
-        report = bulk_load(virtuoso_server, store, resume=True)
-        assert (report.lines, report.malformed, report.added, len(triples(store))) == (COUNT, COUNT - GOOD, GOOD, GOOD)
-        assert remaining_files(virtuoso_server) == set()
-
-    @pytest.mark.slow
     def test_kill_9_and_stop_of_the_server(self, own_server, target, many_files, file):
         store = target(own_server)
         timers: list[threading.Timer] = []
@@ -248,6 +210,10 @@ class TestInterrupted:
 
         with pytest.raises(ServerError, match="kgqa virtuoso start.* loaded into .* Resume: kgqa graph load --resume"):
             bulk_load(own_server, store, many_files, on_error="skip", progress=kill_soon, chunk_lines=CHUNK_LINES)
+        status = own_server.status()
+        assert status.state == "crashed" and "kgqa virtuoso start" in status.message
+        with pytest.raises(ServerError, match="is not running"):
+            bulk_load(own_server, store, resume=True)
         own_server.start()
         report = bulk_load(own_server, store, resume=True)
         assert (report.lines, report.added, len(triples(store))) == (COUNT, GOOD, GOOD)
@@ -255,18 +221,6 @@ class TestInterrupted:
         own_server.stop()
         with pytest.raises(StoreUnavailable, match="whether the server is running"):
             bulk_load(own_server, target(own_server), [file(LINES[:5])])
-
-
-LOAD = """
-import sys
-from pathlib import Path
-from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.virtuoso.graph_loading import bulk_load
-from kgqa.virtuoso.server import Server
-server = Server.at(Path(sys.argv[1]))
-store = EndpointStore(server.url, writable=sys.argv[2])
-bulk_load(server, store, sys.argv[4:], on_error="skip", chunk_lines=int(sys.argv[3]))
-"""
 
 
 def test_refused_loads(virtuoso_server, target, file):

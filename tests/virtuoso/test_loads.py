@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import signal
 import subprocess
 import sys
@@ -13,9 +12,8 @@ import pytest
 
 from kgqa.errors import ServerError
 from kgqa.virtuoso import loads
-from kgqa.virtuoso.process import lock_owner
 from tests.virtuoso.conftest import write_triples
-from tests.virtuoso_server import copied, running_server
+from tests.virtuoso_server import copied, end, running_server
 
 pytestmark = pytest.mark.server
 
@@ -35,45 +33,18 @@ def test_load_files(virtuoso_server):
     virtuoso_server.load([], "http://several")
 
 
-def test_rejected_line_is_named(virtuoso_server):
+def test_rejected_lines_and_files(virtuoso_server, tmp_path):
     file = virtuoso_server.import_folder / "broken.nt"
     lines = ["<http://e/a> <http://e/p> <http://e/b> .", '<http://e/a> <http://e/p> "\x1b[31mx"@en--ltr .']
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(ServerError, match=r"not loaded broken\.nt: .*line 2: .*The line is: <.*en--ltr \.") as caught:
         virtuoso_server.load([file], "http://broken")
     assert "\x1b" not in str(caught.value)
-
-
-def test_refused_files(virtuoso_server, tmp_path):
     outside = write_triples(tmp_path / "outside.nt", 0, 1)
     for file in (outside, virtuoso_server.import_folder / "missing.nt", virtuoso_server.import_folder / "../password"):
         message = f"no file .*{file.name} in the only folder that the server may read.*Move"
         with pytest.raises(ServerError, match=message):
             virtuoso_server.load([file], "http://none")
-
-
-# ---- the server is killed ----
-
-
-@pytest.mark.slow
-def test_server_killed_during_a_load(own_server):
-    files = [write_triples(own_server.import_folder / f"part{n}.nt", n * 20_000, 20_000) for n in range(8)]
-    killed = []
-
-    def kill(done: int) -> None:
-        if done and not killed:
-            assert own_server.status().state == "loading"
-            own_server.sql("checkpoint")
-            killed.append(lock_owner(own_server.folder.lock))
-            os.kill(killed[0], signal.SIGKILL)
-
-    with pytest.raises(ServerError, match="kgqa virtuoso start"):
-        own_server.load(files, "http://killed", progress=kill)
-    assert own_server.status().state == "crashed" and "kgqa virtuoso start" in own_server.status().message
-    assert own_server.start()
-    assert own_server.status().state == "running" and own_server.triples_of("http://killed") >= 20_000
-    own_server.load(files, "http://killed")
-    assert own_server.triples_of("http://killed") == 160_000
 
 
 # ---- we are killed, or interrupted ----
@@ -132,7 +103,7 @@ def test_disk_has_no_room_for_the_files(prepared_folder, small_disk, tmp_path, m
         status = server.status()
         assert status.state == "running" or "The disk is full." in status.message
         subprocess.run(["mount", "-o", "remount,size=300m", str(disk)], check=True)
-        while server.status().state != "running":  # it may crash after the message
-            server.start()
+        end(server)  # it may crash after the message
+        server.start()
         server.load(links, "http://big")
         assert server.triples_of("http://big") == 200_000

@@ -1,18 +1,21 @@
-"""A managed server: start, status, queries, security and stop."""
+"""A managed server: start, status, SQL, queries, security and stop."""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from kgqa.errors import ServerError, SqlError
 from kgqa.graph.endpoint.store import EndpointStore
@@ -46,32 +49,25 @@ def values(server: Server, query: str) -> list[str]:
     return [next(iter(row.values()))["value"] for row in rows]
 
 
-class CommandLines(threading.Thread):
-    """Records the command lines and environments of all running Virtuoso programs."""
+@contextmanager
+def watched_programs() -> Iterator[set[bytes]]:
+    """Yield the command lines and environments of all Virtuoso programs that run meanwhile."""
+    seen, stopped = set(), threading.Event()
 
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.seen: set[bytes] = set()
-        self.stopped = threading.Event()
-
-    def run(self) -> None:
-        while not self.stopped.is_set():
+    def watch() -> None:
+        while not stopped.wait(0.003):
             for folder in Path("/proc").glob("[0-9]*"):
-                try:
+                with suppress(OSError):  # it has ended
                     line = (folder / "cmdline").read_bytes()
                     if b"virtuoso-t" in line or b"isql" in line:
-                        self.seen |= {line, (folder / "environ").read_bytes()}
-                except OSError:
-                    continue
-            time.sleep(0.003)
+                        seen.update((line, (folder / "environ").read_bytes()))
 
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *details) -> None:
-        self.stopped.set()
-        self.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(watch)
+        try:
+            yield seen
+        finally:
+            stopped.set()
 
 
 @pytest.mark.slow
@@ -79,13 +75,13 @@ def test_passwords_are_never_exposed(tmp_path, monkeypatch):
     needs_virtuoso()
     monkeypatch.setenv("KGQA_LLM_KEY", "key-of-the-user")
     messages = []
-    with CommandLines() as watched, running_server(tmp_path / "new", notify=messages.append) as server:
+    with watched_programs() as watched, running_server(tmp_path / "new", notify=messages.append) as server:
         password = server.folder.password()
         update_file = server.allow_updates("writer")
         write_triples(server.import_folder / "a.nt", 0, 1000)
         server.load([server.import_folder / "a.nt"], "http://a")
         server.stop()
-    seen = b"\0".join(watched.seen)
+    seen = b"\0".join(watched)
     assert b"+configfile" in seen and b"VERBOSE=OFF" in seen
     for secret in (password, update_file.read_text().strip()):
         assert len(secret) >= 32 and secret.encode() not in seen
@@ -127,9 +123,6 @@ def test_options_persist_and_concurrent_starts_start_once(stopped_server):
     ports = {"http_port": free_port(), "sql_port": free_port()}
     query = "SELECT ?s FROM <http://www.openlinksw.com/schemas/virtrdf#> { ?s ?p ?o }"
     with running_server(stopped_server.folder.path, row_cap=7, query_seconds=33, **ports):
-        ini = stopped_server.folder.ini.read_text()
-        assert "ResultSetMaxRows        = 7\n" in ini and "MaxQueryExecutionTime   = 33\n" in ini
-        assert f"= 127.0.0.1:{ports['http_port']}\n" in ini and f"= 127.0.0.1:{ports['sql_port']}\n" in ini
         assert len(values(stopped_server, query)) == 7
         pid = stopped_server.status().pid
         assert stopped_server.stop() is True
@@ -209,3 +202,52 @@ def test_not_installed(stopped_server, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ServerError, match=r"isql-vt\) is not installed.*kgqa virtuoso install.*VIRTUOSO_T="):
         stopped_server.start()
+
+
+# ---- SQL ----
+
+HOSTILE = [
+    "'; shutdown; --",
+    "';\nshutdown;\n",
+    "\\'; shutdown; --",
+    "!touch /tmp/x\n",
+    "$U{x} $ARGV[1] $+ 1 2",
+    "a;b%3Bc%FFC3",
+    'x","y"',
+    "{ [ (",
+    "EXIT;\nload /etc/passwd;",
+    "Malmö \u2028 😀 \x85 \x01\x7f",
+    " leading and trailing ",
+    "",
+    "x;ö" * 1000,
+]
+texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=40)
+
+
+@settings(max_examples=60)
+@given(st.lists(texts, min_size=1, max_size=6))
+@example(HOSTILE)
+def test_text_round_trip(virtuoso_server, values):
+    assert virtuoso_server.sql("select " + ", ".join("?" for _ in values), values) == [tuple(values)]
+
+
+def test_rows_numbers_and_null(virtuoso_server):
+    assert virtuoso_server.sql("select ?, ?, ?", (None, -3, 2.5)) == [("", "-3", "2.5")]
+    assert virtuoso_server.sql("select 1 from DB.DBA.SYS_USERS where 1 = 0") == []
+    assert ("dba", "1") in virtuoso_server.sql("select U_NAME, U_SQL_ENABLE from DB.DBA.SYS_USERS")
+
+
+def test_truncated_and_late_values_are_errors(virtuoso_server):
+    with pytest.raises(ServerError, match="SQL client reports"):
+        virtuoso_server.sql("select repeat('ab;', 30000)")
+    with pytest.raises(ServerError, match="within 0.3 s"):
+        virtuoso_server.sql("delay(20)", timeout=0.3)
+
+
+def test_errors_have_the_message_of_the_server(virtuoso_server):
+    with pytest.raises(SqlError, match="SR185: Undefined procedure DB.DBA.no_such") as caught:
+        virtuoso_server.sql("no_such(?)", ["sesame"])
+    assert "sesame" not in str(caught.value)
+    with pytest.raises(SqlError, match="rejected an SQL statement: it failed at 100%; é") as caught:
+        virtuoso_server.sql("signal('22023', ?)", ["it failed\nat 100%; é"])
+    assert caught.value.state == "22023"

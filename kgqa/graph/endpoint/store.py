@@ -214,15 +214,11 @@ class EndpointStore:
 
     def _check_writable(self, graph: str) -> None:
         self._check_open()
-        if not self.writable:
-            raise QueryRejected(
-                f"{self.url} is open for reading only.", "Name the graph to write to: EndpointStore(url, writable=IRI)."
-            )
-        if graph not in ((self.writable,) if isinstance(self.writable, str) else self.writable):
-            raise QueryRejected(
-                f"{clean(graph)[:200] or 'The default graph'} is not writable.",
-                "Name the graph to write to: EndpointStore(url, writable=IRI).",
-            )
+        writable = (self.writable,) if isinstance(self.writable, str) else self.writable
+        if not writable or graph not in writable:
+            found = f"{clean(graph)[:200] or 'The default graph'} is not writable."
+            found = found if writable else f"{self.url} is open for reading only."
+            raise QueryRejected(found, "Name the graph to write to: EndpointStore(url, writable=IRI).")
 
     def _send_update(self, template: str, *, timeout: float | None = None, **values: Any) -> None:
         update = render(template, **values)

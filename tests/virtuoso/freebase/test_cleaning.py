@@ -1,4 +1,4 @@
-"""Cleaning a dump in several processes: files, resuming and errors."""
+"""Reading a dump in parts, and cleaning it in several processes: files, resuming and errors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -16,9 +17,10 @@ import pytest
 
 from benchmarks.dump_sample import dump_lines, write_dump
 from kgqa.errors import KgqaError, LoadError
+from kgqa.virtuoso.freebase import cleaning
 from kgqa.virtuoso.freebase.blocks import EXAMPLES, BlockJudge, Tally
-from kgqa.virtuoso.freebase.cleaning import FILES_PER_GROUP, chunk_file, clean_dump, clean_groups
-from kgqa.virtuoso.freebase.judge import Cleaning
+from kgqa.virtuoso.freebase.cleaning import FILES_PER_GROUP, chunk_file, clean_dump, clean_groups, read_blocks
+from kgqa.virtuoso.freebase.judge import MAX_LINE_BYTES, Cleaning
 
 CLEANING = Cleaning()
 COUNT = 6000
@@ -89,17 +91,11 @@ class TestCleanDump:
             clean_dump(dump, CLEANING, tmp_path)
         assert contents(tmp_path) == {"freebase-000007.nt": b"mine"}
 
-    @pytest.mark.parametrize("workers", [1, 3])
-    def test_truncated_dump(self, dump, tmp_path, workers):
+    def test_truncated_dump(self, dump, tmp_path):
         (tmp_path / "cut.gz").write_bytes(dump.read_bytes()[:-100])
         with pytest.raises(LoadError, match="truncated"):
-            clean_dump(tmp_path / "cut.gz", CLEANING, tmp_path / "out", workers=workers)
+            clean_dump(tmp_path / "cut.gz", CLEANING, tmp_path / "out", workers=3)
         assert not [file for file in (tmp_path / "out").iterdir() if file.suffix == ".part"]
-
-    def test_empty_dump(self, tmp_path):
-        (tmp_path / "empty").touch()
-        assert clean_dump(tmp_path / "empty", CLEANING, tmp_path / "out") == Tally()
-        assert contents(tmp_path / "out") == {}
 
     def test_disk_full(self, small_disk, tmp_path):
         write_dump(tmp_path / "dump.gz", 60_000, broken=0)
@@ -169,3 +165,87 @@ def is_worker(pid: int) -> bool:
         return b"freebase.cleaning" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+# ---- reading ----
+
+NUMBERED = [b"%d %s\n" % (number, b"x" * (number % 50)) for number in range(1, 501)]
+TEXT = b"".join(NUMBERED)
+
+
+def members(*parts: bytes, between: bytes = b"") -> bytes:
+    return between.join(gzip.compress(part) for part in parts)
+
+
+FILES = {
+    "text": TEXT,
+    "one member": members(TEXT),
+    "members at line ends": members(b"".join(NUMBERED[:200]), b"".join(NUMBERED[200:350]), b"".join(NUMBERED[350:])),
+    "members in lines": members(TEXT[:1000], TEXT[1000:5001], TEXT[5001:]),
+    "empty members": members(b"", TEXT, b""),
+    "zeros between members": members(TEXT[:5000], TEXT[5000:], between=b"\0" * 700),
+    "zeros at the end": members(TEXT) + b"\0" * 100_000,
+}  # fmt: skip
+
+
+@pytest.fixture(params=[1 << 18, 700], ids=["large pieces", "small pieces"])
+def piece_size(request, monkeypatch):
+    monkeypatch.setattr(cleaning, "BLOCK_BYTES", request.param)
+
+
+@pytest.fixture
+def write_file(tmp_path, piece_size):
+    def write(data: bytes):
+        file = tmp_path / "dump"
+        file.write_bytes(data)
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("lines_per_part", [1, 7, 30, 100, 499, 500, 501, 1_000_000])
+@pytest.mark.parametrize("name", FILES)
+def test_lines_of_the_wanted_parts(write_file, name, lines_per_part):
+    parts = [NUMBERED[start : start + lines_per_part] for start in range(0, len(NUMBERED), lines_per_part)]
+    for wanted in (set(range(len(parts))), {2, 3, 9, 16}):
+        blocks = list(read_blocks(write_file(FILES[name]), lines_per_part=lines_per_part, wanted=wanted.__contains__))
+        for number, part in enumerate(parts):
+            data = b"".join(block.data for block in blocks if block.part == number)
+            assert data == (b"".join(part) if number in wanted else b"")
+        for block in blocks:
+            assert block.data.endswith(b"\n") and block.data.startswith(NUMBERED[block.first_line - 1])
+            assert block.bytes_read <= len(FILES[name])
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_last_line_without_newline_and_empty_write_file(write_file, compressed):
+    pack = members if compressed else bytes
+    blocks = list(read_blocks(write_file(pack(TEXT + b"the last one")), lines_per_part=100))
+    assert b"".join(block.data for block in blocks) == TEXT + b"the last one\n"
+    assert blocks[-1].data == b"the last one\n" and blocks[-1].first_line == 501
+    assert list(read_blocks(write_file(pack(b"")), lines_per_part=10)) == []
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("wanted", [True, False])
+def test_memory_for_a_long_line_is_bounded(write_file, compressed, wanted):
+    data = b"first\n" + b"x" * (3 * MAX_LINE_BYTES) + b"\nlast\n"
+    file = write_file(members(data) if compressed else data)
+    blocks = list(read_blocks(file, lines_per_part=1, wanted=lambda part: wanted or part != 1))
+    long = [len(block.data) for block in blocks if block.part == 1]
+    assert bool(long) == wanted
+    assert all(MAX_LINE_BYTES < size < 2 * MAX_LINE_BYTES for size in long)
+    assert [block.data for block in blocks if block.part != 1] == [b"first\n", b"last\n"]
+
+
+def test_damage(write_file, tmp_path):
+    data = members(TEXT[:9000], random.Random(1).randbytes(5000) + TEXT)
+    noise = bytearray(members(random.Random(1).randbytes(50_000).replace(b"\n", b" ") + TEXT))
+    noise[30_000:30_100] = bytes(100)
+    cut = [data[:end] for end in (len(data) - 1, len(data) - 9, len(data) // 2, 5)]
+    for damaged in (*cut, bytes(noise), members(TEXT) + b"rubbish"):
+        with pytest.raises(LoadError, match=r"truncated or damaged .*Download it again.*gzip -t"):
+            list(read_blocks(write_file(damaged), lines_per_part=10))
+    for file in (tmp_path / "nothing", tmp_path):
+        with pytest.raises(LoadError, match="cannot be read"):
+            list(read_blocks(file, lines_per_part=10))

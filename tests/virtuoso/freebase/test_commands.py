@@ -70,17 +70,11 @@ class TestUsage:
         ("arguments", "message"),
         [
             (["clean", "x.gz"], "Give --out FOLDER to write files, or --dry-run"),
-            (["clean", "x.gz", "--out", "o", "--dry-run"], "Give --out FOLDER to write files, or --dry-run"),
             (["load", "x.gz", "--resume", "--restart"], "--resume and --restart cannot be combined"),
-            (["load", "x.gz", "--resume", "--languages", "de"], "Omit --languages"),
-            (
-                ["load", "x.gz", "--resume", "--lines-per-chunk", "5", "--keep-noise"],
-                "Omit --keep-noise, --lines-per-chunk",
-            ),
+            (["load", "x.gz", "--resume", "--languages", "de", "--keep-noise"], "Omit --languages, --keep-noise"),
             (["load", "x.gz", "--dry-run", "--resume"], "Omit --resume"),
             (["clean", "x.gz", "--dry-run", "--languages", "e n"], "not a language tag"),
             (["clean", "x.gz", "--dry-run", "--languages", "all,en"], "tags such as en,de, or all"),
-            (["clean", "x.gz", "--dry-run", "--languages", ","], "tags such as en,de, or all"),
             (["clean", "x.gz", "--dry-run", "--lines-per-chunk", "0"], "0 is not in the range"),
         ],
     )
@@ -93,16 +87,6 @@ class TestUsage:
         assert done.returncode == 1 and "cannot be read" in done.err and "Check the path" in done.err
         done = kgqa("freebase", "load", dump, "--folder", tmp_path / "none")
         assert done.returncode == 1 and "kgqa virtuoso start" in done.err
-
-
-def test_load_report(kgqa, virtuoso_server, dump):
-    graph = "urn:freebase:report"
-    done = kgqa("freebase", "load", dump, "--graph-iri", graph, "--folder", virtuoso_server.folder.path)
-    assert done.returncode == 0, done.err
-    assert (
-        f"<{graph}> has {virtuoso_server.triples_of(graph):,} triples" in done.out and "names and aliases" in done.out
-    )
-    assert f"{COUNT:,} lines: {TALLY.kept:,} kept" in done.out
 
 
 @pytest.mark.cli
@@ -118,10 +102,10 @@ def test_ctrl_c_names_the_command_to_resume(kgqa, virtuoso_server, dump):
         assert process.returncode == 130 and "Traceback" not in error and error.count("Stopped.") == 1
         assert f"are loaded into <{graph}>. Resume: kgqa freebase load {dump} --resume" in " ".join(error.split())
         assert not list(virtuoso_server.import_folder.rglob("freebase-0*"))
-        done = kgqa("freebase", "load", dump, "--resume", "--folder", folder, "--json")
-        assert done.returncode == 0, done.err
-        assert json.loads(done.stdout)["kept"] == TALLY.kept
-        assert virtuoso_server.triples_of(graph) == TRIPLES
+        done = kgqa("freebase", "load", dump, "--resume", "--folder", folder)
+        assert done.returncode == 0 and virtuoso_server.triples_of(graph) == TRIPLES, done.err
+        assert f"<{graph}> has {TRIPLES:,} triples" in done.out and "names and aliases" in done.out
+        assert f"{COUNT:,} lines: {TALLY.kept:,} kept" in done.out
     finally:
         process.kill()
         forget_journal(virtuoso_server, NAME)

@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import re
-from typing import NamedTuple
+from collections import namedtuple
 
 import pyoxigraph as ox
 import pytest
@@ -32,12 +32,8 @@ CLEANING, WITH_NOISE = Cleaning(), Cleaning(keep_noise=True)
 NOISE = [prefix for prefixes in noise_rules().values() for prefix in prefixes]
 
 
-class Verdict(NamedTuple):
-    """The cleaned line, None if it is dropped; the reason why; what was repaired."""
-
-    kept: bytes | None = None
-    reason: str = ""
-    repair: str = ""
+# the cleaned line, None if it is dropped; the reason why; what was repaired
+Verdict = namedtuple("Verdict", "kept reason repair", defaults=(None, "", ""))
 
 
 def verdict_of(judge: LineJudge, line: bytes) -> Verdict:
@@ -64,40 +60,13 @@ def expected(line: bytes, cleaning: Cleaning = CLEANING) -> ox.Triple | None:
     return dump_reference.expected_triple(line, cleaning.languages, [] if cleaning.keep_noise else NOISE)
 
 
-class TestBreakage:
-    @pytest.mark.parametrize("name", BREAKAGE)
-    def test_broken_lines_are_dropped_with_a_reason(self, name):
-        reason, line = BREAKAGE[name]
-        assert judge_line(line) == (None, reason, "")
-        assert expected(line) is None
-
-    @pytest.mark.parametrize("name", REPAIRED)
-    def test_repairable_lines_are_repaired(self, name):
-        verdict = judge_line(REPAIRED[name])
-        assert verdict.repair.startswith(("quotes around", "time of day", "language tag"))
-        assert parsed(verdict.kept) == [expected(REPAIRED[name])]
-
-    @pytest.mark.parametrize("name", UNUSUAL)
-    def test_unusual_lines_are_kept(self, name):
-        verdict = judge_line(UNUSUAL[name])
-        assert verdict.repair == "" and verdict.kept.count(b"\t") >= 3
-        assert parsed(verdict.kept) == [expected(UNUSUAL[name])]
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("4.5", f'"4.5"^^<{XSD}decimal>'),
-        ("-3", f'"-3"^^<{XSD}integer>'),
-        ("+1.5E-3", f'"+1.5E-3"^^<{XSD}double>'),
-        ("false", f'"false"^^<{XSD}boolean>'),
-        (f'"T09:05"^^<{XSD}dateTime>', f'"09:05:00"^^<{XSD}time>'),
-        (f'"T09:05:06.7Z"^^<{XSD}dateTime>', f'"09:05:06.7Z"^^<{XSD}time>'),
-        ('"x"@EN-US', '"x"@en-us'),
-    ],
-)
-def test_repairs(text, kept):
-    assert judge_line(with_object(text)).kept == with_object(kept).encode()
+@pytest.mark.parametrize("name", [*BREAKAGE, *REPAIRED, *UNUSUAL])
+def test_known_lines_are_dropped_repaired_or_kept(name):
+    reason, line = BREAKAGE[name] if name in BREAKAGE else ("", {**REPAIRED, **UNUSUAL}[name])
+    verdict, wanted = judge_line(line), expected(line)
+    assert (verdict.reason, bool(verdict.repair)) == (reason, name in REPAIRED)
+    assert (None if verdict.kept is None else parsed(verdict.kept)) == (None if reason else [wanted])
+    assert (wanted is None) == bool(reason)
 
 
 @pytest.mark.parametrize("bare", ["4.", ".", "1e5000", "1" * 39, "0x1f", "True", "NaN", "--1", "1,5"])
@@ -111,12 +80,8 @@ def test_invalid_numbers_are_not_repaired(bare):
         (("en",), "en", True),
         (("en",), "en-us", True),
         (("en",), "eng", False),
-        (("en",), "de", False),
         (("en", "zh"), "zh-hant", True),
         (("pt-br",), "pt", False),
-        (("pt-br",), "pt-br", True),
-        (ALL_LANGUAGES, "es-419", True),
-        (ALL_LANGUAGES, "iw", True),
         (ALL_LANGUAGES, "x-klingon", True),
         (ALL_LANGUAGES, "en-a", False),  # an extension without content, invalid in pyoxigraph
         (ALL_LANGUAGES, "abcdefghij", False),
@@ -128,17 +93,10 @@ def test_languages(languages, tag, kept):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        f"{SUBJECT} {PREDICATE} {SUBJECT} .",
-        f"  {SUBJECT}\t{PREDICATE}  {SUBJECT}.",
-        f"{SUBJECT}{PREDICATE}{SUBJECT}.",
-        f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t. # a remark",
-        f"{SUBJECT}\t{PREDICATE}\t{SUBJECT}\t.\r",
-    ],
+    "line", ["{0} {1} {0} .", "  {0}\t{1}  {0}.", "{0}{1}{0}.", "{0}\t{1}\t{0}\t. # ah", "{0} {1} {0}.\r"]
 )
 def test_separators_become_tabs(line):
-    assert judge_line(line).kept == with_object(SUBJECT).encode()
+    assert judge_line(line.format(SUBJECT, PREDICATE)).kept == with_object(SUBJECT).encode()
 
 
 def test_noise_is_checked_first():
@@ -241,14 +199,6 @@ def test_block_verdicts_equal_line_verdicts(found, seed):
     assert sum(tally.repaired.values()) == sum(bool(v.repair) for v in verdicts)
 
 
-def test_sample_dump_is_judged_like_the_reference():
-    dump = list(dump_lines(3000, seed=11, broken=0.2))
-    kept, tally = BlockJudge(CLEANING).block(b"".join(dump))
-    wanted = [triple for line in dump if (triple := expected(line[:-1]))]
-    assert parsed(kept) == wanted
-    assert tally.kept == len(wanted) and tally.lines == len(dump) == tally.kept + sum(tally.dropped.values())
-
-
 # ---- noise rules ----
 
 SCHEMA = bundled_schema("freebase")
@@ -283,14 +233,11 @@ class TestFreebaseRules:
             (f"{NS}type.type.instance", "noise: types the other way round"),
             (f"{NS}freebase.valuenotation.has_value", "noise: notes about values"),
             (f"{NS}common.topic.topic_equivalent_webpage", "noise: web pages"),
-            (f"{NS}common.document.text", "noise: documents"),
             (f"{NS}dataworld.gardening_hint.replaced_by", "noise: editing"),
             (f"{NS}type.object.key_", None),
             (f"{NS}common.topic.official_website", None),
             (f"{NS}base.biblioness.bibs_location.country", None),
             (f"{NS}user.robert.us_congress.us_representative.committee_memberships", None),
-            (f"{NS}kg.object_profile.prominent_type", None),
-            (f"{NS}common.topic.notable_types", None),
         ],
     )
     def test_dropped_and_kept_predicates(self, iri, reason):
