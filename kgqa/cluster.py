@@ -139,11 +139,11 @@ class RayCluster:
         Raises:
             ClusterError: The cluster cannot run the function, or loses one worker after another.
         """
-        shared = self.ray.put(_pickled(self.ray, function))
+        data = _pickled(self.ray, function)
         worker = self.ray.remote(_Worker).options(
             num_cpus=1, num_gpus=gpus, max_concurrency=threads, max_restarts=-1, scheduling_strategy="SPREAD"
         )
-        actors = [worker.remote(__version__, shared) for _ in range(workers)]
+        actors = [worker.remote(__version__, data) for _ in range(workers)]
         calls = {_start(actor): (actor, _START) for actor in actors for _ in range(threads)}
         free: deque[Any] = deque()  # each worker as often as it can take an item
         left, losses = iter(items), 0
@@ -167,6 +167,7 @@ class RayCluster:
                             say("A worker of the Ray cluster was lost; its work is given to another one.")
                         # Ray starts the worker again, but would keep its items until there is a place for it
                         left = chain([item], left)
+                        free = deque(each for each in free if each is not actor)
                         calls[_start(actor)] = actor, _START
                     else:
                         free.append(actor)
