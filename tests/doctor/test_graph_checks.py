@@ -74,7 +74,6 @@ def fits(**hits: int) -> list[SchemaFit]:
     "chosen, found, verdict, word",
     [
         (FREEBASE, {"freebase": 3}, "ok", "3 of 3"),
-        (FREEBASE, {"freebase": 3, "wikidata": 1}, "ok", "3 of 3"),
         (FREEBASE, {"freebase": 2, "wikidata": 2}, "warning", "Wikidata fits too: 2 of 4"),
         (WIKIDATA, {"freebase": 3}, "failed", "Freebase fits too: 3 of 3"),
         (WIKIDATA, {}, "failed", "0 of 4"),
