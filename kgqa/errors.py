@@ -6,8 +6,7 @@
   · SchemaError
   · ClusterError
   · CorpusError
-  * DocumentError
-    · DocumentWithheld
+  · DocumentError
   · InvalidTerm
   * QuestionError
     · NoTopicFound
@@ -68,7 +67,7 @@ class SettingsError(KgqaError):
 
 
 class PluginError(KgqaError):
-    """A plugin of another package recorded an event that is none, or that cannot be written as JSON."""
+    """A plugin of another package failed."""
 
 
 class SchemaError(KgqaError):
@@ -89,10 +88,6 @@ class DocumentError(KgqaError):
     def __init__(self, reason: str, source: str = "") -> None:
         super().__init__(f"{source} cannot be read: {reason}" if source else reason)
         self.reason = reason
-
-
-class DocumentWithheld(DocumentError):
-    """A file or record looks like a key or a password, so it is left out unless the user asks for it."""
 
 
 class InvalidTerm(KgqaError):

@@ -243,3 +243,17 @@ def test_make_demo_ends_with_what_comes_next():
         ["make", "--no-print-directory", "-n", "demo"], capture_output=True, text=True, cwd=ROOT, timeout=60
     )
     assert "make serve" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.cli
+def test_make_installs_what_a_target_needs_once(tmp_path):
+    def plan(target: str) -> str:
+        command = ["make", "--dry-run", "--no-print-directory", f"VENV={tmp_path}", target]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "[chat,onnx,openai,serve]'" in plan("demo") and "minilm,test]" not in plan("demo")
+    (tmp_path / ".installed-demo").touch()
+    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 1]
+    (tmp_path / ".installed-demo").unlink()
+    (tmp_path / ".installed").touch()
+    assert [plan(target).count("pip install") for target in ("demo", "serve", "check")] == [0, 0, 0]

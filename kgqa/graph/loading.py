@@ -12,7 +12,7 @@ from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import BUNDLED, load_schema
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.corpus_file import check_no_corpus
-from kgqa.text.bars import in_notebook, progress_bar
+from kgqa.text.display import in_notebook, progress_bar
 
 
 def load_into_folder(

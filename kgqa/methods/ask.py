@@ -44,7 +44,7 @@ from kgqa.settings.table import own_keywords
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import read_corpus_file
-from kgqa.text.bars import progress_bar
+from kgqa.text.display import progress_bar
 from kgqa.text.hints import Command, Install, Option
 from kgqa.text.words import relation_words
 from kgqa.trace import Failed, GaveUp, StageModels

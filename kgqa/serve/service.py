@@ -33,7 +33,7 @@ from kgqa.serve.offers import client_names, offered_methods
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.answer_json import answer_object
 from kgqa.text.hints import PAGE, shown_at
-from kgqa.text.words import clean, clean_line
+from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted, Trace
 from kgqa.version import __version__
 
@@ -240,7 +240,7 @@ class Service:
         turns = [turn_of_object(found) for id in history[-TURNS:] if (found := self.kept.get(id)) is not None]
         resolved = resolve_references(question, turns, resources, trace=trace)
         if resolved.by:
-            words = f"understood as: {clean_line(resolved.question)}"
+            words = f"understood as: {clean(resolved.question)}"
             detail = {"question": resolved.question, "by": resolved.by}
             job.add_step({"kind": "resolved", "at": round(trace.elapsed(), 4), "words": words, "detail": detail})
         return resolved

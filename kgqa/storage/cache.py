@@ -34,9 +34,14 @@ class CacheEntry:
     """One entry of the cache. `used`: time of its last use, in seconds since 1970."""
 
     kind: str
-    name: str
+    path: Path
     bytes: int
     used: float
+
+    @property
+    def name(self) -> str:
+        """The entry's name among those of its kind."""
+        return self.path.name
 
 
 class Cache:
@@ -84,7 +89,7 @@ class Cache:
             folder = self.folder / kind
             for path in folder.iterdir() if folder.is_dir() else ():
                 with suppress(OSError):
-                    found.append(CacheEntry(kind, path.name, _size(path), path.stat().st_mtime))
+                    found.append(CacheEntry(kind, path, _size(path), path.stat().st_mtime))
         return sorted(found, key=lambda entry: entry.used)
 
     def clear(self, kinds: Sequence[str] = CLEARED) -> int:
@@ -96,10 +101,9 @@ class Cache:
         entries = [entry for entry in self.entries() if entry.kind in kinds]
         for entry in entries:
             try:
-                self._remove(entry)
+                _remove(entry.path)
             except OSError as error:
-                path = self.folder / entry.kind / entry.name
-                raise SettingsError(f"The cache entry {path} cannot be removed: {error.strerror}.") from error
+                raise SettingsError(f"The cache entry {entry.path} cannot be removed: {error.strerror}.") from error
         return sum(entry.bytes for entry in entries)
 
     def prune(self) -> int:
@@ -110,20 +114,19 @@ class Cache:
         entries, freed = self.entries(), 0
         excess = sum(entry.bytes for entry in entries) - self.limit_bytes
         for entry in entries:
-            used = entry.kind in KEPT or self.folder / entry.kind / entry.name in self._used_now
-            if freed < excess and not used:
+            if freed < excess and entry.kind not in KEPT and entry.path not in self._used_now:
                 with suppress(OSError):
-                    self._remove(entry)
+                    _remove(entry.path)
                     freed += entry.bytes
         return freed
 
-    def _remove(self, entry: CacheEntry) -> None:
-        path = self.folder / entry.kind / entry.name
-        with suppress(FileNotFoundError):  # another process has removed the entry
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+
+def _remove(path: Path) -> None:
+    with suppress(FileNotFoundError):  # another process has removed the entry
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _size(path: Path) -> int:

@@ -1,1 +1,1 @@
-"""Words, quotes, hints and progress bars."""
+"""Words, quotes, hints and what notebooks show."""

@@ -33,27 +33,29 @@ class Place:
     clients: Mapping[str, str] = field(default_factory=dict)
 
 
-def _service(name: Literal["page", "agent", "chat"], *, search: str, topic: str, llm: str) -> Place:
-    return Place(name, clients={"graph search": search, "topic": topic, "llm": llm})
-
-
-PAGE = _service(
+PAGE = Place(
     "page",
-    search="search for it",
-    topic="give its id as a topic",
-    llm="choose a model, if the service offers one",
+    clients={
+        "graph search": "search for it",
+        "topic": "give its id as a topic",
+        "llm": "choose a model, if the service offers one",
+    },
 )
-AGENT = _service(
+AGENT = Place(
     "agent",
-    search="call search",
-    topic="pass its id in topics",
-    llm="start the server with a language model",
+    clients={
+        "graph search": "call search",
+        "topic": "pass its id in topics",
+        "llm": "start the server with a language model",
+    },
 )
-CHAT = _service(
+CHAT = Place(
     "chat",
-    search="look it up on the page of the service",
-    topic="write its full name in the question",
-    llm="choose a model with @ in its name, if there is one",
+    clients={
+        "graph search": "look it up on the page of the service",
+        "topic": "write its full name in the question",
+        "llm": "choose a model with @ in its name, if there is one",
+    },
 )
 _program = [Place("Python")]
 """The place of this process, in all threads; the last item counts."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from kgqa.model import Named, QuoteEvidence
+from kgqa.text.words import INVISIBLE
 
 # two letters or digits of one word; scripts of East and Southeast Asia attach words to each other
 _SPACED = re.compile(
@@ -19,7 +20,6 @@ _SPACED = re.compile(
 )
 # a number with thousands or decimals, and before its end the part without decimals that are zero
 _NUMBER = re.compile(r"(?<![\d.,])(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+(?=\.\d))(?:\.\d*[1-9]\d*)?()(?:\.0+)?(?!\.?\d)")
-_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def find_quote(text: str, quote: str) -> tuple[int, int] | None:
@@ -37,41 +37,30 @@ def is_quote(text: str, begin: int, end: int, quote: str) -> bool:
 
 
 def stand_in_quotes(answers: Iterable[Named], quotes: Iterable[QuoteEvidence]) -> bool:
-    """Return whether there are answers and the name of each one stands in a verified quote.
-
-    Names are compared as whole words, regardless of case; scripts without spaces between words have no whole words.
-    """
+    """Return whether there are answers and the name of each one stands in a verified quote (see `find_name`)."""
     texts = [quote.words for quote in quotes if quote.verified]
     names = [answer.name for answer in answers]
-    return bool(names) and all(any(contains_name(text, name) for text in texts) for name in names)
-
-
-def contains_name(text: str, name: str) -> bool:
-    """Return whether a name stands in a text as whole words and numbers, regardless of case."""
-    text = text.casefold()
-    return any(_is_whole(text, *match) for match in _matches(text, name.casefold()))
+    return bool(names) and all(any(find_name(text, name) for text in texts) for name in names)
 
 
 def find_name(text: str, name: str, begin: int = 0, end: int | None = None) -> tuple[int, int] | None:
     """Return where a name first stands in a part of a text as whole words and numbers, regardless of case.
+
+    Scripts without spaces between words have no whole words.
 
     Args:
         text: The text.
         name: The name.
         begin, end: The part of the text that is searched; a name that reaches out of it is not found.
     """
-    folded = "".join(char if len(lower := char.lower()) != 1 else lower for char in text)  # positions stay
-    wanted = "".join(char if len(lower := char.lower()) != 1 else lower for char in name)
     end = len(text) if end is None else end
-    for match in _matches(folded, wanted):
-        if begin <= match[0] and match[1] <= end and _is_whole(folded, *match):
-            return match
-    return None
+    matches = _matches(text, name, ignore_case=True)
+    return next((each for each in matches if begin <= each[0] and each[1] <= end and _is_whole(text, *each)), None)
 
 
-def _matches(text: str, quote: str) -> Iterator[tuple[int, int]]:
-    letters, places = _folded(text)
-    wanted = _folded(quote)[0]
+def _matches(text: str, quote: str, *, ignore_case: bool = False) -> Iterator[tuple[int, int]]:
+    letters, places = _folded(text, ignore_case)
+    wanted = _folded(quote, ignore_case)[0]
     start = letters.find(wanted) if wanted else -1
     while start >= 0:
         stop = start + len(wanted)
@@ -91,23 +80,19 @@ def _is_whole(text: str, begin: int, end: int) -> bool:
 
 
 @lru_cache(256)
-def _folded(text: str) -> tuple[str, tuple[int, ...]]:
+def _folded(text: str, ignore_case: bool = False) -> tuple[str, tuple[int, ...]]:
     """Return a text in the form in which it is compared, and for each of its characters the index in the text."""
-    found: list[tuple[str, int]] = []
-    accents: list[tuple[int, str, int]] = []
+    found: list[tuple[str, int, int]] = []
     for index, char in enumerate(text):
-        if char.isspace() or unicodedata.category(char) in _INVISIBLE:
+        if char.isspace() or unicodedata.category(char) in INVISIBLE:
             continue
-        for part in unicodedata.normalize("NFD", char):
+        for part in unicodedata.normalize("NFD", char.casefold() if ignore_case else char):
             order = unicodedata.combining(part)
-            if order:
-                accents.append((order, part, index))
-                continue
-            found += [(accent, at) for _, accent, at in sorted(accents, key=lambda each: each[0])]
-            accents.clear()
-            found.append((part, index))
-    found += [(accent, at) for _, accent, at in sorted(accents, key=lambda each: each[0])]
-    return "".join(part for part, _ in found), tuple(index for _, index in found)
+            at = len(found)
+            while order and at and found[at - 1][1] > order:  # the canonical order of the accents of a letter
+                at -= 1
+            found.insert(at, (part, order, index))
+    return "".join(part for part, *_ in found), tuple(index for *_, index in found)
 
 
 def _is_border(letters: str, places: tuple[int, ...], at: int) -> bool:

@@ -24,6 +24,8 @@ PathWording = OneOf["words", "published"]
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[\s._/:#\-+]+")
 _BYTE = re.compile("[\udc80-\udcff]")
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn")
+"""The Unicode categories of characters that are not shown: control and format characters, surrogates and others."""
 _TOKEN = re.compile(r"\w+", re.UNICODE)
 
 
@@ -35,8 +37,7 @@ def clean(text: str) -> str:
     if text.isprintable():
         return " ".join(text.split())
     text = _BYTE.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", text)
-    kept = "".join(" " if c in "\t\n\r\v\f\x85\u2028\u2029" else c for c in text)
-    return " ".join("".join(c for c in kept if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")).split())
+    return " ".join("".join(c for c in text if c.isspace() or unicodedata.category(c) not in INVISIBLE).split())
 
 
 def sentence(message: object) -> str:
@@ -47,13 +48,8 @@ def sentence(message: object) -> str:
 
 def safe_text(text: str) -> str:
     """Remove terminal escapes and control characters from a text; keep line breaks and indentation."""
-    lines = text.replace("\t", "    ").split("\n")
-    return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean_line(line.lstrip(" ")) for line in lines)
-
-
-def clean_line(line: str) -> str:
-    """Clean one line like `clean`, but keep repeated spaces."""
-    return "".join(c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn") else " " for c in line).rstrip()
+    shown = (c if c == "\n" or unicodedata.category(c) not in INVISIBLE else " " for c in text.replace("\t", "    "))
+    return "\n".join(line.rstrip() if line.strip(" ") else line for line in "".join(shown).split("\n"))
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -144,7 +140,8 @@ def hop_words(
     is_mediator: Callable[[Step], bool] = lambda step: False,
 ) -> tuple[str, ...]:
     """Return the words of each logical hop of a path."""
-    return tuple(_group_words(group, schema, labels) for group in grouped_steps(path, is_mediator))
+    groups = (_distinctly_named(group, schema) for group in grouped_steps(path, is_mediator))
+    return tuple(" ".join(relation_words(step.relation, schema, labels) for step in group) for group in groups)
 
 
 def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> list[tuple[Step, ...]]:
@@ -159,10 +156,6 @@ def grouped_steps(path: RelationPath, is_mediator: Callable[[Step], bool]) -> li
     if pending:
         groups.append(pending)
     return groups
-
-
-def _group_words(group: tuple[Step, ...], schema: Schema, labels: Mapping[str, str] | None) -> str:
-    return " ".join(relation_words(step.relation, schema, labels) for step in _distinctly_named(group, schema))
 
 
 def _distinctly_named(group: tuple[Step, ...], schema: Schema) -> list[Step]:

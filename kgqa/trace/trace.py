@@ -128,10 +128,8 @@ class Trace:
         Raises:
             BudgetExhausted: no time is left.
         """
-        left = self.remaining()
-        if left is None:
-            return limit
-        return left if limit is None else min(limit, left)
+        limits = [seconds for seconds in (limit, self.remaining()) if seconds is not None]
+        return min(limits, default=None)
 
     def charge_calls(self, stage: str, calls: int) -> None:
         """Count a batch of language model calls before it is sent.

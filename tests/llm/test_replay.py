@@ -351,6 +351,16 @@ def test_read_only_file_can_be_replayed(plain_user, open_replay, folder_too, kil
         assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
 
 
+def test_file_without_permission_is_named(plain_user):
+    file = plain_user / "replies.sqlite"
+    Replay(file, model=NumberingModel()).close()
+    file.chmod(0)
+    with pytest.raises(SettingsError, match=f"{file} cannot be read: .*Check its permissions, or copy"):
+        Replay(file, model=None)
+    with pytest.raises(SettingsError, match=f"{file} cannot be written: .*name a file that you may write to"):
+        Replay(file, model=NumberingModel())
+
+
 # ---- files of another kind ----
 
 

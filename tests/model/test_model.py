@@ -203,7 +203,10 @@ def test_html_shows_the_steps_of_an_answer_from_text():
         SufficiencyJudged(round=1, verdict="no", missing=EVIL),
     )
     html = Answer(Question("?"), "answered", trace=trace)._repr_html_()
-    assert '<summary>Steps</summary><ul>\n<li dir="auto">sub-question 1: who?' in html and "Ada (1 of 1 quote verified)" in html
+    assert (
+        '<summary>Steps</summary><ul>\n<li dir="auto">sub-question 1: who?' in html
+        and "Ada (1 of 1 quote verified)" in html
+    )
     assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
     assert "Steps" not in Answer(Question("?"), "answered", trace=trace[:1])._repr_html_()
 

@@ -96,16 +96,6 @@ def test_map_keeps_the_order_and_may_be_nested(threads):
     assert pool.map(lambda number: sum(pool.map(int, range(number))), range(12)) == [sum(range(n)) for n in range(12)]
 
 
-def test_questions_share_the_threads():
-    pool, busy = ThreadPool(3), Busy()
-    questions = [threading.Thread(target=pool.map, args=(busy, range(20))) for _ in range(3)]
-    for question in questions:
-        question.start()
-    for question in questions:
-        question.join()
-    assert 3 < busy.most <= 3 + 3
-
-
 def test_pool_stands_back_where_there_is_no_room():
     busy = Busy()
     assert len(ThreadPool(3).map(busy, range(5), has_room=lambda: False)) == 5 and busy.most == 1

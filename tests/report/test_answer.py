@@ -29,6 +29,8 @@ from kgqa.model import (
 from kgqa.model.conditions import Condition, Operation
 from kgqa.report.answer import MAX_SHOWN, answer_text, cost_line, graph_line
 from kgqa.storage.answer_json import answer_object, json_text
+from tests.report.agents.traces import TOOL_TURNS, acting_answer
+from tests.report.text.traces import text_answer
 
 SERVER = GraphId("http://h:8890/sparql", ("http://a", "http://b"), "remote-1", 1_234_567, "freebase")
 
@@ -175,3 +177,19 @@ def test_weak_answer_from_text():
     assert answer_text(weak).startswith("Weak match: the answer was not accepted. The best one found:\nParis\n")
     assert answer_text(replace(weak, citations=())).startswith("Weak match: the answer was not accepted.")
     assert "no path was accepted" in answer_text(replace(FULL, accepted=False))
+
+
+def test_steps_and_citations_of_answers_from_turns_and_from_text():
+    lines = answer_text(acting_answer()).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("  steps  step 1, plan: The question"))
+    assert lines[0] == "Kirkwick (c1)" and lines[start + 1] == "         step 1: Retrieve[Skerry Light] → Skerry Light"
+    unproved = "  source the language model; what it found in the graph does not prove the answer"
+    assert unproved in answer_text(acting_answer(TOOL_TURNS))
+    lines = answer_text(text_answer()).splitlines()
+    assert lines[0] == "Kirkwick" and lines[2].startswith("The architect of the Skerry Light")
+    cited = "  cites  Ines Marr was the architect.: “Its architect was Ines Marr” [docs/Skerry Light.txt, 36–63] ✓"
+    assert cited in lines
+    assert "  cites  She lived in Oban.: “She lived in Oban” (not found in the text)" in lines
+    assert not any(line.startswith("  quote") for line in lines)  # the citations show it
+    start = lines.index("  steps  the question → not in the passages")
+    assert lines[start + 1] == "         round 1: insufficient; missing: the birthplace of Ines Marr"

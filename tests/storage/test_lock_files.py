@@ -2,8 +2,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from kgqa.storage.lock_files import held, only_one
 
@@ -32,21 +32,16 @@ def test_second_lock_is_refused(tmp_path):
 
 
 def test_lock_waits_for_its_release(tmp_path):
-    path = tmp_path / "a.lock"
-    with only_one(path):
-        waiting = threading.Event()
-        found: list[bool] = []
+    def second() -> bool:
+        with only_one(tmp_path / "a.lock", wait_seconds=60) as only:
+            return only
 
-        def second() -> None:
-            waiting.set()
-            with only_one(path, wait_seconds=60) as only:
-                found.append(only)
-
-        thread = threading.Thread(target=second)
-        thread.start()
-        assert waiting.wait(10) and not found
-    thread.join(30)
-    assert found == [True]
+    with ThreadPoolExecutor(1) as pool:
+        with only_one(tmp_path / "a.lock"):
+            waiting = pool.submit(second)
+            time.sleep(0.2)
+            assert not waiting.done()
+        assert waiting.result(30) is True
 
 
 def test_lock_ends_with_its_process(tmp_path):

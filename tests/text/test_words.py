@@ -24,7 +24,6 @@ from kgqa.text.words import (
     relation_words,
     safe_text,
     short_words,
-    split_words,
 )
 
 FREEBASE = bundled_schema("freebase")
@@ -43,8 +42,6 @@ EX = "http://ex.org/onto#"
     [
         ("sports.sports_team.team_mascot", "sports team team mascot", "sports team mascot"),
         ("people.person.place_of_birth", "person place of birth", "person place of birth"),
-        ("location.country.capital", "country capital", "country capital"),
-        ("film.film.directed_by", "film directed by", "film directed by"),
         ("book.book.book", "book book", "book book"),
         ("base.locations.continents.countries_within", *("continents countries within",) * 2),
     ],
@@ -57,16 +54,13 @@ def test_dotted_names(relation, ranked, short):
 @pytest.mark.parametrize(
     ("relation", "words"),
     [
-        (EX + "placeOfBirth", "place of birth"),
         (EX + "place_of_birth", "place of birth"),
+        (EX + "parseHTMLPage", "parse HTML page"),
         (EX + "place-of-birth", "place of birth"),
         (EX + "hasISBN", "has ISBN"),
-        (EX + "ISBNNumber", "ISBN number"),
-        ("http://ex.org/relations/Capital", "capital"),
         ("http://ex.org/relations/capital/", "capital"),
         ("urn:ex:capitalOf", "capital of"),
         ("http://ex.org/gr%C3%B6%C3%9Fe", "größe"),
-        ("http://ex.org/首都", "首都"),
         (WDT + "P36", "P36"),
     ],
 )
@@ -82,30 +76,6 @@ def test_label_replaces_the_name(schema):
     for words_of in (relation_words, short_words):
         assert words_of(relation, schema, labels).startswith("has capital")
         assert "\x1b" not in words_of(relation, schema, labels)
-
-
-@pytest.mark.parametrize("relation", ["http://ex.org/", "urn:x:", "http://ex.org/#", "http://ex.org/%00"])
-def test_relation_without_a_name_has_words(relation):
-    for schema in (FREEBASE, RDFS):
-        assert relation_words(relation, schema)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("team_mascot", "team mascot"),
-        ("teamMascot", "team mascot"),
-        ("TeamMascot", "team mascot"),
-        ("team-mascot", "team mascot"),
-        ("US_state", "US state"),
-        ("parseHTMLPage", "parse HTML page"),
-        ("area2Code", "area2 code"),
-        ("", ""),
-        ("___", ""),
-    ],
-)
-def test_split_words(name, words):
-    assert split_words(name) == words
 
 
 def test_local_words_of_an_entity_iri():
@@ -174,14 +144,6 @@ def test_mediator_and_exit_are_one_hop():
     assert grouped_steps(RelationPath(PATH.topic), _roster) == []
 
 
-@given(st.lists(st.sampled_from([MASCOT, ROSTER, PLAYER, BACK]), max_size=6), st.sets(st.sampled_from([ROSTER, BACK])))
-def test_grouping_keeps_every_step_in_order(steps, mediators):
-    groups = grouped_steps(RelationPath(PATH.topic, tuple(steps)), mediators.__contains__)
-    assert [step for group in groups for step in group] == steps
-    assert all(groups)
-    assert all(step in mediators for group in groups for step in group[:-1])
-
-
 def test_published_words():
     assert published_words(PATH, FREEBASE) == (
         "<- location.country.national_anthem -> sports.sports_team.roster -> sports.sports_team_roster.player"
@@ -221,23 +183,15 @@ def test_clean_returns_one_line_without_control_characters(text):
     ("text", "short"),
     [
         ("Tokyo", "Tokyo"),
-        ("Tokyo\nJapan", "Tokyo Japan"),
-        ("  Tokyo \t Japan ", "Tokyo Japan"),
-        ("a\u2028b", "a b"),
+        ("  Tokyo \t Japan\u2028b", "Tokyo Japan b"),
         ("evil\u202etxt.exe", "eviltxt.exe"),
         ("nul\x00l", "null"),
         ("東京 – Zürich’s “old” town €5", "東京 – Zürich’s “old” town €5"),
         ("", ""),
-        ("\x1b\x07", ""),
     ],
 )
 def test_clean(text, short):
     assert clean(text) == short
-
-
-@pytest.mark.parametrize("text", ["a\x1b[31mred\x1b[0m", "a\x1b]0;title\x07b", "a\x9b31mb"])
-def test_clean_removes_terminal_escapes(text):
-    assert not set(clean(text)) & set("\x1b\x07\x9b")
 
 
 @given(st.text(max_size=60))
@@ -274,40 +228,17 @@ def test_display_name(name, ident, short):
     ("text", "compared"),
     [
         ("São Tomé", "sao tome"),
+        ("Zu\u0308rich", "zurich"),
+        ("İzmir", "izmir"),
         ("STRASSE", "strasse"),
         ("Straße", "strasse"),
         ("Charlton_Athletic", "charlton athletic"),
+        ("O’Neill", "oneill"),
         ("O'Neill", "oneill"),
-        ("  Rock & Roll!  ", "rock roll"),
         ("ﬁlm № 5", "film no 5"),
-        ("Ⅳ", "iv"),
         ("東京", "東京"),
         ("***", ""),
     ],
 )
 def test_normalise(text, compared):
     assert normalise(text) == compared
-
-
-@pytest.mark.parametrize(("first", "second"), [("O’Neill", "O'Neill"), ("Zu\u0308rich", "Zürich"), ("İzmir", "izmir")])
-def test_spellings_with_equal_normal_form(first, second):
-    assert normalise(first) == normalise(second)
-
-
-@given(st.text(max_size=30))
-@example("ẞ")
-@example("İ")
-@example("ΐ")
-@example("№")
-@example("𝐀")
-@example("ᾳ")
-def test_normalise_is_idempotent(text):
-    once = normalise(text)
-    assert normalise(once) == once
-    assert "_" not in once and once == " ".join(once.split())
-
-
-@given(st.text(st.characters(whitelist_categories=("Lu", "Ll"), max_codepoint=0x17F), min_size=1, max_size=20))
-def test_normalise_ignores_case_and_underscores(text):
-    assert normalise(text.replace(" ", "_")) == normalise(text)
-    assert normalise(text.upper()) == normalise(text.upper().lower())

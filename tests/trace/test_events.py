@@ -16,28 +16,11 @@ import kgqa
 import kgqa.trace as events
 from kgqa.model import Answer, Question
 from kgqa.storage.answer_json import answer_object
-from kgqa.trace import (
-    KINDS,
-    ActingEvent,
-    Event,
-    GaveUp,
-    Kept,
-    MatchPlayed,
-    NoReply,
-    PathsRanked,
-    TextEvent,
-    UnknownEvent,
-    read_event,
-)
+from kgqa.trace import KINDS, Event, Kept, UnknownEvent, read_event
 from scripts import event_docs
 from tests.conftest import ROOT
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
@@ -66,21 +49,22 @@ def test_events_survive_json(event):
 
 def test_every_class_is_listed():
     classes = {each for each in vars(events).values() if isinstance(each, type) and issubclass(each, Event)}
-    assert set(KINDS) == classes - {Event, UnknownEvent, ActingEvent, TextEvent} and len(KINDS) == len(set(KINDS))
+    assert set(KINDS) == classes - {Event, UnknownEvent, events.ActingEvent, events.TextEvent} and len(KINDS) == len(
+        set(KINDS)
+    )
 
 
 def test_json_of_an_event():
-    assert as_json(GaveUp(error="Late.", at=0.5)) == {"kind": "gave_up", "at": 0.5, "error": "Late."}
-    match = MatchPlayed(candidates=("a", "b"), picked=("a",), tie=True)
+    assert as_json(events.GaveUp(error="Late.", at=0.5)) == {"kind": "gave_up", "at": 0.5, "error": "Late."}
+    match = events.MatchPlayed(candidates=("a", "b"), picked=("a",), tie=True)
     assert as_json(match) == {"kind": "match", "at": 0.0, "candidates": ["a", "b"], "picked": ["a"], "tie": True}
-    assert as_json(NoReply(stage="decide", failure="rejected", text="no"))["detail"] == "no"
+    assert as_json(events.NoReply(stage="decide", failure="rejected", text="no"))["detail"] == "no"
 
 
 @pytest.mark.parametrize(
     "data",
     [
         {"kind": "pool", "at": 0.1, "hop": 1, "paths": ["a", 7]},
-        {"kind": "pool", "at": 0.1, "hop": True, "paths": []},
         {"kind": "pool", "at": 0.1, "paths": []},
         {"kind": "ranked", "at": 0.1, "paths": [{"path": "a", "score": 10**400, "joins": 0}]},
         {"kind": "chunks_read", "at": 0.1, "chunks": {"a": [1]}},
@@ -92,28 +76,9 @@ def test_foreign_and_damaged_events(data):
     assert as_json(event) == data
 
 
-@given(st.dictionaries(st.sampled_from(["kind", "at", "hop", "paths", "keys", "x"]), json_values))
-def test_any_object_is_an_event(data):
-    event = read_event(data)
-    assert isinstance(event.kind, str) and isinstance(event.at, (int, float)) and isinstance(event.detail, dict)
-
-
 def test_unknown_keys_are_ignored():
     assert read_event({"kind": "kept", "at": 0, "hop": 1, "paths": ["a"], "new": 1}) == Kept(hop=1, paths=("a",))
-    assert read_event({"kind": "ranked", "paths": []}) == PathsRanked(paths=())
-
-
-class ChunksRead(Event, frozen=True):
-    """An event of another package."""
-
-    chunks: tuple[str, ...]
-    score: float = 0.5
-
-
-def test_event_of_another_package():
-    found = as_json(ChunksRead(("c1", "c2"), at=1.5))
-    assert found == {"kind": "chunks_read", "at": 1.5, "chunks": ["c1", "c2"], "score": 0.5}
-    assert read_event(found) == UnknownEvent("chunks_read", {"chunks": ["c1", "c2"], "score": 0.5}, at=1.5)
+    assert read_event({"kind": "ranked", "paths": []}) == events.PathsRanked(paths=())
 
 
 def test_documentation_is_current():

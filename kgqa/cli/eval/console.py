@@ -19,7 +19,7 @@ from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.comparison import compare
 from kgqa.report.tables import as_text, main_metrics
 from kgqa.storage.answer_json import json_text
-from kgqa.text.words import clean_line, counted
+from kgqa.text.words import clean, counted
 
 SHOWN_METRICS = ("hit@1", "f1", "em")
 SHOWN_OF_TEXTS = ("token_em", "token_f1", "substring_em")
@@ -134,7 +134,7 @@ class ProgressBar:
         self._bar = open_bar(
             total=progress.total,
             initial=progress.done,
-            desc=clean_line(label.removesuffix(": ")) or None,
+            desc=clean(label.removesuffix(": ")) or None,
             unit="q",
             smoothing=0.05,
         )
@@ -147,7 +147,7 @@ class ProgressBar:
         if self._bar.disable and tenths > self._tenths:
             self._tenths = tenths
             say(f"kgqa: {self._label}{progress.done:,} of {progress.total:,}: {text}")
-        self._bar.set_postfix_str(clean_line(text), refresh=False)
+        self._bar.set_postfix_str(clean(text), refresh=False)
         self._bar.update(progress.done - self._bar.n)
 
     def write(self, text: str) -> None:

@@ -16,7 +16,7 @@ from kgqa.evaluation.runs.progress import RunProgress
 from kgqa.evaluation.runs.remaining import resume_command
 from kgqa.evaluation.runs.run_files import LOCK, open_runs
 from kgqa.storage.lock_files import held
-from kgqa.text.words import clean_line
+from kgqa.text.words import safe_text
 
 
 @click.command("status")
@@ -72,7 +72,9 @@ def _status_text(status: dict[str, Any], progress: RunProgress) -> str:
         lines += [f"  failed  {_counts(progress.failures)}", f"  retry   {resume} --retry failed"]
     if state == "stopped":
         lines.append(f"  resume  {resume}")
-    return "\n".join(map(clean_line, lines))  # the folder may come from an untrusted source
+    return "\n".join(
+        safe_text(" ".join(line.splitlines())) for line in lines
+    )  # the folder may come from an untrusted source
 
 
 def retrieval_text(retrieval: Mapping[str, Any]) -> str:

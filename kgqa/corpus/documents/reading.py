@@ -16,7 +16,7 @@ from kgqa.corpus.documents.formats.plain_text import read_plain_text
 from kgqa.corpus.documents.limits import DEFAULT_LIMITS, Limits
 from kgqa.corpus.documents.parsers import parse
 from kgqa.corpus.documents.sources import Source, content_digest
-from kgqa.errors import DocumentError, DocumentWithheld
+from kgqa.errors import DocumentError
 
 Report = Callable[[str, str], None]
 """Called with the place of a record that is left out, `FILE, line 7`, and the reason."""
@@ -39,8 +39,8 @@ def read_source(
         report: Called for each record of a JSON Lines file that is left out.
 
     Raises:
-        DocumentError: The file cannot be read; other files are not affected.
-        DocumentWithheld: The text contains what looks like a key or a password.
+        DocumentError: The file cannot be read, or its text contains what looks like a key or a password; other files
+            are not affected.
     """
     try:
         if source.file_type.format == "json_records":
@@ -48,7 +48,7 @@ def read_source(
         else:
             yield _document(source, limits, keys)
     except DocumentError as error:
-        raise type(error)(error.reason, source.name) from error
+        raise DocumentError(error.reason, source.name) from error
 
 
 def _document(source: Source, limits: Limits, keys: bool) -> Document:
@@ -57,7 +57,7 @@ def _document(source: Source, limits: Limits, keys: bool) -> Document:
     read = _IN_THIS_PROCESS.get(format_)
     content: Content = read(data, limits) if read else parse(format_, data, limits)
     if not keys and (found := credential_in(content.text)):
-        raise DocumentWithheld(f"it contains {found}")
+        raise DocumentError(f"it contains {found}")
     return Document(
         source.name,
         content.title or PurePosixPath(source.name).stem,

@@ -15,8 +15,7 @@ from kgqa.evaluation.runs.outages import outage_class, tolerable
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
-from kgqa.text.bars import in_notebook, progress_bar
-from kgqa.text.display import html_of
+from kgqa.text.display import html_of, in_notebook, progress_bar
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
-from kgqa.text.quotes import contains_name
+from kgqa.text.quotes import find_name
 from kgqa.text.words import clean
 
 MAX_PARTICIPANTS = 12
@@ -44,7 +44,7 @@ def read_participants(text: str, *, sentences: Sequence[str]) -> Reading[tuple[t
             number, participant = _row(each)
             if participant is not None and 1 <= number <= len(sentences):
                 row = rows[number - 1]
-                if len(row) < MAX_PARTICIPANTS and contains_name(sentences[number - 1], participant.name):
+                if len(row) < MAX_PARTICIPANTS and find_name(sentences[number - 1], participant.name):
                     row[participant] = None
                     kept += 1
         return Reading(tuple(tuple(row) for row in rows), found.repaired or kept < len(value))

@@ -10,7 +10,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.items import EntityItem, HyperedgeItem, Item, Party, StatementItem, normal_name
 from kgqa.llm.replies.participants import read_participants
 from kgqa.methods.resources import Resources
-from kgqa.text.quotes import contains_name
+from kgqa.text.quotes import find_name
 from kgqa.trace.trace import Trace
 
 MAX_PARTICIPANTS = 12
@@ -44,7 +44,7 @@ def named_participants(content: str, corpus: Corpus) -> Participants:
 
     A name that is a part of a longer one is left out.
     """
-    known = [party for party in _candidates(content, corpus) if contains_name(content, party.name)]
+    known = [party for party in _candidates(content, corpus) if find_name(content, party.name)]
     found: dict[str, Party] = {}
     for party in sorted(known, key=lambda each: (-len(each.name), each.name, each.type)):
         if not _is_covered(party.name, found):
@@ -76,7 +76,7 @@ def _parties(item: Item) -> Iterable[Party]:
 
 
 def _is_covered(name: str, found: Iterable[str]) -> bool:
-    return any(contains_name(longer, name) for longer in found)
+    return any(find_name(longer, name) for longer in found)
 
 
 def _names(content: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.text.pieces import INFERRED, UNQUOTED, with_quote_query
 from kgqa.model import Answer, Candidate, Entity, Named, Piece, QuoteEvidence, RelationPath, Step, Triple, Value
-from kgqa.text.quotes import contains_name
+from kgqa.text.quotes import find_name
 from kgqa.text.words import normalise, published_words
 from kgqa.trace import GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
@@ -126,7 +126,7 @@ def with_path_query(
 def _is_named(node: Named, question: str) -> bool:
     """Return whether a question names a node; words in lower case, such as "band", name a kind of thing."""
     special = node.name != node.name.lower() or not node.name.isascii()
-    return special and contains_name(question, node.name)
+    return special and find_name(question, node.name) is not None
 
 
 Walk = tuple[tuple[Step, Value], ...]

@@ -30,7 +30,7 @@ from kgqa.methods.tog3.replies import (
 )
 from kgqa.model import Piece
 from kgqa.rank.tournaments.chooser import text_similarity
-from kgqa.text.quotes import contains_name
+from kgqa.text.quotes import find_name
 from kgqa.trace import LocalFact, PiecesKept
 
 NO_CROSS_ENCODER = "Pieces were reranked by similarity, because there is no cross-encoder."
@@ -178,6 +178,6 @@ def _quotes(read: QuotedAnswer, passages: Sequence[Sequence[str]]) -> Iterator[S
     """Yield the first sentence that contains each answer."""
     for name in read.answers:
         places = ((at, sentence) for at, sentences in enumerate(passages) for sentence in sentences)
-        found = next(((at, sentence) for at, sentence in places if contains_name(sentence, name)), None)
+        found = next(((at, sentence) for at, sentence in places if find_name(sentence, name)), None)
         if found is not None:
             yield Support(read.response, *found)

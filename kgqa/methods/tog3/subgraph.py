@@ -13,7 +13,7 @@ from kgqa.corpus.resolution.types import types_agree
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.tog3.replies import ProposedFact, Refinement
 from kgqa.model import Piece
-from kgqa.text.quotes import contains_name, find_quote
+from kgqa.text.quotes import find_name, find_quote
 from kgqa.text.words import normalise
 from kgqa.trace import EvidenceEdited, LocalFact
 
@@ -127,7 +127,7 @@ class Subgraph:
         if quoted and not stands:
             return None
         source = fact.quote if stands else passage.text
-        names = [name for name in (fact.subject, fact.object) if not contains_name(source, name)]
+        names = [name for name in (fact.subject, fact.object) if not find_name(source, name)]
         if not all(self._is_known(name, passage) for name in names):
             return None
         return LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if stands else "")
@@ -138,7 +138,7 @@ class Subgraph:
         wanted = normalise(name)
         titles = [document.title] if document is not None else []
         held = {normalise(each) for fact in self.local for each in (fact.subject, fact.object)}
-        return any(contains_name(title, name) for title in titles) or wanted in held or bool(self._entities(name))
+        return any(find_name(title, name) for title in titles) or wanted in held or bool(self._entities(name))
 
     def _entities(self, name: str) -> list[str]:
         wanted = normalise(name)
@@ -150,7 +150,7 @@ class Subgraph:
         types = []
         for name in (first, second):
             entities = self._entities(name)
-            if not entities and not any(contains_name(text, name) for text in texts):
+            if not entities and not any(find_name(text, name) for text in texts):
                 return False
             types.append({each for iri in entities for each in self._types(iri)})
         return not (types[0] and types[1]) or any(types_agree(one, other) for one in types[0] for other in types[1])

@@ -12,7 +12,7 @@ from kgqa.graph.query.explain import explain
 from kgqa.graph.query.handwritten import declare_prefixes, error_before, unknown_prefix
 from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetching, query_kind, tokens
 from kgqa.storage.answer_json import named_object
-from kgqa.text.words import clean_line
+from kgqa.text.words import safe_text
 
 MAX_CHARS = 100_000
 MAX_RESULT_CHARS = 10 << 20
@@ -75,7 +75,7 @@ def explain_query(graph: KnowledgeGraph, sparql: str) -> str:
         QueryRejected: the query is too long or not valid, or of another kind.
     """
     _check(sparql, graph.schema.prefixes, MAX_EXPLAINED)
-    return "\n".join(map(clean_line, explain(graph, sparql).split("\n")))
+    return safe_text(explain(graph, sparql))
 
 
 def _check(sparql: str, prefixes: Mapping[str, str], chars: int = MAX_CHARS) -> str:
