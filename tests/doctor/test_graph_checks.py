@@ -78,7 +78,6 @@ def fits(**hits: int) -> list[SchemaFit]:
         (WIKIDATA, {"freebase": 3}, "failed", "Freebase fits too: 3 of 3"),
         (WIKIDATA, {}, "failed", "0 of 4"),
         (WIKIDATA, {"freebase": 3, "wikidata": 1}, "warning", "Freebase fits too"),
-        (RDFS, {"rdfs": 1}, "ok", "1 of"),
         (RDFS, {}, "warning", "IRIs are used as names"),
     ],
 )

@@ -89,7 +89,6 @@ def test_slow_model(monkeypatch):
     "url, asks_model, word",
     [
         (None, True, "No language model is set"),
-        ("none", False, "No language model is set"),
         ("http://127.0.0.1:1/v1#x", True, "Replies come from a file"),
         ("http://127.0.0.1:1/v1#x", False, LEFT_OUT),
     ],
@@ -143,7 +142,7 @@ def test_settings_file_is_named_without_its_values(tmp_path):
     assert "secret" not in finding.found
 
 
-def test_cache_and_embeddings(tmp_path):
+def test_cache_and_embeddings(tmp_path, monkeypatch):
     cache = Cache(tmp_path / "cache")
     (tmp_path / "cache" / "models" / "x").mkdir(parents=True)
     (tmp_path / "cache" / "models" / "x" / "y").write_bytes(b"0" * 20_000_000)
@@ -155,3 +154,6 @@ def test_cache_and_embeddings(tmp_path):
     assert finding.verdict == "warning" and "cache.folder" in finding.remedy
     off = Subject(resolve({"rank.embeddings": "off"}), Cache(tmp_path))
     assert finding_of("embeddings", off).verdict == "skipped"
+    monkeypatch.setattr("kgqa.doctor.settings_checks.encoder_of", lambda *settings, say: None)
+    finding = finding_of("embeddings", Subject(resolve(), cache))
+    assert finding.verdict == "warning" and "minilm" in finding.remedy
