@@ -91,7 +91,7 @@ class RayCluster:
         """Yield the result for each item, in the order of the items, while others are being worked on.
 
         Items are taken from the iterator as results are taken from `map`, so neither has to fit into memory. An
-        exception of the function is raised here, after the results before it. To end early, close the generator.
+        exception of the function is raised here, after the results before it; workers finish the items that they have.
 
         Args:
             function: What to do with an item. It may be called again for an item if a worker dies, so it should change
@@ -106,16 +106,12 @@ class RayCluster:
         task = self.ray.remote(_run).options(max_retries=RETRIES, num_cpus=1, scheduling_strategy="SPREAD")
         most = 2 * self.workers
         running: deque[Any] = deque()
-        try:
-            for item in items:
-                running.append(task.remote(__version__, shared, item))
-                if len(running) >= most:
-                    yield self.result(running.popleft())
-            while running:
+        for item in items:
+            running.append(task.remote(__version__, shared, item))
+            if len(running) >= most:
                 yield self.result(running.popleft())
-        finally:
-            for reference in running:
-                self.ray.cancel(reference)
+        while running:
+            yield self.result(running.popleft())
 
     def stream(
         self,

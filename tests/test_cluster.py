@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -40,9 +39,8 @@ def streamed(cluster, function, items=NUMBERS):
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1", "localhost:99999", "localhost:x"])
 def test_unreachable_addresses(address):
-    with pytest.raises(ClusterError) as raised, open_cluster(address):
+    with pytest.raises(ClusterError, match=f"no Ray cluster at {address} .*Start it there"), open_cluster(address):
         pass
-    assert address in str(raised.value) and raised.value.hint
     assert "RAY_USAGE_STATS_ENABLED" not in os.environ
 
 
@@ -88,8 +86,9 @@ class TestTwoNodes:
             return [(n, str(tmp_path / f"{name}-{n}") if n % 10 == 5 else "") for n in NUMBERS]
 
         assert list(cluster.map(kill_self_once, work("map"))) == NUMBERS
-        assert sorted(streamed(cluster, kill_self_once, work("stream"))) == NUMBERS
-        assert len(list(tmp_path.iterdir())) == 8
+        assert (
+            sorted(streamed(cluster, kill_self_once, work("stream"))) == NUMBERS and len(list(tmp_path.iterdir())) == 8
+        )
         with pytest.raises(ClusterError, match="lost a task 6 times"):
             streamed(cluster, kill_self, [None])
 
@@ -114,12 +113,12 @@ class TestTwoNodes:
             (docs / f"page{number}.html").write_text(f"<h1>Page {number}</h1><p>See <a href='page0.html'>zero</a>.</p>")
             (docs / f"note{number}.md").write_text(f"# Note {number}\n\nColour: red\n\n{'A long line. ' * 90}")
         found = []
-        for name, where in (("alone", None), ("spread", cluster)):
+        for where in (None, cluster):
+            folder = tmp_path / str(len(found))
             with open_tools(resolve(), cluster=where) as tools:
-                report = build_corpus(tmp_path / name, [docs], tools=tools, options=BuildOptions(chunks="100/10"))
-            with Corpus.open(tmp_path / name) as corpus:
-                quads = b"".join(quad_blocks(corpus.database.snapshots.all(corpus.database.seq)))
-                found.append((report.added, report.chunks, quads))
+                added = build_corpus(folder, [docs], tools=tools, options=BuildOptions(chunks="100/10")).added
+            with Corpus.open(folder) as corpus:
+                found.append((added, b"".join(quad_blocks(corpus.database.snapshots.all(corpus.database.seq)))))
         assert found[0] == found[1] and found[0][0] == 222
 
 
@@ -133,7 +132,7 @@ from tests.test_cluster import listening
 with open_cluster("local") as cluster:
     assert list(cluster.map(Squares(), range(9))) == [n * n for n in range(9)]
     assert "SOME_API_KEY" not in next(cluster.map(variables, [None]))
-    assert listening() and all(address.startswith(("127.", "::ffff:127.")) for address in listening())
+    assert listening() and all(address.endswith("7F") for address in listening())  # the last byte comes first: 127
     print("ready", flush=True)
     for _ in cluster.map(slow, range(10_000)):
         pass
@@ -141,20 +140,15 @@ with open_cluster("local") as cluster:
 
 
 def listening() -> set[str]:
-    """The addresses at which processes of this process's user listen that have the same folder for temporary files."""
-    sockets, found = set(), set()
+    """The addresses at which processes listen that have the folder for temporary files of this one, in hexadecimal."""
+    sockets = set()
     for process in processes_of(Path(tempfile.gettempdir())):
         for each in Path(f"/proc/{process}/fd").glob("*"):
             with suppress(OSError):
                 sockets.add(os.readlink(each))
-    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-                words = bytes.fromhex(fields[1].split(":")[0])
-                data = b"".join(words[at : at + 4][::-1] for at in range(0, len(words), 4))
-                found.add(socket.inet_ntop(family, data))
-    return found
+    lines = [Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+    fields = [line.split() for line in (*lines[0], *lines[1])]
+    return {each[1].split(":")[0] for each in fields if each[3] == "0A" and f"socket:[{each[9]}]" in sockets}
 
 
 @pytest.mark.slow
@@ -170,9 +164,9 @@ def test_cluster_of_this_machine_ends_with_its_process(end):
         process.send_signal(end)
         process.wait(30)
         until = time.monotonic() + 120
-        while processes_of(folder) and time.monotonic() < until:
+        while processes_of(folder):
+            assert time.monotonic() < until
             time.sleep(0.1)
-        assert not processes_of(folder)
         assert end == signal.SIGKILL or not list(folder.iterdir())
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -21,18 +21,13 @@ VARIABLE = "KGQA_EXPLORE_DEPTH"
 @pytest.fixture
 def folder_and_user_file(tmp_path):
     """A working folder and the path of a user file, both without settings."""
-    folder = tmp_path / "work"
-    folder.mkdir()
+    (folder := tmp_path / "work").mkdir()
     return folder, tmp_path / "user.toml"
 
 
 def settings_from(folder_and_user_file, command_line=None, **environment):
     folder, user = folder_and_user_file
     return resolve(command_line, environment=environment, folder=folder, user_file=user)
-
-
-def toml(value) -> str:
-    return f"[explore]\ndepth = {value}\n"
 
 
 def test_each_source_overrides_the_one_before(folder_and_user_file):
@@ -43,12 +38,12 @@ def test_each_source_overrides_the_one_before(folder_and_user_file):
         settings = settings_from(folder_and_user_file, command_line, **environment).with_graph({"depth": 7})
         return settings.values[KEY], settings.origins[KEY]
 
-    assert settings_from(folder_and_user_file).values[KEY] == own_settings()[KEY].default
-    assert settings_from(folder_and_user_file).origins[KEY] == "default"
+    first = settings_from(folder_and_user_file)
+    assert (first.values[KEY], first.origins[KEY]) == (own_settings()[KEY].default, "default")
     assert current() == (7, "graph")
-    user.write_text(toml(3))
+    user.write_text("[explore]\ndepth = 3")
     assert current() == (3, str(user))
-    local.write_text(toml(4))
+    local.write_text("[explore]\ndepth = 4")
     assert current() == (4, str(local))
     assert current(**{VARIABLE: "5"}) == (5, VARIABLE)
     assert current({KEY: 6}, **{VARIABLE: "5"}) == (6, "Python")
@@ -77,10 +72,8 @@ def test_every_default_is_valid_and_documented():
     ("key", "value", "must"),
     [
         ("explore.depth", "2", "a whole number, not '2'"),
-        ("explore.depth", 2.0, "a whole number, not 2.0"),
         ("explore.depth", True, "a whole number, not True"),
         ("explore.depth", 0, "at least 1, not 0"),
-        ("explore.depth", None, "a whole number, not None"),
         ("explore.mediator_hop", "sometimes", "one of "),
         ("graph.timeout", float("nan"), "at most 1,000,000,000, not nan"),
         ("budget.seconds", 10**400, "at most 1,000,000,000, not 1000"),
@@ -100,17 +93,14 @@ def test_a_wrong_value_is_named_with_its_source(key, value, must):
         ("[explore]\ndepht = 2", "explore.depht"),
         ("[nosuch]\nkey = 2", "nosuch.key"),
         ("depth = 2", "depth"),
-        ("[explore]\ndepth = '2'", "explore.depth"),
         ("[explore", "kgqa.toml"),
-        ("[explore]\ndepth = 2\ndepth = 3", "kgqa.toml"),
         ("[explore.depth]\nx = 1", "explore.depth"),
     ],
 )
 def test_error_in_a_file(folder_and_user_file, content, named):
     (folder_and_user_file[0] / "kgqa.toml").write_text(content)
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(SettingsError, match=re.escape(named)) as caught:
         settings_from(folder_and_user_file)
-    assert named in str(caught.value)
     assert "kgqa.toml" in str(caught.value)
 
 
@@ -131,7 +121,6 @@ def test_only_the_user_can_set_the_cache_folder(folder_and_user_file):
         ({"explore": "path+entity"}, "explore.shape", "path+entity"),
         ({"llm_timeout": 3}, "llm.timeout", 3.0),
         ({"replay": Path("replies.jsonl")}, "llm.replay", "replies.jsonl"),
-        ({"replay_only": True}, "llm.replay_only", "on"),
         ({"endpoint_cache": False}, "endpoint.cache", "off"),
         ({"as_published": True}, "ask.preset", "as-published"),
         ({"depth": None}, "explore.depth", 2),
@@ -141,22 +130,12 @@ def test_settings_are_given_by_keyword(folder_and_user_file, given, key, value):
     assert settings_from(folder_and_user_file, given).values[key] == value
 
 
-@pytest.mark.parametrize(
-    ("keyword", "near"),
-    [("dept", "depth"), ("ask.metod", "ask.method"), ("topic", "topics")],
-)
-def test_unknown_keyword_names_near_ones(folder_and_user_file, keyword, near):
-    for value in (3, None):
-        with pytest.raises(SettingsError, match=rf"Unknown setting {keyword}\. Did you mean {near}"):
-            settings_from(folder_and_user_file, {keyword: value})
-
-
-def test_near_names_come_before_errors_of_packages(folder_and_user_file, foreign_package):
+def test_unknown_keyword_names_near_ones_before_errors_of_packages(folder_and_user_file, foreign_package):
     foreign_package("[kgqa.methods]\nbroken = theirs_nowhere:answer\n")
-    with pytest.raises(
-        SettingsError, match=r"Unknown setting dept\. Did you mean depth.*\. The method broken cannot be"
-    ):
-        settings_from(folder_and_user_file, {"dept": 3})
+    for keyword, near in (("dept", "depth"), ("ask.metod", "ask.method"), ("topic", "topics")):
+        for value, error in ((3, r"\. The method broken cannot be"), (None, "")):
+            with pytest.raises(SettingsError, match=rf"Unknown setting {keyword}\. Did you mean {near}.*{error}"):
+                settings_from(folder_and_user_file, {keyword: value})
 
 
 def test_misspelled_variable_is_noted(folder_and_user_file, kgqa):
@@ -170,10 +149,5 @@ def test_variables_that_are_no_settings_are_not_noted(folder_and_user_file):
     text = "".join(file.read_text() for file in [*(ROOT / "kgqa").rglob("*.py"), *(ROOT / "docs").glob("*.md")])
     names = set(re.findall(r"KGQA_[A-Z]+(?:_[A-Z]+)*", text))
     assert len(names) > 10
-    folder, user = folder_and_user_file
-    found = resolve(
-        environment=dict.fromkeys(names - {each.variable for each in own_settings().values()}, "x"),
-        folder=folder,
-        user_file=user,
-    )
-    assert found.notes == ()
+    others = dict.fromkeys(names - {each.variable for each in own_settings().values()}, "x")
+    assert settings_from(folder_and_user_file, **others).notes == ()
