@@ -189,6 +189,7 @@ def copy_checkout(checkout: Path, into: Path) -> Path:
     script = (checkout / ".venv/bin/kgqa").read_text().replace(str(checkout), str(into))
     (into / ".venv/bin/kgqa").write_text(script)
     (into / ".venv/bin/kgqa").chmod(0o755)
+    (into / ".venv/.installed").touch()  # so that `make` installs nothing
     return into / ".venv/bin/python"
 
 

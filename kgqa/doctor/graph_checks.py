@@ -237,7 +237,7 @@ def check_search(subject: Subject) -> Iterator[Finding]:
                 "Rebuild the index. In the cache: kgqa cache clear --kind graphs. On Virtuoso: kgqa virtuoso index",
             ),
         ),
-        otherwise=ok(name, f"“{label}” was found in {took:.2f} s."),
+        otherwise=ok(name, f"“{label}” was found in {1000 * took:,.0f} ms."),
     )
 
 

@@ -116,12 +116,13 @@ def check_row_cap(subject: Subject) -> Iterator[Finding]:
         found = f"The server truncates results at {error.cap:,} rows. kgqa detects this and raises an error."
         yield warning("row cap", found, VIRTUOSO.format("--row-cap 1000000", "ResultSetMaxRows"))
         return
-    if count < asked:
-        yield failed(
-            "row cap", f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
-        )
-    else:
-        yield ok("row cap", f"No cap reached: {count:,} rows arrived. More than {DEFAULT_MAX_ROWS:,} are an error.")
+    found, remedy = f"The server silently truncates results at {count:,} rows.", f"Set endpoint.row_cap = {count}."
+    yield first_case(
+        (count < asked, failed("row cap", found, remedy)),
+        otherwise=ok(
+            "row cap", f"No cap reached: {count:,} rows arrived. More than {DEFAULT_MAX_ROWS:,} are an error."
+        ),
+    )
 
 
 def check_time_limit(subject: Subject) -> Iterator[Finding]:

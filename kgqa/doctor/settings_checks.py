@@ -101,8 +101,10 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     cost = f"{counted(len(replies), 'call')}: {sum(tokens):,} tokens"
     cost += f", {sum(map(mul, tokens, price)) / 1_000_000:.4f} USD" if price else ""
     found = f"{len(usable)} of {AT_ONCE} concurrent calls were answered in {took:.2f} s. The checks made {cost}."
-    few = warning("model concurrency", found, "Lower llm.concurrency.")
-    yield few if len(usable) < AT_ONCE else ok("model concurrency", found)
+    yield first_case(
+        (len(usable) < AT_ONCE, warning("model concurrency", found, "Lower llm.concurrency.")),
+        otherwise=ok("model concurrency", found),
+    )
 
 
 def check_embeddings(subject: Subject) -> Iterator[Finding]:

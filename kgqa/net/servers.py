@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from kgqa.errors import SettingsError
@@ -74,12 +75,13 @@ def usable_key(key: str, variable: str) -> str:
     return key
 
 
-def redirect_target(status: int, location: str, url: str) -> str:
-    """Return the target of a redirect from `url`, without user and query; empty if the reply is not a redirect."""
-    if not 300 <= status < 400 or not location:
+def redirect_target(response: Any) -> str:
+    """Return where an HTTP response redirects to, without user and query; empty if it is not a redirect."""
+    location = response.headers.get("location", "")
+    if not 300 <= response.status_code < 400 or not location:
         return ""
     try:
-        parts = urlsplit(urljoin(url, location))
+        parts = urlsplit(urljoin(str(response.request.url), location))
     except ValueError:
         return "an invalid URL"
     return clean(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")[:200]

@@ -23,13 +23,12 @@ from kgqa.text.installation import install_command
 class Place:
     """Where hints are shown.
 
-    `graph`: on the command line, options that commands with a graph repeat, as one text; `others`: further ones by
-    command. `clients`: at a service, what clients do instead of giving options and running commands.
+    `repeated`: on the command line, the options that hints repeat, as one text for each command. `clients`: at a
+    service, what clients do instead of giving options and running commands.
     """
 
     name: Literal["Python", "command line", "page", "agent", "chat"]
-    graph: str = ""
-    others: Mapping[str, str] = field(default_factory=dict)
+    repeated: Mapping[str, str] = field(default_factory=dict)
     clients: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -128,8 +127,8 @@ class Command:
         if place.name == "Python" and self.name in _CALLS and not into_server:
             values = ", ".join(_literal(each) for each in self.arguments if not isinstance(each, Option))
             return _CALLS[self.name].format(values=values, options="".join(f", {each}" for each in options))
-        repeats = self.name in _WITH_GRAPH and all(each.name != "graph" for each in options)
-        return self.typed(place.graph + place.others.get(self.name, "") if repeats else "")
+        names_graph = any(each.name == "graph" for each in options)
+        return self.typed("" if names_graph else place.repeated.get(self.name, ""))
 
     def typed(self, repeated: str = "") -> str:
         """Return the command as it is typed, with more options after its name."""
@@ -206,17 +205,15 @@ def shown_at(place: Place) -> Iterator[None]:
         _call.reset(token)
 
 
-def repeat_options(
-    graph: Sequence[tuple[str, str]], others: Mapping[str, Sequence[tuple[str, str]]] | None = None
-) -> None:
+def repeat_options(graph: Sequence[tuple[str, str]], others: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     """Add options to the commands in hints until the command line's context ends.
 
     Args:
         graph: the names and values of the options that choose the graph; a login in an address is left out.
         others: further options by command, such as those of the SPARQL endpoint for `doctor`.
     """
-    texts = {command: _option_text(options) for command, options in (others or {}).items()}
-    _program[-1] = Place(_program[-1].name, _option_text(graph), texts)
+    repeated = {command: _option_text([*graph, *others.get(command, ())]) for command in _WITH_GRAPH}
+    _program[-1] = Place(_program[-1].name, repeated)
 
 
 def _option_text(options: Sequence[tuple[str, str]]) -> str:

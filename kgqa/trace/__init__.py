@@ -10,7 +10,8 @@ field (docs/events.md). A method of another package records subclasses of `Event
         def in_words(self) -> str:
             return f"visited {len(self.nodes)} nodes"
 
-Fields may hold only JSON values: strings, numbers, booleans, None, and tuples and mappings of these.
+Fields may hold only JSON values: strings, numbers, booleans, None, and tuples and mappings of these. A class with
+`is_step = True` is a step of the answer: reports and notebooks show its words.
 """
 
 from __future__ import annotations

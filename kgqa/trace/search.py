@@ -32,7 +32,7 @@ class Linked(Event, frozen=True):
         return f"topics in the question: {listed(named)}" if named else "no topic found in the question"
 
 
-class Masked(Event, frozen=True):
+class Masked(Event, frozen=True, omit_defaults=True):
     """The question, with its topics masked, as the ranking compares it with paths.
 
     `unmasked`: number of topics without a mention in the question. `leaks`: number of names that are still readable.

@@ -213,4 +213,4 @@ class Stopped(TextEvent, frozen=True):
     is_step = True
 
     def in_words(self) -> str:
-        return f"stopped in round {self.round}: {self.why}"
+        return f"round {self.round} was the last: {self.why}"

@@ -217,8 +217,9 @@ def load_groups(
                 for files, content in groups:
                     finish()
                     filled = [file for file in files if file.stat().st_size]  # the server needs no empty files
-                    load = RunningLoad(session, filled, journal.graph, lock=lock, loaders=loaders)
-                    running.append((load, files, content))
+                    running.append(
+                        (RunningLoad(session, filled, journal.graph, lock=lock, loaders=loaders), files, content)
+                    )
             finally:
                 finish()  # a second Ctrl-C ends this wait
         forget_journal(session, name)

@@ -84,7 +84,6 @@ class TestUpdates:
     @pytest.mark.parametrize(
         "reply, verdict",
         [
-            (SparqlReply(401), "ok"),
             (SparqlReply(400, b"No such thing.", "text/plain"), "ok"),
             (SparqlReply(500, b"SR186: No permission to execute SPARQL UPDATE", "text/plain"), "ok"),
             (SparqlReply(503), "skipped"),

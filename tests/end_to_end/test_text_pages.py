@@ -35,7 +35,7 @@ def test_rounds_on_the_command_line(kgqa, corpus):
         shown = kgqa(*command, "--trace")
         saved = kgqa(*command, "--json", "--trace")
     assert shown.returncode == 0, shown.err
-    assert "] planned: round 1: 1. When was the lighthouse of Tarn Harbour finished?" in shown.err
+    assert "] planned: round 1 asks: 1. When was the lighthouse of Tarn Harbour finished?" in shown.err
     assert "] sufficiency_judged: round 2: sufficient" in shown.err and "urn:kgqa:chunk" not in shown.err
     assert "[docs/Tarn Harbour.md, " in shown.out and " ✓\n" in shown.out
     assert "steps  the question → not in the passages" in shown.out
@@ -86,5 +86,5 @@ def test_line_on_a_terminal_names_the_step(corpus, tmp_path):
         os.close(terminal)
         answer = process.communicate(timeout=60)[0].decode()
     assert answer.startswith("Ben Aske") and process.returncode == 0
-    assert b"round 0: 1. Where was" in shown and b"sub-question 2" in shown, shown
+    assert b"round 0 asks: 1. Where was" in shown and b"sub-question 2" in shown, shown
     assert re.search(rb"draft accepted *\r.*\r +\r", shown)  # the line was removed

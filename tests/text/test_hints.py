@@ -88,7 +88,7 @@ def test_hints_repeat_the_graph_of_the_command():
             Command("graph load", "FILE", into="g/"): "kgqa graph load FILE --into g/",
         }.items():
             assert str(hint) == shown
-        repeat_options([("--graph", "http://ada:secret@h:1/sparql")])
+        repeat_options([("--graph", "http://ada:secret@h:1/sparql")], {})
         assert str(Command("graph info")) == "kgqa graph info --graph http://h:1/sparql"
         with shown_at(PAGE):
             assert str(Command("graph info")) == "kgqa graph info"

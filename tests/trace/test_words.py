@@ -112,7 +112,7 @@ def test_steps_over_text():
         "round 1 asks: 1. Where was Ines Marr born?; 2. Who was Ines Marr?",
         "the question → Kirkwick (2 of 2 quotes verified)",
         "round 2: sufficient",
-        "stopped in round 2: The answer was accepted.",
+        "round 2 was the last: The answer was accepted.",
     ]
     unread = events.StepAnswered(question="q1", answers=(), read=False, step=1)
     assert step_lines([unread]) == ["sub-question 1: q1 → the reply could not be read"]

@@ -84,7 +84,6 @@ LOG = """
     ("line", "meaning"),
     [
         ("Out of disk space for database", "The disk is full"),
-        ("PL LOG: File x.nt error 40003 SR173: Transaction out of disk", "The disk is full"),
         ("Failed HTTP listen at 127.0.0.1:8890.", "--http-port N"),
         ("Failed to start listening at SQL port '127.0.0.1:1111'", "--sql-port N"),
         ("Virtuoso is already runnning (pid 14751)", "Another server has this database open"),

@@ -16,7 +16,8 @@ from kgqa.graph.embedded.loading import load_graph as load_into_folder
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import Progress
-from kgqa.virtuoso.graph_loading import NAME, bulk_load, discard_load, load_into_url
+from kgqa.schema import bundled_schema
+from kgqa.virtuoso.graph_loading import NAME, bulk_load, discard_load, index_graph, load_into_url
 from kgqa.virtuoso.loads import forget_journal
 from kgqa.virtuoso.process import lock_owner
 from kgqa.virtuoso.server import Server
@@ -221,6 +222,10 @@ class TestInterrupted:
         own_server.stop()
         with pytest.raises(StoreUnavailable, match="whether the server is running"):
             bulk_load(own_server, target(own_server), [file(LINES[:5])])
+        with pytest.raises(
+            ServerError, match="names are not indexed.*kgqa virtuoso index --graph-iri urn:x --schema rdfs"
+        ):
+            index_graph(own_server, target(own_server), bundled_schema("rdfs"), "urn:x")
 
 
 def test_refused_loads(virtuoso_server, target, file):

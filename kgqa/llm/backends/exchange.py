@@ -77,7 +77,7 @@ def _status_failure(error: Any) -> RequestFailure:
 
     status = error.status_code
     response = error.response
-    if target := redirect_target(status, response.headers.get("location", ""), str(response.request.url)):
+    if target := redirect_target(response):
         cause = f"status {status}: the server redirects to {target}, and redirects are not followed"
         return RequestFailure("fatal", cause, status)
     cause = f"{status} {message_of(error.body) if error.body else response.reason_phrase}"

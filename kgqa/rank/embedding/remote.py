@@ -100,8 +100,7 @@ class RemoteEncoder:
             reply = create(model=self.model, input=sent, encoding_format="float")
             vectors = self._read(reply.http_response.json(), len(sent))
         except APIStatusError as error:
-            location = error.response.headers.get("location", "")
-            if target := redirect_target(error.status_code, location, str(error.request.url)):
+            if target := redirect_target(error.response):
                 raise self._failure(
                     f"the server redirects to {target}, and redirects are not followed. If you trust that address, "
                     "set rank.model_url to it"

@@ -47,7 +47,7 @@ def clean_dump(
     *,
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda group, bytes_read: None,
 ) -> Tally:
     """Clean a whole dump into chunk files, or only count its lines.
 
@@ -88,7 +88,7 @@ def clean_groups(
     lines_per_chunk: int = LINES_PER_CHUNK,
     workers: int | None = None,
     first_group: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda group, bytes_read: None,
 ) -> Generator[tuple[list[Path], Tally]]:
     """Clean a dump, one group for each step of the iterator. Closing the iterator ends the workers.
 
@@ -151,9 +151,7 @@ def _start_worker(task: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def _result(
-    process: subprocess.Popen[bytes], group: int, progress: Callable[[int, int], None] | None
-) -> dict[str, Any]:
+def _result(process: subprocess.Popen[bytes], group: int, progress: Callable[[int, int], None]) -> dict[str, Any]:
     """Wait for a worker's result for this group."""
     assert process.stdout
     for line in process.stdout:
@@ -162,8 +160,7 @@ def _result(
             raise LoadError(reply["error"])
         if "tally" in reply:
             return reply
-        if progress:
-            progress(group, reply["bytes"])
+        progress(group, reply["bytes"])
     status = process.wait()
     how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
     raise KgqaError(

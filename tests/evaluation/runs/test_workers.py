@@ -204,10 +204,10 @@ def test_limits_of_servers_hold_for_all_workers_together(settings):
 
 def test_a_worker_repeats_the_options_of_the_command(session_cache):
     with open_resources(cache_folder=str(session_cache), embeddings="off") as resources:
-        repeat_options([("--graph", "mine/")])
+        repeat_options([("--graph", "mine/")], {})
         cluster, division = SimpleNamespace(stream=print), Division(1, 1, resources.settings, 0.0, "")
         (task,) = ask_on(cluster, division, resources, topics="linked", losses=False, say=print).args
-        repeat_options([])  # as in the process of a worker
+        repeat_options([], {})  # as in the process of a worker
         record = task(GoldQuestion("Who is Zzyzx?", "1", "demo", 0))
         task.opened.close()
     assert "kgqa graph search --graph mine/" in record.answer["reason"]
