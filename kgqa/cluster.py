@@ -17,6 +17,7 @@ import re
 import secrets
 import socket
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,7 +25,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeVar
-from unittest import mock
 
 from kgqa.errors import ClusterError
 from kgqa.text.hints import Install
@@ -37,6 +37,8 @@ LOCAL = "local"
 RETRIES = 5
 """How often `map` works on an item again whose worker has died, and how many workers `stream` may lose in a row."""
 POLL_SECONDS = 0.2
+START_SECONDS = 60.0
+"""After this time without a worker, `stream` says what it is waiting for."""
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH"),
     *("VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TOKENIZERS_PARALLELISM"),
@@ -134,7 +136,7 @@ class RayCluster:
             workers: The most workers to use; each occupies a processor until the generator ends or is closed.
             threads: How many items a worker works on at a time.
             gpus: How many GPUs each worker needs.
-            say: Called with a message for people when a worker is lost.
+            say: Called with a message for people when a worker is lost, or when none has started for a long time.
 
         Raises:
             ClusterError: The cluster cannot run the function, or loses one worker after another.
@@ -146,7 +148,7 @@ class RayCluster:
         actors = [worker.remote(__version__, data) for _ in range(workers)]
         calls = {_start(actor): (actor, _START) for actor in actors for _ in range(threads)}
         free: deque[Any] = deque()  # each worker as often as it can take an item
-        left, losses = iter(items), 0
+        left, losses, late = iter(items), 0, time.monotonic() + START_SECONDS
         try:
             while True:
                 while free and (item := next(left, _START)) is not _START:
@@ -171,9 +173,13 @@ class RayCluster:
                         calls[_start(actor)] = actor, _START
                     else:
                         free.append(actor)
+                        late = float("inf")
                         if item is not _START:
                             losses = 0
                             yield [result]
+                if time.monotonic() > late:
+                    say("The Ray cluster has no free processor yet. See which programs use it: ray status")
+                    late = float("inf")
                 yield []
         finally:
             for actor in actors:
@@ -233,7 +239,7 @@ def open_cluster(address: str, variables: Mapping[str, str] | None = None) -> It
             }
         elif "://" not in address and address != "auto":
             _check_reachable(address)
-        with mock.patch.dict(os.environ, environment, clear=True):  # processes that are started here inherit it
+        with _environment(environment):  # processes that are started here inherit it
             ray = _import_ray()
             try:
                 # nothing of the environment is sent, whatever the hook of an installation says
@@ -287,6 +293,19 @@ def _pickled(ray: Any, function: Callable[..., Any]) -> bytes:
                 "Let the function read the variable on the worker, or make such calls in this process.",
             )
     return data
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Have these environment variables and no others until the context ends."""
+    before = dict(os.environ)
+    try:
+        os.environ.clear()
+        os.environ.update(variables)
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def node_name() -> str:

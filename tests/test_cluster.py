@@ -58,6 +58,12 @@ class TestTwoNodes:
         assert cluster.workers == 2
         assert squares(cluster) == sorted(streamed(cluster, Squares())) == squares(PlainLoop())
 
+    def test_a_wait_for_processors_is_told(self, cluster, monkeypatch):
+        monkeypatch.setattr("kgqa.cluster.START_SECONDS", 0.0)
+        said = []
+        assert len(list(filter(None, cluster.stream(Squares(), NUMBERS, say=said.append)))) == len(NUMBERS)
+        assert ["ray status" in each for each in said] == [True]
+
     def test_each_node_works_and_sets_the_function_up_once(self, cluster):
         mapped, kept = set(cluster.map(place_of, range(200))), set(streamed(cluster, place_of))
         assert len({node for node, _, _ in mapped}) == 2 >= len({process for _, process, _ in kept})
