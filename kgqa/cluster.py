@@ -268,7 +268,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _import_ray() -> Any:
-    """Import Ray, and let it read the environment variables again, which it does at its first import only."""
+    """Import Ray with the current environment variables; Ray itself reads them only when it is first imported."""
     try:
         import ray
     except ImportError as error:

@@ -39,7 +39,7 @@ def proxy_for(url: str) -> str:
     scheme, mark, _ = proxy.partition("://")
     if not mark or scheme not in ("http", "https", *SOCKS_SCHEMES):
         raise SettingsError(
-            f"The proxy {without_login(proxy)} of the environment must start with http://, https:// or socks5://.",
+            f"The proxy address {without_login(proxy)} must start with http://, https:// or socks5://.",
             f"Correct the environment variable {parts.scheme}_proxy or all_proxy, or add the server to no_proxy.",
         )
     if scheme in SOCKS_SCHEMES and find_spec("socks") is None:

@@ -99,7 +99,7 @@ class RequestDeadline:
         _active.discard(self)
 
     def cut_if_ended(self) -> None:
-        """Cut the connection if the request has ended."""
+        """Cut the connection if the deadline has passed, the question was stopped or the client was closed."""
         try:
             self.check()
         except (StoreTimeout, StoreUnavailable):

@@ -445,7 +445,7 @@ class CacheSettings(Section, name="cache"):
 
 
 class ServeSettings(Section, name="serve"):
-    """`kgqa serve`: where it listens, who may ask, and how much."""
+    """The settings of `kgqa serve`: its address, who may ask questions, and the limits of each client."""
 
     token: str | None = setting(
         None,

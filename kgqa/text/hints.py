@@ -149,7 +149,10 @@ class Install:
 
 @dataclass(init=False, unsafe_hash=True)
 class Hint:
-    """What the user should do next. `python`, `client`: another hint in Python, and for clients of `kgqa serve`."""
+    """What the user should do next.
+
+    `python`: the hint to show in Python, if it differs. `client`: the one for clients of `kgqa serve`, if it differs.
+    """
 
     parts: tuple[Part, ...]
     python: Part | None

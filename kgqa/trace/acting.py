@@ -20,7 +20,10 @@ class ActingEvent(Event, frozen=True):
 
 
 class TurnEvent(ActingEvent, frozen=True, kw_only=True):
-    """An event of a turn. `trial`: from 0. `step`: number of the turn in the trial, from 1; 0 before the first turn."""
+    """An event in a turn of a method.
+
+    `trial`: number of the trial, from 0. `step`: number of the turn in its trial, from 1; 0: before the first turn.
+    """
 
     trial: int = 0
     step: int = 1

@@ -98,7 +98,7 @@ class Pool(Event, frozen=True):
 
 
 class Shortlist(Event, frozen=True):
-    """The candidates of a hop that passed the prefilter. `paths`: their keys, best first."""
+    """The candidates that passed the prefilter at one hop. `paths`: the keys of their paths, best first."""
 
     hop: int
     paths: tuple[str, ...]
@@ -164,7 +164,10 @@ class Joined(Event, frozen=True):
 
 
 class RankedPath(Struct, frozen=True):
-    """A path in words, its score (None if a language model compared the paths), and its number of joined paths."""
+    """A path in words.
+
+    `score`: None if a language model compared the paths. `joins`: number of paths from other topics that meet it.
+    """
 
     path: str
     score: float | None

@@ -174,7 +174,7 @@ def is_listening(port: int) -> bool:
 
 
 def find_problem(text: str) -> str:
-    """Explain the first known problem in a text; "" if there is none."""
+    """Return what the first known problem in an output of the server means; "" if it contains none."""
     return next((str(meaning) for pattern, meaning in PROBLEMS.items() if re.search(pattern, text, re.IGNORECASE)), "")
 
 

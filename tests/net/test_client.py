@@ -78,8 +78,8 @@ def test_proxy_of_the_environment(proxies, variables, url, proxy):
 @pytest.mark.parametrize(
     ("variable", "message"),
     [
-        ("p.example:3128", r"The proxy p.example:3128 .* must start with http://.*http_proxy.*no_proxy"),
-        ("ftp://me:geheim@p.example", r"The proxy ftp://p.example .* must start with"),
+        ("p.example:3128", r"The proxy address p.example:3128 must start with http://.*http_proxy.*no_proxy"),
+        ("ftp://me:geheim@p.example", r"The proxy address ftp://p.example must start with"),
         ("socks5://me:geheim@p.example:1080", r"The proxy socks5://p.example:1080 needs .*PySocks.*pip install"),
     ],
 )
