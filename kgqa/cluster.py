@@ -27,7 +27,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from kgqa.errors import ClusterError
-from kgqa.text.hints import Install
+from kgqa.text.hints import Hint, Install
 from kgqa.version import __version__
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ R = TypeVar("R")
 LOCAL = "local"
 """The address that stands for a cluster that is started on this machine."""
 RETRIES = 5
-"""How often `map` works on an item again whose worker has died, and how many workers `stream` may lose in a row."""
+"""How often an item is worked on again whose worker has died, and how often a worker is started again."""
 POLL_SECONDS = 0.2
 START_SECONDS = 60.0
 """After this time without a worker, `stream` says what it is waiting for."""
@@ -143,7 +143,7 @@ class RayCluster:
         """
         data = _pickled(self.ray, function)
         worker = self.ray.remote(_Worker).options(
-            num_cpus=1, num_gpus=gpus, max_concurrency=threads, max_restarts=-1, scheduling_strategy="SPREAD"
+            num_cpus=1, num_gpus=gpus, max_concurrency=threads, max_restarts=RETRIES, scheduling_strategy="SPREAD"
         )
         actors = [worker.remote(__version__, data) for _ in range(workers)]
         calls = {_start(actor): (actor, _START) for actor in actors for _ in range(threads)}
@@ -178,7 +178,7 @@ class RayCluster:
                             losses = 0
                             yield [result]
                 if time.monotonic() > late:
-                    say("The Ray cluster has no free processor yet. See which programs use it: ray status")
+                    say("No worker has started yet. See what uses the processors of the cluster: ray status")
                     late = float("inf")
                 yield []
         finally:
@@ -241,6 +241,10 @@ def open_cluster(address: str, variables: Mapping[str, str] | None = None) -> It
             _check_reachable(address)
         with _environment(environment):  # processes that are started here inherit it
             ray = _import_ray()
+            if ray.is_initialized():
+                shutdown = Hint(python="Close it first: ray.shutdown().")
+                raise ClusterError("This process uses a Ray cluster already.", shutdown)
+            opened.callback(ray.shutdown)
             try:
                 # nothing of the environment is sent, whatever the hook of an installation says
                 ray.init(**options, log_to_driver=False, logging_level="error", _skip_env_hook=True)
@@ -250,7 +254,6 @@ def open_cluster(address: str, variables: Mapping[str, str] | None = None) -> It
                     "It needs the same Ray and Python, its token (RAY_AUTH_TOKEN_PATH), and this machine as a node: "
                     f"ray start --address {address}. Otherwise use ray://HOST:10001",
                 ) from error
-            opened.callback(ray.shutdown)
         yield RayCluster(ray, address)
 
 

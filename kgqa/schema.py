@@ -243,6 +243,9 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
     """
     try:
         data: dict[str, Any] = parse_toml(text)
+    except ValueError as error:
+        raise SchemaError(f"{where} is not valid TOML: {error}.") from error
+    try:
         flat: dict[str, Any] = {"name": None, "title": data.get("name"), "prefixes": {}}
         for section, values in data.items():
             is_section = isinstance(values, dict) and section != "prefixes"

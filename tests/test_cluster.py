@@ -24,7 +24,16 @@ from kgqa.corpus.rdf.triples import quad_blocks
 from kgqa.errors import ClusterError, LoadError
 from kgqa.settings.values import resolve
 from tests.cluster_nodes import ROOT, nodes, processes_of
-from tests.cluster_work import Squares, fail_at_three, kill_self, kill_self_once, place_of, slow, variables
+from tests.cluster_work import (
+    DiesOnArrival,
+    Squares,
+    fail_at_three,
+    kill_self,
+    kill_self_once,
+    place_of,
+    slow,
+    variables,
+)
 
 NUMBERS = list(range(40))
 
@@ -95,8 +104,9 @@ class TestTwoNodes:
         assert (
             sorted(streamed(cluster, kill_self_once, work("stream"))) == NUMBERS and len(list(tmp_path.iterdir())) == 8
         )
-        with pytest.raises(ClusterError, match="lost a task 6 times"):
-            streamed(cluster, kill_self, [None])
+        for deadly in (kill_self, DiesOnArrival()):
+            with pytest.raises(ClusterError, match="lost a task 6 times"):
+                streamed(cluster, deadly, [None])
 
     def test_secrets_do_not_reach_workers(self, cluster):
         assert "SOME_API_KEY" not in next(cluster.map(variables, [None]))
@@ -131,7 +141,7 @@ PROGRAM = """
 from kgqa.cluster import open_cluster
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.settings.values import resolve
-from tests.cluster_work import Squares, slow, variables
+from tests.cluster_work import DiesOnArrival, Squares, slow, variables
 from tests.test_cluster import listening
 
 with open_cluster("local") as cluster:

@@ -68,11 +68,12 @@ def read_keys() -> dict[str, str]:
         SettingsError: the file cannot be read, is damaged, or somebody else can read or replace it.
     """
     file = key_file()
-    if not file.exists():
+    try:
+        found, folder = file.stat(), file.parent.stat()
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    # a message about a wrong file does not quote it
-    keys = load(file, dict[str, str], error=SettingsError, hint="Remove it, and store the keys again: kgqa keys set")
-    found, folder = file.stat(), file.parent.stat()
+    except OSError as error:
+        raise SettingsError(f"The file of keys {file} cannot be read: {error.strerror}.") from None
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise SettingsError(
             f"Other users can read the keys in {file}, so they are not used.", f"Protect it: chmod 600 {file}"
@@ -82,7 +83,8 @@ def read_keys() -> dict[str, str]:
             f"Other users can replace the keys in {file}, so they are not used.",
             f"Protect its folder: chmod 700 {file.parent}",
         )
-    return keys
+    # a message about a wrong file does not quote it
+    return load(file, dict[str, str], error=SettingsError, hint="If it is damaged, remove it, and run kgqa keys set.")
 
 
 def set_key(server: str, key: str) -> str:

@@ -111,7 +111,7 @@ def check(setting: Setting, value: Any, origin: str) -> Any:
     if value is None and setting.default is None:
         return None
     if isinstance(value, bool) and "on" in setting.choices:
-        return "on" if value else "off"
+        value = "on" if value else "off"
     is_number = setting.kind in (int, float)
     kinds: Any = (int, float) if setting.kind is float else setting.kind
     if not isinstance(value, kinds) or isinstance(value, bool) or (setting.choices and value not in setting.choices):

@@ -91,7 +91,7 @@ class Settings:
             for key in (f"explore.{name}", f"graph.{name}"):
                 if key in own_settings() and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(own_settings()[key], value, "the graph"), "graph"
-        _limit_hops(values, origins)
+        _limit_hops(values, origins, ("default", self.values["ask.method"]))
         return replace(self, values=values, origins=origins)
 
 
@@ -164,15 +164,19 @@ def resolve(
             if origins[setting.key] in ("default", method):
                 put(key, value, f"preset {name}")
                 origins[key] = method if name == "ours" else preset
-    _limit_hops(values, origins)
+    _limit_hops(values, origins, ("default", method, preset))
     notes = (*_misspelled_variables(environment, table.values()), *(errors if installed else ()))
     local = frozenset(key for key, origin in origins.items() if origin == str(here))
     return Settings(values, origins, local, notes, table)
 
 
-def _limit_hops(values: dict[str, Any], origins: dict[str, str]) -> None:
-    """Let the wording of a question not exceed a depth that was set, unless that limit was set too."""
-    depth, wording, unset = "explore.depth", "explore.wording_depth", ("default", values["ask.method"])
+def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:
+    """Let the wording of a question not exceed a depth that was set, unless that limit was set too.
+
+    Args:
+        unset: the origins of values that nobody set.
+    """
+    depth, wording = "explore.depth", "explore.wording_depth"
     if origins[depth] not in unset and origins[wording] in unset:
         values[wording], origins[wording] = values[depth], origins[depth]
 

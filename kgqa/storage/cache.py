@@ -148,4 +148,6 @@ def warn_unreadable(file: Path, error: Exception) -> None:
         _warned.add(file)
         wrong_form = isinstance(error, (LookupError, TypeError, AttributeError))
         reason = "it is damaged" if wrong_form else clean(getattr(error, "strerror", None) or str(error))
-        logging.getLogger("kgqa").warning("%s cannot be read: %s. It is not used; remove it.", file, reason)
+        logging.getLogger("kgqa").warning(
+            "%s cannot be read: %s. Its data are computed again; remove it if this message returns.", file, reason
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 _CLONE = Path(__file__).resolve().parent.parent.parent
@@ -32,9 +33,11 @@ def install_command(extra: str) -> str:
 
 def extra_of(module: str) -> str | None:
     """Return the extra of kgqa that installs a module of another package; None if none does."""
-    from importlib.metadata import requires  # takes a third of the time of `--version`
+    from importlib.metadata import PackageNotFoundError, requires  # takes a third of the time of `--version`
 
     name = module.partition(".")[0].replace("_", "-")
     package = re.escape(_PACKAGES.get(name, name)).replace(r"\-", "[-_.]")
     line = re.compile(rf"{package}(?![\w.-]).*extra == ['\"](?!lint|test)(\w+)['\"]", re.IGNORECASE)
-    return next((match[1] for match in map(line.match, requires("kgqa") or ()) if match), None)
+    with suppress(PackageNotFoundError):  # kgqa is imported from a folder in which it was not installed
+        return next((match[1] for match in map(line.match, requires("kgqa") or ()) if match), None)
+    return None

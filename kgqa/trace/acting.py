@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from kgqa.trace.words import SHOWN, listed, shortened
 
 _LONGEST_NAME = 60
 _EDITS = ("insert", "update", "delete")
+_VERDICT = re.compile(r"[\s*_]{0,20}\bjudge?ment[*_]{0,4}:[\s*_]{0,20}(?:yes|no)\W{0,20}\Z", re.IGNORECASE)
 
 
 class ActingEvent(Event, frozen=True):
@@ -107,10 +109,12 @@ class Called(TurnEvent, frozen=True):
     @property
     def is_step(self) -> bool:
         """Whether it is not an edit, of which `EditProposed` tells more."""
-        return self.failed or self.name not in _EDITS
+        return self.name not in _EDITS
 
     def in_words(self) -> str:
-        return f"{self.place}: {self.call_words()} → {self.result_words()}"
+        paths = [path for path in self.paths if path not in self.names and not self.failed]
+        along = f" along {listed(paths)}" if paths else ""
+        return f"{self.place}: {self.call_words()} → {self.result_words()}{along}"
 
     @property
     def is_tool(self) -> bool:
@@ -174,7 +178,9 @@ class AnswerVerified(ActingEvent, frozen=True):
     is_step = True
 
     def in_words(self) -> str:
-        return f"trial {self.trial + 1}: {self.verdict_words()}{_after_colon(self.text)}"
+        # what code decided, `Finished` says too; what a judge wrote ends with a line that repeats the verdict
+        reason = _VERDICT.sub("", self.text) if self.asked else ""
+        return f"trial {self.trial + 1}: {self.verdict_words()}{_after_colon(reason)}"
 
     def verdict_words(self) -> str:
         """Say how the answer was judged, and whether that took a language model."""

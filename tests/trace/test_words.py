@@ -69,7 +69,7 @@ def test_steps_of_two_trials():
     assert step_lines(GRAPH_TURNS) == [
         "step 1, plan: The question asks for a birthplace. First find the light, then its architect.",
         "step 1: Retrieve[Skerry Light] → Skerry Light",
-        "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr",
+        "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr along Skerry Light → architect",
         "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more",
         "step 2: Feature[p1, birthplace] → failed",
         "step 3: answer Oban (does not follow from what was found: “Oban” is in no observation)",

@@ -135,7 +135,9 @@ def test_damaged_file_loses_only_results(open_cache, file, damage, caplog):
     again.get(b"0")
     again.put(b"new", b"body")
     assert again.get(b"new") == (None if damage in ("folder", "no permission") else b"body")
-    named = [f"{file} cannot be read: unable to open database file. It is not used; remove it."]
+    named = [
+        f"{file} cannot be read: unable to open database file. Its data are computed again; remove it if this message returns."
+    ]
     assert caplog.messages == (named if damage == "folder" else [])  # the other files are replaced
 
 

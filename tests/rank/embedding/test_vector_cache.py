@@ -97,7 +97,7 @@ def test_unreadable_file_is_named_once_and_not_used(tmp_path, caplog, damage, wh
         assert vectors.get(["a"]) == {}
         vectors.close()
     (message,) = caplog.messages
-    assert message.startswith(f"{file} cannot be read: ") and why in message and message.endswith("; remove it.")
+    assert message.startswith(f"{file} cannot be read: ") and why in message and "remove it" in message
 
 
 def test_folder_that_cannot_be_created_is_no_error(tmp_path, caplog):
