@@ -70,7 +70,7 @@ def test_steps_of_two_trials():
         "step 1, plan: The question asks for a birthplace. First find the light, then its architect.",
         "step 1: Retrieve[Skerry Light] → Skerry Light",
         "step 1: Neighbour[Retrieve[Skerry Light], architect] → Ines Marr along Skerry Light → architect",
-        "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more",
+        "step 2: Neighbour[p1, work] → Work 1, Work 2, Work 3, Work 4, Work 5 and 35 more along Skerry Light → architect → work",
         "step 2: Feature[p1, birthplace] → failed",
         "step 3: answer Oban (does not follow from what was found: “Oban” is in no observation)",
         "trial 1: answer rejected without asking a language model: Oban was not seen.",
