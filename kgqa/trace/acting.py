@@ -178,8 +178,7 @@ class AnswerVerified(ActingEvent, frozen=True):
     is_step = True
 
     def in_words(self) -> str:
-        # what code decided, `Finished` says too; what a judge wrote ends with a line that repeats the verdict
-        reason = _VERDICT.sub("", self.text) if self.asked else ""
+        reason = _VERDICT.sub("", self.text)  # a judge's last line repeats the verdict
         return f"trial {self.trial + 1}: {self.verdict_words()}{_after_colon(reason)}"
 
     def verdict_words(self) -> str:
