@@ -77,7 +77,7 @@ def test_steps_of_two_trials():
         "lesson of trial 1: Recap: the birthplace was asked. Analysis: the works did not help. Strategy: use place of "
         "birth.",
         "trial 2, step 1, plan: Use the relation that was named: place of birth.",
-        "trial 2, step 1: Neighbour[p1, place of birth] → Kirkwick",
+        "trial 2, step 1: Neighbour[p1, place of birth] → Kirkwick along Skerry Light → architect → place of birth",
         "trial 2, step 2: answer Kirkwick (follows from what was found)",
         "trial 2: answer accepted: Kirkwick was seen and is a town.",
     ]
