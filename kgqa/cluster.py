@@ -342,7 +342,7 @@ def _start(actor: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _unpickled(version: str, data: bytes) -> Any:
-    """Return a function that kgqa `version` sent; what it opened for earlier items is open."""
+    """Return the function that kgqa of this version sent; what it opened for earlier items stays open."""
     if version != __version__:
         raise ImportError(f"the worker has kgqa {__version__}, but {version} is needed")
     import ray

@@ -52,7 +52,7 @@ class KgqaError(Exception):
 
     @property
     def hint(self) -> str:
-        """What to do next, in the words of the place where it is shown."""
+        """What to do next, worded for where it is shown: command line, Python, page or agent."""
         return "".join(map(str, self.hint_parts))
 
     def __str__(self) -> str:

@@ -112,7 +112,7 @@ def is_ours(kind: PluginKind, name: str) -> bool:
 
 
 def method_extension(name: str) -> MethodExtension:
-    """Return what a method declares: nothing if it is a plain function, is unknown or cannot be loaded."""
+    """Return the extension of a method; an empty one if it is a plain function, is unknown or cannot be loaded."""
     try:
         found = plugin("method", name)
     except SettingsError:

@@ -310,7 +310,7 @@ def display_name(named: Named) -> str:
 
 
 def is_unnamed(named: Named, schema: Schema) -> bool:
-    """Return whether a value is an entity that has no name but an opaque id."""
+    """Return whether a value is an entity without a name, known only by an opaque id."""
     return bool(schema.id_base and named.id) and named.name == named.id
 
 

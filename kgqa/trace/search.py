@@ -188,7 +188,7 @@ class PathsRanked(Event, frozen=True, tag="ranked", omit_defaults=True):
 
 
 class ReadCondition(Struct, frozen=True):
-    """Words of the question, and the condition or operation that they stand for, in words."""
+    """A phrase of the question (`words`), and the condition or operation that it stands for, for people (`meaning`)."""
 
     words: str
     meaning: str

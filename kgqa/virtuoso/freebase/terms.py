@@ -100,7 +100,7 @@ _BARE = re.compile(
 
 
 def wrong_iri(term: bytes) -> str | None:
-    """Check an IRI in its angle brackets."""
+    """Return what is wrong with an IRI, given with its angle brackets; None if it is valid."""
     if len(term) > MAX_IRI_BYTES + 2:
         return f"IRI longer than {MAX_IRI_BYTES:,} bytes"
     if _plain_iri(term):
@@ -110,7 +110,7 @@ def wrong_iri(term: bytes) -> str | None:
 
 
 def wrong_text(text: bytes) -> str | None:
-    """Check the text between the quotes of a literal."""
+    """Return what is wrong with the text between the quotes of a literal; None if it is valid."""
     if not _escapes(text):
         return "invalid escape"
     return None if _printable(text) else "control character"
@@ -142,7 +142,7 @@ def fits(value: bytes, datatype: bytes) -> bool:
 
 
 def time_of_day(value: bytes, datatype: bytes) -> bytes | None:
-    """Return the `time` literal for a time of day such as `T12:30`, a dateTime in the dump; None for other values."""
+    """Return a time of day such as `T12:30`, a dateTime in the dump, as a `time` literal; None for other values."""
     match = _TIME_OF_DAY(value) if datatype == XSD + b"dateTime" else None
     return b'"%s%s%s"^^<%stime>' % (match[1], match[2] or b":00", match[3], XSD) if match else None
 
