@@ -184,6 +184,8 @@ def copy_checkout(checkout: Path, into: Path) -> Path:
     [installed] = (checkout / ".venv").glob("lib/python*/site-packages")
     [own] = (into / ".venv").glob("lib/python*/site-packages")
     for path in [*installed.glob("*.pth"), *installed.glob("__editable__*.py")]:
+        if path.stem == "distutils-precedence":  # its module is not copied
+            continue
         (own / path.name).write_text(path.read_text().replace(str(checkout), str(into)))
     (own / "zz_requirements.pth").write_text(f"{installed}\n")
     script = (checkout / ".venv/bin/kgqa").read_text().replace(str(checkout), str(into))
