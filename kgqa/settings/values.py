@@ -171,10 +171,10 @@ def resolve(
 
 
 def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:
-    """Let the wording of a question not exceed a depth that was set, unless that limit was set too.
+    """Set `explore.wording_depth` to a depth that the user has given, unless the user has given both.
 
     Args:
-        unset: the origins of values that nobody set.
+        unset: origins of values that the user has not given.
     """
     depth, wording = "explore.depth", "explore.wording_depth"
     if origins[depth] not in unset and origins[wording] in unset:

@@ -112,7 +112,7 @@ class Called(TurnEvent, frozen=True):
         return self.name not in _EDITS
 
     def in_words(self) -> str:
-        paths = [path for path in self.paths if path not in self.names and not self.failed]
+        paths = [] if self.failed else [path for path in self.paths if path not in self.names]
         along = f" along {listed(paths)}" if paths else ""
         return f"{self.place}: {self.call_words()} → {self.result_words()}{along}"
 
