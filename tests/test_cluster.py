@@ -69,6 +69,7 @@ class TestTwoNodes:
 
     def test_a_wait_for_processors_is_told(self, cluster, monkeypatch):
         monkeypatch.setattr("kgqa.cluster.START_SECONDS", 0.0)
+        monkeypatch.setattr("kgqa.cluster.POLL_SECONDS", 0.0)  # no worker can start before the first look at the time
         said = []
         assert len(list(filter(None, cluster.stream(Squares(), NUMBERS, say=said.append)))) == len(NUMBERS)
         assert ["ray status" in each for each in said] == [True]
