@@ -43,9 +43,6 @@ from typing import Any
 
 from common import data_file, machine, percentile, print_json, print_table
 
-from kgqa.explore.linking import LinkRanking, RelationFit, find_mentions
-from kgqa.explore.masking import leaks, placeholders, replace_spans, topic_spans
-from kgqa.explore.word_matching import word_keys
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
@@ -55,6 +52,9 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import open_encoder
+from kgqa.search.linking import LinkRanking, RelationFit, find_mentions
+from kgqa.search.masking import leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.word_matching import word_keys
 from kgqa.storage.cache import Cache
 
 LIMIT = 0.9

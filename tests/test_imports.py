@@ -20,7 +20,7 @@ LAYERS = (
     "report doctor",
     "evaluation",
     "methods training virtuoso",
-    "explore corpus",
+    "search corpus",
     "llm",
     "rank graph",
 )

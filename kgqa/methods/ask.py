@@ -14,19 +14,6 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, NoTopicFound, QuestionError, SettingsError, StoreError
-from kgqa.explore.linking import find_mentions
-from kgqa.explore.question_kind import unsupported_kind
-from kgqa.explore.question_language import language_notes
-from kgqa.explore.topics import (
-    check_text,
-    check_topics,
-    declined,
-    link_topics,
-    mentions_of_request,
-    named_in,
-    names_of_topics,
-    request_of,
-)
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
 from kgqa.graph.query.tokens import used_prefixes
@@ -40,6 +27,19 @@ from kgqa.plugins import culprit, is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
+from kgqa.search.linking import find_mentions
+from kgqa.search.question_kind import unsupported_kind
+from kgqa.search.question_language import language_notes
+from kgqa.search.topics import (
+    check_text,
+    check_topics,
+    declined,
+    link_topics,
+    mentions_of_request,
+    named_in,
+    names_of_topics,
+    request_of,
+)
 from kgqa.settings.table import own_keywords
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache

@@ -13,12 +13,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.explore.masking import Span, leaks, placeholders, replace_spans, topic_spans
-from kgqa.explore.topics import generic_topics
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
+from kgqa.search.masking import Span, leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.topics import generic_topics
 from kgqa.settings.values import Settings
 from kgqa.text.words import ambiguous_relations, is_unnamed, prompt_words, published_words
 from kgqa.trace import GaveUp

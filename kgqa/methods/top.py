@@ -10,14 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
-from kgqa.explore.beam import BeamSettings, explore, path_cost
-from kgqa.explore.conditions.applying import Conditions
-from kgqa.explore.conditions.filters import NEGATED, Wording, without_excluded
-from kgqa.explore.conditions.times import read_time
-from kgqa.explore.cues import read_cues
-from kgqa.explore.entity_selection import select_entities
-from kgqa.explore.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
-from kgqa.explore.topics import declined, request_of
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.grounding import answer_of_path
 from kgqa.methods.judging.decisions import Decisions, Ranked
@@ -28,6 +20,14 @@ from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
+from kgqa.search.beam import BeamSettings, explore, path_cost
+from kgqa.search.conditions.applying import Conditions
+from kgqa.search.conditions.filters import NEGATED, Wording, without_excluded
+from kgqa.search.conditions.times import read_time
+from kgqa.search.cues import read_cues
+from kgqa.search.entity_selection import select_entities
+from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.topics import declined, request_of
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Option
 from kgqa.text.words import paths_key

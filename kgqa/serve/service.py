@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.errors import KgqaError, QuestionError, StoreError
-from kgqa.explore.topics import check_text
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.conversation.referents import TURNS
@@ -23,6 +22,7 @@ from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
+from kgqa.search.topics import check_text
 from kgqa.serve.examples import demo_examples, example_query, graph_examples
 from kgqa.serve.fair_queue import FairQueue
 from kgqa.serve.jobs import Asked, Job

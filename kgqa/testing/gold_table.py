@@ -9,12 +9,12 @@ from kgqa.errors import KgqaError
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.metrics.keys import gold_keys
-from kgqa.explore.beam import BeamSettings
-from kgqa.explore.topics import names_of_topics
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView, path_words
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
+from kgqa.search.beam import BeamSettings
+from kgqa.search.topics import names_of_topics
 from kgqa.testing.gold_verdicts import gold_verdict
 from kgqa.testing.model_oracle import Gold
 from kgqa.text.words import relation_words

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
-from kgqa.explore.rows import FieldKey, read_rows
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.judging.shown_paths import ANSWER, ShownPath, ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
+from kgqa.search.rows import FieldKey, read_rows
 from kgqa.trace.trace import Trace
 from kgqa.training.gold_candidates import gold_candidate
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath
 from kgqa.schema import Schema
+from kgqa.search.masking import drop_mentions
 from kgqa.text.words import local_name, normalise
 from kgqa.training.gold_paths import gold_paths
 

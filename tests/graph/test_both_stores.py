@@ -16,7 +16,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kgqa.explore.linking import find_mentions
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
@@ -24,6 +23,7 @@ from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import parse_schema
+from kgqa.search.linking import find_mentions
 from kgqa.settings.table import WALK_RULES
 from kgqa.settings.values import resolve
 from tests.conftest import SOAK

@@ -13,7 +13,6 @@ from hypothesis import Phase, given, settings
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout, StoreUnavailable
-from kgqa.explore.linking import find_mentions
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -27,6 +26,7 @@ from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step, Triple
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.report.answer import answer_text
 from kgqa.schema import bundled_schema
+from kgqa.search.linking import find_mentions
 from kgqa.settings.values import resolve
 from kgqa.storage.answer_json import answer_object, json_text
 from tests.conftest import SOAK

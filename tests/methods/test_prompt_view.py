@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.explore.topics import generic_topics
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.prompt_view import COUNTED, PromptView
 from kgqa.model import Candidate, Join
+from kgqa.search.topics import generic_topics
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.explore.cues import Cues
 from kgqa.methods.tournament.scoring import (
     AGAINST,
     ONE_HOP,
@@ -18,6 +17,7 @@ from kgqa.methods.tournament.scoring import (
     similarity_of,
 )
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.search.cues import Cues
 
 TOPIC = Entity("http://e/t")
 WEIGHTS = ScoreWeights(alignment=0.5, deeper=0.15, shallower=0.07, answer_type=0.2)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from kgqa.cli.chat.session import Session, in_chat
 from kgqa.errors import KgqaError, QuestionError
-from kgqa.explore.topics import check_topics
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Named
 from kgqa.plugins import plugin_names
+from kgqa.search.topics import check_topics
 from kgqa.text.words import clean, display_name, safe_text
 
 ENDING = ("/quit", "/exit", "/q")

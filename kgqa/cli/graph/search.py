@@ -16,11 +16,11 @@ from kgqa.cli.options import (
     verbosity_options,
     whole,
 )
-from kgqa.explore.topics import search_similar
 from kgqa.graph.names.interface import NameMatch
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
 from kgqa.model import Named
+from kgqa.search.topics import search_similar
 from kgqa.text.words import clean, display_name
 
 

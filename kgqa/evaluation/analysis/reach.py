@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.evaluation.metrics.keys import Key, answer_keys, needs_names
-from kgqa.explore.beam import BeamSettings, path_cost
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
+from kgqa.search.beam import BeamSettings, path_cost
 
 EXPANSIONS = 1500
 END_SETS = 600

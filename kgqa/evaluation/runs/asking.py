@@ -19,11 +19,11 @@ from kgqa.evaluation.metrics.keys import gold_keys
 from kgqa.evaluation.metrics.scores import score_record
 from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
-from kgqa.explore.beam import BeamSettings, logical_hops
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, budget_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
+from kgqa.search.beam import BeamSettings, logical_hops
 from kgqa.storage.answer_json import answer_object
 from kgqa.trace import Failed, Leaks
 from kgqa.trace.trace import Trace

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kgqa.explore.linking import find_mentions
-from kgqa.explore.masking import GENERIC, replace_spans, topic_spans
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.references import find_references
 from kgqa.methods.conversation.referents import types_in_words
 from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.model import Entity, Named
 from kgqa.rank.lexical import STOPWORDS
+from kgqa.search.linking import find_mentions
+from kgqa.search.masking import GENERIC, replace_spans, topic_spans
 from kgqa.text.words import normalise
 
 _ASKING = r"who|whom|whose|what|which|when|where|why|how(?: many| much| old| long| far)?"

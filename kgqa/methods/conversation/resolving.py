@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa.errors import KgqaError, NamesNotIndexed
-from kgqa.explore.linking import find_mentions
-from kgqa.explore.topics import check_text
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.conversation.ellipsis import complete
 from kgqa.methods.conversation.references import Reference, find_references
@@ -17,6 +15,8 @@ from kgqa.methods.conversation.rewriting import rewrite
 from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.methods.resources import Resources
 from kgqa.model import Named
+from kgqa.search.linking import find_mentions
+from kgqa.search.topics import check_text
 from kgqa.text.words import display_name
 from kgqa.trace.trace import BudgetExhausted, Trace
 

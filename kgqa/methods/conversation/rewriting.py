@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kgqa.explore.topics import MAX_QUESTION_CHARS
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
 from kgqa.methods.conversation.referents import TURNS, Referents
 from kgqa.methods.conversation.turns import Resolved
 from kgqa.methods.resources import Resources
 from kgqa.model import Entity, Named
+from kgqa.search.topics import MAX_QUESTION_CHARS
 from kgqa.text.words import clean
 from kgqa.trace.trace import Trace
 

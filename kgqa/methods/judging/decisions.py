@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.explore.beam import HopResult
-from kgqa.explore.conjunction import JoinFinder, join_topics
-from kgqa.explore.cues import Cues
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.judging.judge import Judge
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.search.beam import HopResult
+from kgqa.search.conjunction import JoinFinder, join_topics
+from kgqa.search.cues import Cues
 from kgqa.settings.values import Settings
 from kgqa.trace import Accepted, GaveUp
 from kgqa.trace.trace import Trace

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from kgqa.explore.rows import PathRows, read_rows
-from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.path_verdicts import PathVerdict, VerdictKind, read_path_verdict
@@ -20,6 +18,8 @@ from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate
 from kgqa.model.conditions import Operation
+from kgqa.search.rows import PathRows, read_rows
+from kgqa.search.tolerance import TOLERATED
 from kgqa.trace import Judged
 from kgqa.trace.trace import Trace
 

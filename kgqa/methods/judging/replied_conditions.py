@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.explore.rows import FieldKey
 from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
 from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
@@ -28,6 +27,7 @@ from kgqa.model.conditions import (
     Operation,
     Operator,
 )
+from kgqa.search.rows import FieldKey
 from kgqa.text.words import hop_words, normalise
 
 _DATES = frozenset({YEAR, MONTH, DAY, XSD + "dateTime"})

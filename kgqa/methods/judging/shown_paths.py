@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.explore.rows import FieldKey, PathRows, Row
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Literal, Named, Step, Value
 from kgqa.model.conditions import DATE_TEXT, YEAR
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
+from kgqa.search.rows import FieldKey, PathRows, Row
 from kgqa.text.words import property_words, relation_words
 
 MOST_ROWS = 6

@@ -20,15 +20,15 @@ from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.explore.beam import BeamSettings, explore
-from kgqa.explore.linking import Mention, find_mentions
-from kgqa.explore.masking import drop_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, Piece, Span, Triple, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import prefilter
+from kgqa.search.beam import BeamSettings, explore
+from kgqa.search.linking import Mention, find_mentions
+from kgqa.search.masking import drop_mentions
 from kgqa.storage.cache import Cache
 from kgqa.text.words import relation_words
 from kgqa.trace.trace import Trace

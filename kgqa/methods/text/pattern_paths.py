@@ -12,9 +12,6 @@ from dataclasses import dataclass, replace
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.retrieve.fused import fuse
 from kgqa.errors import StoreTimeout
-from kgqa.explore.beam import BeamSettings, explore
-from kgqa.explore.conjunction import JoinFinder
-from kgqa.explore.linking import find_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.text.path_pieces import path_pieces
 from kgqa.model import Candidate, Entity, Piece
@@ -22,6 +19,9 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.chooser import ScoringChooser, text_similarity
 from kgqa.rank.tournaments.listwise import chunked
+from kgqa.search.beam import BeamSettings, explore
+from kgqa.search.conjunction import JoinFinder
+from kgqa.search.linking import find_mentions
 from kgqa.text.words import normalise
 from kgqa.trace.trace import Trace
 

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 from kgqa.errors import StoreTimeout
-from kgqa.explore.tolerance import map_tolerantly, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.json_values import Reading
@@ -23,6 +22,7 @@ from kgqa.methods.registry import TogSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
 from kgqa.model import Candidate, Entity, Literal, Question, RelationPath, Step, Value
+from kgqa.search.tolerance import map_tolerantly, without_failures
 from kgqa.text.words import hop_words, relation_words
 from kgqa.trace import Kept
 from kgqa.trace.trace import Trace

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.explore.rows import Field, Row, read_rows
-from kgqa.explore.tolerance import TOLERATED
 from kgqa.graph.tables.labels import is_blank_node
 from kgqa.methods.prompt_view import path_words
 from kgqa.methods.resources import Resources
@@ -23,6 +21,8 @@ from kgqa.methods.tog.published import LISTED, Chain, ThinkOnGraph
 from kgqa.methods.tog.replies import read_entities
 from kgqa.model import Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
+from kgqa.search.rows import Field, Row, read_rows
+from kgqa.search.tolerance import TOLERATED
 from kgqa.text.words import is_unnamed
 from kgqa.trace import GaveUp, Kept
 from kgqa.trace.trace import Trace

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from kgqa.explore.rows import read_rows
-from kgqa.explore.tolerance import TOLERATED, without_failures
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
@@ -21,6 +19,8 @@ from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Literal, Named, Value
+from kgqa.search.rows import read_rows
+from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import normalise, relation_words
 from kgqa.trace import Composed
 from kgqa.trace.trace import Trace

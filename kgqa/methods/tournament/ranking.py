@@ -9,7 +9,6 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from kgqa.errors import SettingsError
-from kgqa.explore.cues import Cues
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
@@ -28,6 +27,7 @@ from kgqa.rank.tournaments.chooser import (
 )
 from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
+from kgqa.search.cues import Cues
 from kgqa.text.hints import Option
 from kgqa.trace import Linked
 from kgqa.trace.trace import Trace

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from kgqa.explore.cues import Cues
 from kgqa.model import Candidate
 from kgqa.rank.alignment import HopAligner
 from kgqa.rank.confidence import Features, explained, margin
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import text_similarity
+from kgqa.search.cues import Cues
 
 ONE_HOP = 0.3
 """Factor on the weight of the alignment if the question's wording suggests only one hop."""

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.analysis.losses import LOSSES, lost_at, paths_of
 from kgqa.evaluation.analysis.reach import Reach
-from kgqa.explore.beam import BeamSettings, explore
 from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPath, Step
 from kgqa.schema import bundled_schema
+from kgqa.search.beam import BeamSettings, explore
 from kgqa.text.words import path_key, paths_key
 from kgqa.trace import Event, Kept, PathsRanked, Pool, Rejected, Shortlist, UnknownEvent
 from kgqa.trace.trace import Trace

@@ -9,8 +9,8 @@ import pytest
 from kgqa.evaluation.analysis.reach import exact_paths
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
-from kgqa.explore.beam import BeamSettings
 from kgqa.model import Entity, RelationPath, Step
+from kgqa.search.beam import BeamSettings
 
 NS = "http://rdf.freebase.com/ns/"
 FILMS = (

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from kgqa.errors import NamesNotIndexed, PartialResult, StoreError, StoreTimeout
-from kgqa.explore.linking import find_mentions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import name_reader, selection
@@ -18,6 +17,7 @@ from kgqa.graph.names.selection import UnindexedNames
 from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.model import Entity, Literal
+from kgqa.search.linking import find_mentions
 from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
-from kgqa.explore.linking import find_mentions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.full_text import FullText, pattern, written_phrase
 from kgqa.graph.names.interface import NameMatch
@@ -23,6 +22,7 @@ from kgqa.graph.names.server_names import ServerNames
 from kgqa.graph.names.sqlite_index import SqliteNames
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
+from kgqa.search.linking import find_mentions
 from kgqa.text.words import normalise
 from tests.conftest import SOAK
 from tests.graph.hard_names import NAMES, SCHEMA, GraphPair, lines, load_into_both_stores

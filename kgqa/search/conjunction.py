@@ -1,0 +1,179 @@
+"""Joins for questions about several topics: the paths from all topics must meet at the answer or at a mediator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kgqa.graph.ends import BATCH, Ends
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Candidate, Entity, Join, RelationPath, Value
+from kgqa.search.tolerance import TOLERATED
+from kgqa.trace import GaveUp, Joined
+from kgqa.trace.trace import Trace
+
+MAX_FIRST = 40
+"""Most paths for which joins are searched; the best paths are taken."""
+MAX_PARTNERS = 60
+"""Most paths per further topic that are tried as partners of a path; the best paths are taken."""
+AHEAD = 10
+"""How many paths are looked up together."""
+MAX_ENDS = 2000
+"""Most end nodes of a path that are compared in memory; with more end nodes, a query tests whether paths meet."""
+
+
+def join_topics(
+    ranked: Sequence[Candidate],
+    partners: Mapping[Entity, Sequence[Candidate]],
+    *,
+    finder: JoinFinder,
+    trace: Trace,
+    alternatives: int = 1,
+) -> list[Candidate]:
+    """Join paths that start at different topics and meet; paths that meet the most topics come first.
+
+    A partner of a path is a one-hop path from a different topic. Two paths meet if they have a common end node, or if
+    both pass the same mediator, as in "who played this part in that film".
+
+    Args:
+        ranked: Paths from any of the topics, best first.
+        partners: Map from a topic to its one-hop paths, best first; a mediator does not count as a hop.
+        finder: Finds the joins, and caches end nodes for this question.
+        trace: Records the joins.
+        alternatives: Most partners of a path. Each partner gives a separate candidate, and a chooser decides later.
+            If 1, the search ends at the first path that meets all topics.
+
+    Returns:
+        Candidates with joins, approximate if a query timed out; empty if no paths meet.
+    """
+    timed_out = finder.timed_out
+    found: list[Candidate] = []
+    for number, candidate in enumerate(ranked[:MAX_FIRST]):
+        if number % AHEAD == 0:
+            finder.look_up(ranked[number : number + AHEAD])
+        others = [topic for topic in partners if topic != candidate.path.topic]
+        joined = _joined(candidate, others, partners, finder, alternatives)
+        found += joined
+        if alternatives == 1 and joined and len(joined[0].joins) == len(others):
+            break
+    found.sort(key=lambda candidate: -len(candidate.joins))
+    if finder.timed_out and not timed_out:
+        trace.record(GaveUp(error="testing which paths meet took too long"))
+    most = max((len(c.joins) + 1 for c in found), default=0)
+    trace.record(Joined(paths=tuple(c.words for c in found[:5]), topics=most))
+    return found
+
+
+def _joined(
+    candidate: Candidate,
+    others: Sequence[Entity],
+    partners: Mapping[Entity, Sequence[Candidate]],
+    finder: JoinFinder,
+    alternatives: int,
+) -> list[Candidate]:
+    """Join a path with partners from all topics that it meets; one candidate per partner from the first such topic."""
+    every: list[tuple[Join, ...]] = [()]
+    for topic in others:
+        near = partners[topic][:MAX_PARTNERS]
+        limit = alternatives if every == [()] else 1
+        longer = []
+        for joins in every:
+            met = finder.some(candidate, joins, near, limit)
+            longer += [(*joins, join) for join in met] or [joins]
+        every = longer
+    if every == [()]:
+        return []
+    approximate = candidate.approximate or finder.timed_out
+    return [replace(candidate, joins=joins, approximate=approximate) for joins in every]
+
+
+_Ends = tuple[frozenset[Value], bool]
+"""Some end nodes of a path, and whether the path has further end nodes."""
+NO_ENDS: _Ends = (frozenset(), False)
+
+
+def _may_meet(here: _Ends, there: _Ends) -> bool:
+    """Return whether two paths have, or because of incomplete lists may have, a common end node."""
+    return not here[0].isdisjoint(there[0]) or bool(here[1] and there[0]) or bool(there[1] and here[0])
+
+
+class JoinFinder:
+    """Tests which paths of a question meet, and caches the end nodes of paths.
+
+    Attributes:
+        timed_out: Whether a query timed out; joins may then be missing.
+    """
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        self._graph = graph
+        self.timed_out = False
+        self._ends: dict[RelationPath, _Ends] = {}
+
+    def look_up(self, candidates: Sequence[Candidate]) -> None:
+        """Look up the end nodes of these paths, and the mediators on them, in few queries."""
+        self._look_up([_part(each.path, position) for each in candidates for position in self._positions(each.path)])
+
+    def some(
+        self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], limit: int
+    ) -> list[Join]:
+        """Return joins of a candidate with at most `limit` of the partners; the candidate already has `joins`.
+
+        Joins at a mediator are tried before joins at the end of the path, because they are a closer connection.
+        """
+        path = candidate.path
+        found: list[Join] = []
+        for position in self._positions(path):
+            here = self._ends_of(_part(path, position))
+            if here == NO_ENDS:
+                continue
+            paths = (p.path if position == len(path) else self._onto_mediator(p.path) for p in partners)
+            others = [other for other in dict.fromkeys(paths) if other is not None]
+            for start in range(0, len(others), BATCH):
+                some = others[start : start + BATCH]
+                self._look_up(some)
+                near = [Join(position, other) for other in some if _may_meet(here, self._ends[other])]
+                found += self._met(candidate, joins, near, here)
+                if len(found) >= limit:
+                    return found[:limit]
+        return found
+
+    def _positions(self, path: RelationPath) -> list[int]:
+        inner = [number for number in range(1, len(path)) if self._graph.leads_to_mediator(path.steps[number - 1])]
+        return [*reversed(inner), len(path)]
+
+    def _onto_mediator(self, path: RelationPath) -> RelationPath | None:
+        first = path.steps[:1]
+        return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
+
+    def _ends_of(self, path: RelationPath) -> _Ends:
+        self._look_up([path])
+        return self._ends[path]
+
+    def _look_up(self, paths: Sequence[RelationPath]) -> None:
+        new = [path for path in dict.fromkeys(paths) if path not in self._ends]
+        every = self._tolerantly([Candidate(path, "") for path in new], MAX_ENDS)
+        self._ends |= {
+            path: NO_ENDS if ends is None else (frozenset(ends.values), ends.approximate)
+            for path, ends in zip(new, every)
+        }
+
+    def _met(self, candidate: Candidate, joins: Sequence[Join], near: Sequence[Join], here: _Ends) -> list[Join]:
+        """Return those of the joins with which the candidate has ends."""
+        at_end = not (joins or candidate.restricted or candidate.conditions)
+        sure = {
+            j for j in near if at_end and j.at == len(candidate.path) and not here[0].isdisjoint(self._ends[j.path][0])
+        }
+        tested = [join for join in near if join not in sure]
+        ends = self._tolerantly([replace(candidate, joins=(*joins, join)) for join in tested], 1)
+        sure |= {join for join, some in zip(tested, ends) if some is not None and some.values}
+        return [join for join in near if join in sure]
+
+    def _tolerantly(self, candidates: Sequence[Candidate], limit: int) -> list[Ends | None]:
+        """Return the ends of each candidate, and None where the query failed."""
+        found = self._graph.ends_of(candidates, limit=limit, tolerated=TOLERATED)
+        self.timed_out = self.timed_out or any(isinstance(ends, TOLERATED) for ends in found)
+        return [None if isinstance(ends, TOLERATED) else ends for ends in found]
+
+
+def _part(path: RelationPath, length: int) -> RelationPath:
+    return RelationPath(path.topic, path.steps[:length])

@@ -1,0 +1,305 @@
+"""The topics of a question: checked if they are given, otherwise found in its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
+from kgqa.graph.ends import Ends
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.interface import NameMatch
+from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
+from kgqa.schema import value_of
+from kgqa.search.conditions.beside import stems
+from kgqa.search.conditions.requests import Request, read_request
+from kgqa.search.linking import Mention, RelationFit, find_mentions
+from kgqa.search.masking import replace_spans, topic_spans
+from kgqa.search.name_lookup import mention_of
+from kgqa.search.question_kind import unsupported_kind
+from kgqa.search.tolerance import TOLERATED
+from kgqa.settings.values import Settings
+from kgqa.text.hints import Command, Hint, Option
+from kgqa.text.words import clean, display_name, normalise
+from kgqa.trace import Linked, LinkedMention
+from kgqa.trace.trace import Trace
+
+MAX_QUESTION_CHARS = 4000
+MAX_NAME_CHARS = 300
+MAX_SHOWN = 5
+"""How many entities a message lists."""
+NAME = "E1"
+"""What stands for the names of entities while cue words are read."""
+_ALTERNATIVES = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
+_IRI = re.compile(r"\w+:\S+")
+_MOST = re.compile(r"\b(?:most|least|fewest)\b", re.IGNORECASE)
+MANY_EDGES = 1000
+
+
+def names_of_topics(
+    graph: KnowledgeGraph, text: str, topics: Sequence[Entity], mentions: Sequence[Mention], *, given: bool
+) -> tuple[list[Named], dict[Value, list[str]]]:
+    """Return the topics with their names, and the strings that may name each topic in the question.
+
+    `given` says that the topics were given with the question; then its text is searched for their names.
+    """
+    named = graph.named(topics)
+    names: dict[Value, list[str]] = {
+        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(topics, named)
+    }
+    for mention in mentions:
+        for match in mention.matches:
+            if match.entity in names:
+                names[match.entity].append(mention.text)
+    for topic, known in names.items() if given else ():
+        if mentioned := mention_of(text, known):
+            names[topic].append(mentioned)
+    return named, names
+
+
+def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: Collection[Entity]) -> set[Entity]:
+    """Return the topics that are too general to start a path from; never all topics.
+
+    These are classes (country, city), and entities with more than `MANY_EDGES` edges that the question does not mention
+    by name, such as Male for "dad", if it mentions another topic.
+    """
+    if len(topics) < 2:
+        return set()
+    typed = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
+    instances = graph.ends_of([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
+    found = {path.topic for path, ends in zip(typed, instances) if isinstance(ends, Ends) and ends.values}
+    silent = [topic for topic in topics if topic not in mentioned]
+    if 0 < len(silent) < len(topics):
+        found |= {topic for topic, degree in graph.degrees(silent).items() if degree > MANY_EDGES}
+    return found if len(found) < len(topics) else set()
+
+
+def request_of(text: str, names: Iterable[str]) -> tuple[str | None, Request | None]:
+    """Return the kind of a question that paths alone cannot answer, and what it asks to compute; None if unknown.
+
+    Args:
+        text: The question.
+        names: Names of entities in the question, because "last" in "The Last Samurai" is not a superlative.
+    """
+    names = list(names)
+    topic = Entity("urn:kgqa:topic")
+    spans = topic_spans(text, {topic: [name for name in names if name.strip()]})
+    shown = unsupported_kind(text)
+    kind = unsupported_kind(replace_spans(text, spans, {topic: NAME})) if shown else None
+    if kind and shown and kind.partition(" (")[0] == shown.partition(" (")[0]:
+        kind = shown  # quotes the words of the question
+    return kind, read_request(text, names) if kind else None
+
+
+def named_in(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> list[str]:
+    """Return the names of entities in a question; `mentions` are its mentions if they are known."""
+    try:
+        every = mentions or find_mentions(graph, text)
+    except NamesNotIndexed:
+        return []  # the topics are given with --topic, so the missing index of names is not an error
+    # "directed the most films" is similar to the name of a type, "film director"
+    return [each.text for each in every if each.matches[0].exact or not _MOST.search(each.text)]
+
+
+def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: RelationFit | None) -> list[Mention]:
+    """Return the mentions in a request; the type of what is counted if the request has no whole name."""
+    mentions = find_mentions(graph, request.text, fit=fit)
+    if request.kind in ("compare", "difference") and len(mentions) != 2:
+        sides = _ALTERNATIVES.split(request.text)[-2:]
+        mentions = [mention for side in sides for mention in find_mentions(graph, side, fit=fit)[-1:]]
+    if request.counted and not any(each.matches[0].exact for each in mentions):
+        mentions = find_mentions(graph, request.counted, fit=fit) or mentions
+    return [_with_plural_first(each) for each in mentions]
+
+
+def _with_plural_first(mention: Mention) -> Mention:
+    """Return a mention with the entities first whose name is the same but for its ending: "films" names "Film"."""
+    wanted = stems(mention.text)
+    same = [match for match in mention.matches if stems(match.name) == wanted]
+    return Mention(mention.text, (*same, *(match for match in mention.matches if match not in same)))
+
+
+def declined(question: Question, kind: str) -> Answer:
+    """Return the answer for a question of a kind for which nothing in the graph was found."""
+    reason = f"The question asks for {kind}, and no relation or value was found in the graph that decides it."
+    return Answer(question, "unsupported", reason=reason)
+
+
+def check_text(text: str) -> str:
+    """Return the text of a question, cleaned.
+
+    Raises:
+        QuestionError: The text is too long or has no letters and digits.
+    """
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QuestionError(
+            f"The question has {len(text):,} characters, more than {MAX_QUESTION_CHARS:,}.",
+            "Ask one question at a time.",
+        )
+    text = clean(text)
+    if not any(char.isalnum() for char in text):
+        raise QuestionError(
+            "The question is empty.", "Give a question, for example: ", Command("ask", "What is the capital of Japan?")
+        )
+    return text
+
+
+def check_topics(
+    graph: KnowledgeGraph, topics: Sequence[str | Entity], settings: Settings, notes: list[str]
+) -> list[Entity]:
+    """Return the entities with the given ids or names, and add a note on each entity found by its name to `notes`.
+
+    Raises:
+        QuestionError: A text is neither the id nor the name of an entity of this graph, or several entities have it.
+    """
+    found: list[Entity | None] = []
+    for topic in topics:
+        try:
+            found.append(value_of(topic, graph.schema))
+        except SchemaError:
+            found.append(None)
+    ids = [entity for entity in found if entity is not None]
+    # the labels are needed next, and what has a label is in the graph
+    labels = graph.labels(ids)
+    known = dict(zip(ids, graph.map(lambda each: each in labels or graph.exists(each), ids)))
+    entities = [
+        entity if entity is not None and known[entity] else entity_called(graph, _text_of(topic), settings, notes)
+        for topic, entity in zip(topics, found)
+    ]
+    return list(dict.fromkeys(entities))
+
+
+def _text_of(topic: str | Entity) -> str:
+    return topic.iri if isinstance(topic, Entity) else topic
+
+
+def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
+    """Return the only entity with this name or a similar one, or whose label it is, and add a note to `notes`.
+
+    Raises:
+        QuestionError: No entity has this name, or several have it; the message lists them, or similar names.
+    """
+    text = clean(name)[:MAX_NAME_CHARS].strip()
+    try:
+        matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
+        if not matches and _IRI.fullmatch(text):
+            raise QuestionError(
+                f"There is no entity {clean(graph.schema.short_id(text)).strip('<>')} in this graph.",
+                "Look it up by name: ",
+                _search(settings, "NAME"),
+            )
+        whole, parts = ([], []) if matches else _similar(graph, text)
+    except NamesNotIndexed:
+        raise QuestionError(
+            f"{text!r} is not an entity id in this graph.", "Look it up: ", _search(settings, text)
+        ) from None
+    entities = list(dict.fromkeys(match.entity for match in matches))
+    labelled = list(dict.fromkeys(match.entity for match in matches if match.kind == "label"))
+    if len(entities) == 1 or len(labelled) == 1:
+        chosen = (labelled or entities)[0]
+        others = _listed(graph, [each for each in entities if each != chosen])
+        also = f"; it could also be {others}. {_to_choose('ID')}" if others else ""
+        notes.append(f"Read the topic “{text}” as {_listed(graph, [chosen])}{also}.")
+        return chosen
+    if entities:
+        raise QuestionError(
+            f"{len(entities)} entities are called “{text}”: {_listed(graph, entities)}.",
+            "Choose one by its id: ",
+            Option("topic", "ID"),
+        )
+    near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
+    similar = _listed(graph, near)
+    if len(near) == 1 and whole:
+        notes.append(f"Read the topic “{text}” as {similar} (inexact match); {_to_choose_another('ID')}.")
+        return near[0]
+    raise QuestionError(
+        f"No entity of this graph has the id or the name “{text}”."
+        + (f" Similar names: {similar}." if similar else ""),
+        Hint(
+            *("Choose an entity with ", Option("topic", "ID"), ", or search: ", _search(settings, "NAME")),
+            client=_SEARCH_FIRST,
+        ),
+    )
+
+
+def search_similar(graph: KnowledgeGraph, text: str, *, limit: int) -> list[NameMatch]:
+    """Find entities by name as `KnowledgeGraph.search` does; if there are none, by a similar name."""
+    return graph.search(text, limit=limit) or _similar(graph, text)[0][:limit]
+
+
+def _similar(graph: KnowledgeGraph, text: str) -> tuple[list[NameMatch], list[NameMatch]]:
+    """Return the names similar to a text: those that all of it means, and those that a part of it means."""
+    words = normalise(text).split()
+    whole: list[NameMatch] = []
+    parts: list[NameMatch] = []
+    for mention in find_mentions(graph, text):
+        (whole if normalise(mention.text).split() == words else parts).extend(mention.matches)
+    for match in graph.search(text, limit=MAX_SHOWN):
+        found = normalise(match.name).split()
+        is_whole = all(any(each.startswith(word) for each in found) for word in words)
+        (whole if is_whole else parts).append(match)
+    return whole, parts
+
+
+def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
+    shown = ", ".join(display_name(each) for each in graph.named(entities[:MAX_SHOWN]))
+    return shown + (f" and {len(entities) - MAX_SHOWN} more" if len(entities) > MAX_SHOWN else "")
+
+
+def _search(settings: Settings, name: str) -> Command:
+    path = settings.graph.path
+    return Command("graph search", name, **({"graph": path} if path else {}))
+
+
+_SEARCH_FIRST = Hint("First ", Command("graph search"), ", then ", Option("topic"))
+
+
+def _to_choose(value: str | None = None) -> Hint:
+    topic = Option("topic", value)
+    return Hint("Use ", topic, " to choose", client=Hint("To choose, ", topic))
+
+
+def _to_choose_another(value: str | None = None) -> Hint:
+    topic = Option("topic", value)
+    return Hint("use ", topic, " to choose another", client=Hint("to choose another, ", topic))
+
+
+def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
+    """Return the most likely entity of each mention, and add a note on each uncertain mention to `notes`.
+
+    Raises:
+        NoTopicFound: There is no mention.
+        QuestionError: The graph is empty.
+    """
+    short = graph.schema.short_id
+    mentions = [
+        LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), m.matches[0].exact)
+        for m in found
+    ]
+    trace.record(Linked(mentions=tuple(mentions)))
+    if not found:
+        if graph.names.count == 0:
+            named = "".join(f" <{entity.iri}>" for entity in graph.view)
+            raise QuestionError(
+                f"The graph{named} is empty.",
+                *(("Correct ", Option("graph-iri"), ", or load data: ") if named else ("Load data: ",)),
+                Command("graph load", "FILE", into="GRAPH"),
+            )
+        raise NoTopicFound(
+            "No entity of this graph was found in the question.",
+            Hint(
+                *("Look up its id with `", Command("graph search", "NAME"), "` and add ", Option("topic", "ID")),
+                client=_SEARCH_FIRST,
+            ),
+        )
+    notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
+    return list(dict.fromkeys(m.matches[0].entity for m in found))
+
+
+def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
+    named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
+    chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
+    if len(named) == 1:
+        return f"{chosen} (inexact match); {_to_choose_another()}."
+    others = ", ".join(display_name(item) for item in named[1:])
+    return f"{chosen}; it could also be {others}. {_to_choose()}."

@@ -1,0 +1,47 @@
+"""The fields beside the ends of a path: which ends have a value."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.search.conditions import beside
+from kgqa.search.conditions.beside import Beside
+from kgqa.search.conditions.measures import SUPERLATIVES
+from tests.memory_graph import memory_graph
+
+E = "http://e/"
+TOWNS = Candidate(RelationPath(Entity(E + "land"), (Step(E + "town"),)), "town")
+
+
+@pytest.fixture
+def land(monkeypatch):
+    """Return the field with the populations of towns, of which some have several values, with at most 12 walks."""
+    monkeypatch.setattr(beside, "MAX_WALKS", 12)
+
+    def land(towns: int, *, values: int, having: int | None = None):
+        lines = [f"<{E}land> <{E}town> <{E}t{number:02d}> ." for number in range(towns)]
+        lines += [
+            f'<{E}t{number:02d}> <{E}population> "{1000 + number}{value}" .'
+            for number in range(towns if having is None else having)
+            for value in range(values)
+        ]
+        return Beside(memory_graph(lines, schema="rdfs"), None).compared(TOWNS, SUPERLATIVES["largest"])
+
+    return land
+
+
+def test_ends_with_many_values(land):
+    field = land(10, values=3)
+    assert field is not None and not field.without
+    assert [node.iri for node in land(10, values=3, having=8).without] == [E + "t08", E + "t09"]
+    assert land(10, values=5, having=4) is None
+
+
+def test_too_many_ends_to_know_which_have_no_value(land):
+    for field in (land(20, values=1), land(20, values=2), land(20, values=1, having=3)):
+        assert field is not None and not field.without
+
+
+def test_ends_without_value_are_sorted(land):
+    assert [node.iri for node in land(11, values=1, having=6).without] == [f"{E}t{n:02d}" for n in range(6, 11)]

@@ -1,0 +1,109 @@
+"""What questions ask to compute, and the rest of their words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.search.conditions.measures import COMPARATIVES, LONG_ADJECTIVES, ORDINALS, SUPERLATIVES
+from kgqa.search.conditions.requests import read_request
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "text", "noun"),
+    [
+        ("In how many films did Song Kang-ho act?", "count", "In which films did Song Kang-ho act?", "films"),
+        ("What is the number of rivers in Peru?", "count", "which rivers in Peru?", "rivers"),
+        ("What is the second highest mountain in Nepal?", "extreme", "What is the mountain in Nepal?", "mountain"),
+        ("Which film by Ann was released first?", "extreme", "Which film by Ann ?", "film"),
+        ("Which country in Africa has the most rivers?", "most of", "Which country in Africa ?", "country"),
+        ("Who directed the most films?", "most of", "Who directed films?", "person"),
+        ("Is Bonn the capital of Germany?", "exists", "Bonn the capital of Germany?", ""),
+        ("How many metres higher is A than B?", "difference", "How many metres higher is A than B?", ""),
+        ("What is the average elevation of the mountains in Peru?", "average", "mountains in Peru?", "mountains"),
+    ],
+)
+def test_kind_and_rest(question, kind, text, noun):
+    found = read_request(question)
+    assert (found.kind, found.text, found.noun) == (kind, text, noun)
+
+
+@pytest.mark.parametrize(
+    ("question", "most", "scale", "word"),
+    [
+        ("Who is the oldest president?", False, "day", "birth"),
+        ("What is the least populous state?", False, "number", "population"),
+        ("Which is higher, the Eiger or the Fuji?", True, "number", "elevation"),
+        ("Who was born later, Ann or Bob?", True, "day", "birth"),
+        ("Is Ann richer than Bob?", True, "number", "worth"),
+    ],
+)
+def test_measure(question, most, scale, word):
+    measure = read_request(question).measure
+    assert (measure.most, measure.scale) == (most, scale) and word in measure.words
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the most common language in Norway?",  # "most" with an adjective that no value stands for
+        "How many times did Ann marry?",  # occasions are not in the graph
+        "Isn't Bonn the capital?",
+        "Is she a painter or a writer?",
+        "Who wrote Everest?",
+    ],
+)
+def test_unknown_requests(question):
+    assert read_request(question) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many languages are spoken in the largest country of Europe?",
+        "What is the average length of the longest rivers of Germany?",
+        "What is the largest city of the smallest country in Africa?",
+        "How many countries are larger than France?",
+        "How many mountains are higher than 2000 m?",
+        "How many older brothers does Ann have?",
+        "Is Paris the largest city of France?",
+        "Which is larger, the largest city of Peru or Bonn?",
+        "What is the average number of languages spoken in Africa?",
+    ],
+)
+def test_no_part_of_two_requests_is_dropped(question):
+    assert read_request(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many kings were there no later than 1862?", "count"),
+        ("How many films other than Alien did Ann direct?", "count"),
+        ("How many children does the first lady have?", "count"),
+        ("Is the Oder longer than the Weser?", "compare"),
+        ("Which film by Ann was released first?", "extreme"),
+    ],
+)
+def test_words_like_a_second_request(question, kind):
+    assert read_request(question).kind == kind
+
+
+def test_words_of_names_are_no_cues():
+    assert read_request("who directed The Longest Day?", ["The Longest Day"]) is None
+    assert read_request("Is Paris in France?", ["Paris", "France"]).kind == "exists"
+    assert read_request("How many people acted in the longest yard?", ["the longest yard"]).kind == "count"
+
+
+@given(st.sampled_from([*SUPERLATIVES]), st.sampled_from([*ORDINALS.items()]))
+def test_rank_is_read_with_every_superlative(word, ordinal):
+    found = read_request(f"what is the {ordinal[0]} {word} bridge in Peru?")
+    assert found.rank == ordinal[1] and found.text == "what is the bridge in Peru?"
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from([*COMPARATIVES, *LONG_ADJECTIVES, "most", "the", "or", "than",
+       "how many", "number of", "is", "which", "first", "born", "total", "of", "A", "?"]), max_size=9).map(" ".join))  # fmt: skip
+def test_cue_stands_in_every_question(text):
+    found = read_request(text)
+    assert found is None or found.cue.lower() in text.lower() or found.cue.startswith("the ")

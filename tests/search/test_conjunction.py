@@ -1,0 +1,119 @@
+"""Joins of paths from several topics: at the answer, at a mediator, or empty."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kgqa.errors import StoreTimeout
+from kgqa.model import Join
+from kgqa.search.beam import BeamSettings, make_candidate
+from kgqa.search.conjunction import JoinFinder, join_topics
+from kgqa.trace.trace import Trace
+
+from .conftest import ent, path
+
+FILMS = (
+    # two actors in one film, each with a part
+    "m.film film.film.starring m.p1",
+    "m.p1 film.performance.actor m.ann",
+    "m.p1 film.performance.character m.queen",
+    "m.p1 type.object.type film.performance",
+    "m.film film.film.starring m.p2",
+    "m.p2 film.performance.actor m.bob",
+    "m.p2 film.performance.character m.king",
+    "m.p2 type.object.type film.performance",
+    # the same parts played by others elsewhere
+    "m.other film.film.starring m.p3",
+    "m.p3 film.performance.actor m.bob",
+    "m.p3 film.performance.character m.queen",
+    "m.p3 type.object.type film.performance",
+    "m.ann people.person.nationality m.france",
+    "m.bob people.person.nationality m.spain",
+)
+CAST = ("film.film.starring", "film.performance.actor")
+
+
+def candidates(graph, *paths):
+    return [make_candidate(graph, each, BeamSettings()) for each in paths]
+
+
+@pytest.fixture
+def films(small):
+    return small(*FILMS)
+
+
+def test_meet_at_the_answer(films):
+    cast = candidates(films, path("m.film", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    trace = Trace()
+    found = join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace)
+    assert found[0].joins == (Join(2, path("m.france", "^people.person.nationality")),)
+    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
+    assert [event.kind for event in trace.events()] == ["joined"]
+
+
+def test_meet_at_the_mediator_before_the_answer(films):
+    """Two actors played the queen, but only one of them in the film."""
+    cast = candidates(films, path("m.film", *CAST))
+    queen = candidates(films, path("m.queen", "^film.performance.character", "film.performance.actor"))
+    found = join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, finder=JoinFinder(films), trace=Trace())
+    assert found[0].joins == (Join(1, path("m.queen", "^film.performance.character")),)
+    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
+
+
+def test_empty_intersection_is_reported(films):
+    cast = candidates(films, path("m.other", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    trace = Trace()
+    assert (
+        join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace) == []
+    )
+    assert [(event.kind, event.detail["paths"]) for event in trace.events()] == [("joined", ())]
+
+
+def test_joins_of_three_topics_come_first(films):
+    cast = candidates(films, path("m.film", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    spanish = candidates(films, path("m.spain", "^people.person.nationality"))
+    king = candidates(films, path("m.king", "^film.performance.character", "film.performance.actor"))
+    topics = {ent("m.film"): cast, ent("m.king"): king, ent("m.spain"): spanish}
+    found = join_topics([*french, *cast], {**topics}, finder=JoinFinder(films), trace=Trace())
+    assert found[0].path == cast[0].path and len(found[0].joins) == 2
+    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.bob"),)
+
+
+def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
+    monkeypatch.setattr("kgqa.search.conjunction.MAX_ENDS", 3)
+    graph = small(
+        *(f"m.hub r.r.has m.x{n}" for n in range(50)), *(f"m.x{n} r.r.kind m.other" for n in (7, 41, 42, 43, 44, 45))
+    )
+    first = candidates(graph, path("m.hub", "r.r.has"))
+    other = candidates(graph, path("m.other", "^r.r.kind"))
+    found = join_topics(first, {ent("m.hub"): first, ent("m.other"): other}, finder=JoinFinder(graph), trace=Trace())
+    assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6
+
+
+def test_timeouts_are_recorded(films, monkeypatch):
+    def timed_out(candidates, **options):
+        return [StoreTimeout("too late")] * len(candidates)
+
+    cast = candidates(films, path("m.film", *CAST))
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    monkeypatch.setattr(films, "ends_of", timed_out)
+    finder, trace = JoinFinder(films), Trace()
+    assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
+    assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}
+
+
+def test_join_respects_selected_entities(films):
+    """Only m.other was selected, so Ann, who joins the other topic, is excluded."""
+    there = path("m.bob", "^film.performance.actor", "^film.film.starring", *CAST)
+    restricted = ((2, (ent("m.other"),)),)
+    cast = [replace(item, restricted=restricted) for item in candidates(films, there)]
+    french = candidates(films, path("m.france", "^people.person.nationality"))
+    partners = {ent("m.bob"): cast, ent("m.france"): french}
+    assert join_topics(cast, partners, finder=JoinFinder(films), trace=Trace()) == []
+    free = [replace(item, restricted=()) for item in cast]
+    assert join_topics(free, partners, finder=JoinFinder(films), trace=Trace())

@@ -1,0 +1,115 @@
+"""Entity selection: every entity is shown or filtered, and paths continue from the selected ones."""
+
+from __future__ import annotations
+
+from kgqa.rank.tournaments.chooser import AnsweringPick, ScoringChooser
+from kgqa.search.beam import BeamSettings, make_candidate
+from kgqa.search.entity_selection import CHUNK, FILTER_ABOVE, select_entities
+from kgqa.trace.trace import Trace
+
+from .conftest import ent, path
+
+
+class NamedEntityChooser(ScoringChooser):
+    """A chooser that picks the entities named in the question and records its input."""
+
+    def __init__(self):
+        super().__init__(lambda question, candidates: None, "by name")
+        self.shown = []
+
+    def pick_grouped(self, question, chunks, k):
+        self.shown += [text for chunk in chunks for group in chunk for text in group.entities]
+        found = []
+        for chunk in chunks:
+            texts = [text for group in chunk for text in group.entities]
+            named = [i for i, text in enumerate(texts) if text in question][:k]
+            found.append(AnsweringPick(named) if "answered" in question else named or None)
+        return found
+
+
+def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name,
+           **options):  # fmt: skip
+    chooser = chooser or NamedEntityChooser()
+    candidates = [make_candidate(graph, each, BeamSettings()) for each in paths]
+    trace = Trace()
+    found = select_entities(
+        graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace, **options
+    )
+    return found, chooser, trace
+
+
+def many_entities(count):
+    return [f"m.a r.r.has m.x{n}" for n in range(count)] + [
+        f'm.x{n} type.object.name "name{n}"@en' for n in range(count)
+    ]
+
+
+def test_paths_are_restricted_to_selected_entities(small):
+    graph = small(*many_entities(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
+    found, _, _ = select(graph, "name3 and name9", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
+    assert [c.restricted for c in found] == [((1, (ent("m.x3"),)),), ((1, (ent("m.y"),)),)]
+
+
+def test_path_without_selected_entity_is_dropped(small):
+    graph = small(*many_entities(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
+    found, _, _ = select(graph, "name3", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
+    assert [c.path for c in found] == [path("m.a", "r.r.has")]
+
+
+def test_no_path_continues_if_entities_answer_the_question(small):
+    graph = small(*many_entities(CHUNK + 5))
+    found, _, trace = select(graph, "answered by name3", path("m.a", "r.r.has"))
+    assert found == []
+    (event,) = [event for event in trace.events() if event.kind == "entities"]
+    assert (event.selected, event.answered) == (("name3",), True)
+
+
+def test_no_path_continues_if_no_entity_is_useful(small):
+    class NoneChooser(NamedEntityChooser):
+        def pick_grouped(self, question, chunks, k):
+            return [[] for _ in chunks]
+
+    found, _, trace = select(small(*many_entities(3)), "who?", path("m.a", "r.r.has"), chooser=NoneChooser())
+    assert found == [] and [e.answered for e in trace.events() if e.kind == "entities"] == [False]
+
+
+def test_every_entity_is_shown_up_to_the_limit(small):
+    _, chooser, trace = select(small(*many_entities(FILTER_ABOVE)), "name29", path("m.a", "r.r.has"))
+    assert {f"name{n}" for n in range(FILTER_ABOVE)} <= set(chooser.shown)
+    assert all(event.detail["offered"] == event.detail["reached"] for event in trace.events())
+
+
+def test_above_the_limit_the_prefilter_sees_all_entities(small):
+    count = FILTER_ABOVE + 2 * CHUNK
+
+    def last_first(pool):
+        assert len(pool) == count
+        return list(pool)[::-1]
+
+    found, chooser, _ = select(small(*many_entities(count)), "nobody", path("m.a", "r.r.has"), prefilter=last_first)
+    assert len(set(chooser.shown)) == FILTER_ABOVE
+    assert (
+        len(found[0].restricted[0][1]) == 3
+    )  # the chooser gives no usable reply, so the order of the prefilter is kept
+
+
+def test_entities_without_a_name_are_walked_through(small):
+    graph = small(*many_entities(2), "m.a r.r.has m.bare", "m.a r.r.sees m.other")
+    paths = path("m.a", "r.r.has"), path("m.a", "r.r.sees")
+    found, chooser, _ = select(graph, "name1", *paths, named_only=True)
+    assert sorted(chooser.shown) == ["name0", "name1"]
+    assert [c.restricted for c in found] == [((1, (ent("m.x1"),)),), ()]
+
+
+def test_topics_are_masked(small):
+    graph = small(*many_entities(3))
+    _, chooser, _ = select(
+        graph, "[E1]", path("m.a", "r.r.has"), shown=lambda entity, name: "[E1]" if entity == ent("m.x1") else name
+    )
+    assert "[E1]" in chooser.shown and "name1" not in chooser.shown
+
+
+def test_literals_are_not_selected(small):
+    graph = small('m.a r.r.height "1.7"')
+    found, chooser, _ = select(graph, "x", path("m.a", "r.r.height"))
+    assert [c.restricted for c in found] == [()] and chooser.shown == []

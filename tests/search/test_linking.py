@@ -1,0 +1,251 @@
+"""Entity linking on a small graph."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.interface import NameMatch
+from kgqa.graph.opening import open_graph
+from kgqa.model import Entity
+from kgqa.search.linking import LinkRanking, Mention, find_mentions
+from kgqa.search.name_lookup import NameLookup, align
+from kgqa.search.word_matching import is_derived, is_misspelling, same_word, word_keys, words_of
+
+from ..memory_graph import memory_graph
+
+LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
+ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+NAMES = {
+    "toronto": "Toronto", "eastern": "Eastern Time Zone", "zone": "Time zone", "canada": "Canada",
+    "capital": "Capital", "film": "Film", "alien": "Alien (film)", "ridley": "Ridley Scott",
+    "bible": "The Bible", "bowl": "Super Bowl", "uk": "United Kingdom", "usa": "United States of America",
+    "hitler": "Adolf Hitler", "alois": "Alois Hitler", "paris": "Paris", "texas": "Paris", "france": "France",
+    "steely": "Steely McBeam", "it": "It", "her": "Her", "egypt": "Egypt", "dead": "Nowhere", "york": "New York",
+    "city": "New York City", "jonze": "Spike Jonze",
+}  # fmt: skip
+FACTS = [
+    ("toronto", "time_zone", "eastern"), ("toronto", "contained_by", "canada"), ("eastern", "type", "zone"),
+    ("canada", "capital", "capital"), ("ridley", "directed", "alien"), ("alien", "genre", "film"),
+    ("bible", "read_in", "uk"), ("bowl", "held_in", "usa"), ("hitler", "born_in", "france"),
+    ("hitler", "father", "alois"), ("hitler", "met", "uk"), ("hitler", "met", "usa"),
+    ("paris", "capital_of", "france"), ("paris", "near", "uk"), ("paris", "near", "canada"),
+    ("texas", "county_seat", "usa"), ("steely", "mascot_of", "usa"), ("it", "directed_by", "ridley"),
+    ("her", "directed_by", "jonze"), ("egypt", "near", "paris"),
+    ("york", "near", "canada"), ("city", "part_of", "york"),
+]  # fmt: skip
+
+
+def entity(name: str) -> Entity:
+    return Entity(f"http://e/{name}")
+
+
+@pytest.fixture(scope="module")
+def graph() -> KnowledgeGraph:
+    lines = [f'<http://e/{short}> {LABEL} "{name}" .' for short, name in NAMES.items()]
+    lines += [f"<http://e/{s}> <http://r/{p}> <http://e/{o}> ." for s, p, o in FACTS]
+    lines += [f'<http://e/usa> {ALIAS} "America" .', f'<http://r/near> {LABEL} "Nearby" .']
+    return memory_graph(lines, schema="rdfs")
+
+
+def used_words(graph: KnowledgeGraph, question: str, **options) -> list[tuple[str, str]]:
+    return [(m.text, m.matches[0].entity.iri.rsplit("/", 1)[1]) for m in find_mentions(graph, question, **options)]
+
+
+QUESTIONS = [
+    ("what time zone is toronto in?", [("toronto", "toronto")]),
+    ("What time zone is Toronto in?", [("Toronto", "toronto")]),
+    ("what is the capital of canada?", [("canada", "canada")]),
+    ("what is Canada's capital?", [("Canada", "canada")]),
+    ("who directed the film alien?", [("film alien", "alien")]),
+    ("who directed Alien?", [("Alien", "alien")]),
+    ("where is the bible read?", [("the bible", "bible")]),
+    ("where was the superbowl held?", [("superbowl", "bowl")]),
+    ("which books are read in the UK?", [("UK", "uk")]),
+    ("who was born in america?", [("america", "usa")]),
+    ("where was hitler born?", [("hitler", "hitler")]),
+    ("what do egyptians see nearby?", [("egyptians", "egypt")]),
+    ("Who is Stelly McBeam the mascot of?", [("Stelly McBeam", "steely")]),
+    ("Who directed It?", [("It", "it")]),
+    ("who founded New York City?", [("New York City", "city")]),
+    ("is Toronto near Paris?", [("Toronto", "toronto"), ("Paris", "paris")]),
+    ("Paris and Nowhere?", [("Paris", "paris")]),
+    ("", []),
+    ("?!", []),
+    ("who is it?", []),
+    ("xyzzy plugh", []),
+]
+
+
+@pytest.mark.parametrize(("question", "expected"), QUESTIONS)
+def test_mentions(graph, question, expected):
+    assert used_words(graph, question) == expected
+
+
+def test_namesakes_are_ranked_by_degree(graph):
+    (mention,) = find_mentions(graph, "where is Paris?")
+    assert [match.entity for match in mention.matches] == [entity("paris"), entity("texas")]
+    assert len(mention.matches) > 1 and not mention.certain
+
+
+def test_only_unique_exact_name_is_certain(graph):
+    def certain(question: str) -> bool:
+        (mention,) = find_mentions(graph, question)
+        return mention.certain
+
+    assert certain("where is Toronto?")
+    assert not certain("where was hitler born?")
+    assert not certain("who directed Alien?")
+    assert not certain("Who is Stelly McBeam the mascot of?")
+    assert not Mention("x", ()).certain
+
+
+def test_matching_relations_rank_namesakes(graph):
+    def fit(question: str, texts: Sequence[str]) -> list[float]:
+        assert "Paris" not in question
+        return [1.0 if text == "county seat" else 0.0 for text in texts]
+
+    assert used_words(graph, "which county has Paris as its seat?", fit=fit)[0] == ("Paris", "texas")
+    assert LinkRanking(graph, "which county has Paris as its seat?", fit).entities[0] == entity("texas")
+
+
+def test_relations_are_not_topics(graph):
+    assert Entity("http://r/near") not in LinkRanking(graph, "what is nearby?", None).entities
+
+
+def test_links_are_distinct_entities_best_first(graph):
+    found = LinkRanking(graph, "is Toronto near Paris in France?", None)
+    assert set(found.entities[:3]) == {entity("toronto"), entity("paris"), entity("france")}
+    assert len(set(found.entities)) == len(found.entities)
+    assert [item.score for item in found.items] == sorted((item.score for item in found.items), reverse=True)
+    assert LinkRanking(graph, "", None).entities == []
+
+
+class CountingStore:
+    """A store that counts its queries."""
+
+    def __init__(self, store) -> None:
+        self._store = store
+        self.queries = 0
+
+    def __getattr__(self, name: str):
+        return getattr(self._store, name)
+
+    def select(self, *args, **options):
+        self.queries += 1
+        return self._store.select(*args, **options)
+
+
+def test_linking_needs_few_queries(graph):
+    store = CountingStore(graph.store)
+    counted = KnowledgeGraph(store, graph.schema)
+    find_mentions(counted, "where is Canada?")  # computes the tables of the graph
+    store.queries = 0
+    find_mentions(counted, "is Toronto near Paris in France?")
+    assert 0 < store.queries <= 10
+
+
+pieces = st.sampled_from([*NAMES.values(), "the", "who", "'s", "?", '"', "US"])
+
+
+@given(st.text(max_size=60) | st.lists(pieces, max_size=9).map(" ".join))
+def test_any_question_is_linked_without_error(graph, question):
+    mentions = find_mentions(graph, question)
+    at = 0
+    for mention in mentions:
+        at = question.index(mention.text, at) + len(mention.text)
+        assert mention.matches and all(isinstance(match, NameMatch) for match in mention.matches)
+    assert {m.matches[0].entity for m in mentions} <= set(LinkRanking(graph, question, None).entities)
+
+
+# --- words
+
+WORDS = [
+    ("Beatles", "Beatle", True, False, False),
+    ("churches", "church", True, False, False),
+    ("is", "i", False, False, False),
+    ("jamaican", "jamaica", False, True, False),
+    ("hungarian", "hungary", False, True, False),
+    ("japanese", "japan", False, True, False),
+    ("germanium", "german", False, False, False),
+    ("lavinge", "lavigne", False, False, True),
+    ("stelly", "steely", False, False, True),
+    ("2012", "2013", False, False, False),
+    ("cat", "car", False, False, False),
+    ("boston", "austin", False, False, False),
+]
+
+
+@pytest.mark.parametrize(("word", "name", "same", "formed", "wrong"), WORDS)
+def test_word_similarity(word, name, same, formed, wrong):
+    word, name = word.lower(), name.lower()
+    assert same_word(word, name) is same and same_word(name, word) is same
+    assert (is_derived(word, name) and not same) is formed
+    assert (is_misspelling(word, name) and not same and not formed) is wrong
+
+
+def test_words_have_their_position():
+    text = "the Beatles' hit, O’Neal's São_Paulo"
+    words = words_of(text)
+    assert [word.key for word in words] == ["the", "beatles", "hit", "oneal", "sao", "paulo"]
+    assert [text[word.start : word.end] for word in words] == ["the", "Beatles", "hit", "O’Neal", "São", "Paulo"]
+    assert text[words[3].start : words[3].tail] == "O’Neal's" and text[words[1].start : words[1].tail] == "Beatles'"
+
+
+@given(st.text(max_size=40))
+def test_words_are_in_order_and_within_the_text(text):
+    at = 0
+    for word in words_of(text):
+        assert at <= word.start < word.end <= word.tail <= len(text) and word.key
+        at = word.tail
+
+
+ALIGNED = [
+    ("where was hitler born", "Adolf Hitler", (2, 3), False),
+    ("where was adolf hitler born", "Adolf Hitler", (2, 4), True),
+    ("what of hitler adolf", "Adolf Hitler", (2, 4), True),
+    ("the kingdom which is united", "United Kingdom", (1, 5), True),
+    ("kingdom come apart never united", "United Kingdom", (0, 1), False),
+    ("nothing here", "Adolf Hitler", None, False),
+    ("anything", "", None, False),
+]
+
+
+@pytest.mark.parametrize(("question", "name", "span", "whole"), ALIGNED)
+def test_best_position_of_a_name(graph, question, name, span, whole):
+    lookup = NameLookup(question, graph.names)
+    found = align(lookup.keys, word_keys(name), lookup.rarity)
+    assert (found and (found.start, found.end)) == span
+    if found:
+        assert 0 < found.share <= 1 and (found.share == 1) is whole and found.covered > 0
+
+
+# --- real questions
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "questions", "at_least"),
+    [
+        (["wc2014/kg.nt.gz"], "wc2014/questions_conj.dev.jsonl.gz", 0.97),
+        (["freebase_fast/kg.nt.gz", "freebase/schema.nt.gz"], "freebase_fast/questions.jsonl.gz", 0.9),
+    ],
+)
+def test_gold_topics_are_among_the_first_five(data_folder, tmp_path, files, questions, at_least):
+    load_graph(tmp_path / "graph", [data_folder / file for file in files])
+    with gzip.open(data_folder / questions, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines][1::2][:60]
+    found = gold = 0
+    with open_graph(tmp_path / "graph") as graph:
+        for row in rows:
+            gold_topics = {Entity(graph.schema.iri(topic["id"])) for topic in row["topic_entities"]}
+            found += len(gold_topics & set(LinkRanking(graph, row["question"], None).entities[:5]))
+            gold += len(gold_topics)
+    assert found / gold >= at_least

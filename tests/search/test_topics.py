@@ -1,0 +1,78 @@
+"""Topics that are given by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgqa.errors import QuestionError
+from kgqa.search.topics import check_topics, request_of
+from kgqa.settings.values import resolve
+
+from .conftest import ent
+
+LONG = "A long title about " + "very " * 30 + "much"
+NAMES = (
+    'm.spring type.object.name "Springfield"@en',
+    'm.field type.object.name "Springfield"@en',
+    'm.shelby type.object.name "Shelbyville"@en',
+    'm.shelby common.topic.alias "The Rival"@en',
+    'm.ogden type.object.name "Ogdenville"@en',
+    'm.ogden common.topic.alias "Shelbyville"@en',
+    'm.alien type.object.name "Alien:Romulus"@en',
+    f'm.long type.object.name "{LONG}"@en',
+)
+
+
+@pytest.fixture
+def topics(small):
+    graph = small(*NAMES)
+
+    def check(*given: str):
+        notes: list[str] = []
+        return check_topics(graph, given, resolve({"graph.path": "my graph/"}), notes), notes
+
+    return check
+
+
+def test_a_name_of_one_entity_is_taken_and_said(topics):
+    assert topics("the RIVAL") == ([ent("m.shelby")], ["Read the topic “the RIVAL” as Shelbyville (m.shelby)."])
+    assert topics("m.shelby", "The Rival") == (
+        [ent("m.shelby")],
+        ["Read the topic “The Rival” as Shelbyville (m.shelby)."],
+    )
+
+
+def test_a_single_similar_name_is_taken_and_said(topics):
+    note = 'Read the topic “{}” as Ogdenville (m.ogden) (inexact match); use topics="ID" to choose another.'
+    for name in ("Ogdenvile", "ogden"):  # a slip, and a part of the name
+        assert topics(name) == ([ent("m.ogden")], [note.format(name)])
+
+
+def test_a_name_may_look_like_an_iri_or_be_long(topics):
+    assert topics("alien:romulus")[0] == [ent("m.alien")] and topics(LONG)[0] == [ent("m.long")]
+
+
+def test_a_label_comes_before_an_alias_of_another_entity_which_the_note_names(topics):
+    found, [note] = topics("Shelbyville")
+    assert found == [ent("m.shelby")] and "it could also be Ogdenville (m.ogden)" in note
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("springfield", "2 entities are called “springfield”: Springfield (m.field), Springfield (m.spring)."),
+        ("Ogdenville Rivers", "Similar names: Ogdenville (m.ogden)."),
+        ("m.nobody", "has the id or the name “m.nobody”. "),
+        ("http://rdf.freebase.com/ns/m.nobody", "There is no entity m.nobody"),
+        ("rdfs:nobody", "There is no entity rdfs:nobody"),
+    ],
+)
+def test_other_names_list_what_may_be_meant(topics, name, message):
+    with pytest.raises(QuestionError) as raised:
+        topics(name)
+    assert message in str(raised.value)
+
+
+def test_the_kind_of_a_declined_question_is_said_in_its_own_words():
+    question = "what is the most common language spoken in argentina?"
+    assert request_of(question, ["common", "argentina"])[0] == "a superlative (the most common)"
