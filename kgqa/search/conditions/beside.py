@@ -77,13 +77,13 @@ class Beside:
         self._steps: dict[RelationPath, tuple[Step, ...]] = {}
 
     def words(self, step: Step) -> str:
-        return relation_words(step.relation, self.graph.schema, self.graph.relation_labels)
+        return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
 
     def steps(self, path: RelationPath) -> tuple[Step, ...]:
         """Return the possible next steps of a path; none if the lookup takes too long."""
         if path not in self._steps:
             try:
-                self._steps[path] = self.graph.next_steps(path).steps
+                self._steps[path] = self.graph.paths.steps([Candidate(path)])[0].steps
             except TOLERATED:
                 self._steps[path] = ()
         return self._steps[path]
@@ -105,7 +105,9 @@ class Beside:
         before = self._until(candidate, at)
         path = before.path.then(*steps)
         try:
-            walks = self.graph.walks_along(path, joins=before.joins, conditions=before.conditions, limit=MAX_WALKS)
+            walks = self.graph.paths.walks(
+                [Candidate(path, joins=before.joins, conditions=before.conditions)], limit=MAX_WALKS
+            )[0]
         except TOLERATED:
             return [], False
         index = len(before.path)
@@ -133,9 +135,9 @@ class Beside:
         if not candidate.path.steps:
             return (candidate.path.topic,), True
         try:
-            found = self.graph.ends(
-                candidate.path, joins=candidate.joins, conditions=candidate.conditions, limit=MAX_WALKS
-            )
+            found = self.graph.paths.ends(
+                [Candidate(candidate.path, joins=candidate.joins, conditions=candidate.conditions)], limit=MAX_WALKS
+            )[0]
         except TOLERATED:
             return (), False
         return found.values, not found.approximate and len(found.values) < self._row_cap()
@@ -148,7 +150,7 @@ class Beside:
         """Return the types of the ends, each with the ends that have it."""
         found: dict[Entity, set[Value]] = {}
         for predicate in self.graph.schema.types:
-            if predicate not in self.graph.relations:
+            if predicate not in self.graph.tables.relations:
                 continue
             for end, type_ in self.pairs(candidate, [Step(predicate)]):
                 if isinstance(type_, Entity):
@@ -184,7 +186,7 @@ class Beside:
         for step, text, fit in sorted(zip(steps, texts, fits), key=lambda item: -item[2])[:MAX_FIELDS]:
             if fit <= 0:
                 continue
-            if self.graph.leads_to_mediator(step):
+            if self.graph.tables.leads_to_mediator(step):
                 onward = [each for each in self.steps(path.then(step)) if each.direction == "out"]
                 found += [Field((step, each), f"{text} {self.words(each)}", fit) for each in onward]
             else:

@@ -146,7 +146,9 @@ class Filters:
         return self._named(self._gendered(self._typed(found, rows), rows), rows, fields)
 
     def _words(self, key: FieldKey) -> str:
-        return " ".join(relation_words(s.relation, self._graph.schema, self._graph.relation_labels) for s in key[1])
+        return " ".join(
+            relation_words(s.relation, self._graph.schema, self._graph.tables.relation_labels) for s in key[1]
+        )
 
     def _typed(self, found: Found, rows: PathRows) -> Found:
         """Add the type that the question asks for if only some ends have it."""
@@ -209,7 +211,7 @@ class Filters:
     def _is_end(self, candidate: Candidate, entity: Entity) -> bool:
         """Return whether an entity is an end of a path of which only some walks were read."""
         asked = replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (), entity)))
-        (ends,) = self._graph.ends_of([asked], limit=1, tolerated=TOLERATED)
+        (ends,) = self._graph.paths.ends([asked], limit=1, tolerated=TOLERATED)
         # the graph did not tell in time: excluding an entity that is no end changes nothing
         return isinstance(ends, TOLERATED) or bool(ends.values)
 

@@ -175,7 +175,7 @@ class Operations:
             return replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best)))
         if self._is_property(candidate, noun):
             return candidate
-        declared = self._beside.graph.target_type(last)
+        declared = self._beside.graph.tables.target_type(last)
         return candidate if declared and self._means(type_words(declared, self._beside.graph.schema), noun) else None
 
     def _is_property(self, candidate: Candidate, noun: str) -> bool:
@@ -188,7 +188,7 @@ class Operations:
         graph = self._beside.graph
         return (
             self._beside.words(step)
-            if step.relation in graph.relation_labels
+            if step.relation in graph.tables.relation_labels
             else type_words(step.relation, graph.schema)
         )
 
@@ -219,7 +219,7 @@ class Operations:
 
     def _type_predicate(self) -> str:
         graph = self._beside.graph
-        return next(each for each in graph.schema.types if each in graph.relations)
+        return next(each for each in graph.schema.types if each in graph.tables.relations)
 
     def _extreme(self, candidate: Candidate, measure: Measure) -> Candidate | None:
         """Order the ends by a field of theirs, or by the time of an event that the path passes."""
@@ -229,7 +229,7 @@ class Operations:
         places: list[int | None] = [None]
         if measure.events:
             graph = self._beside.graph
-            inner = [at for at in range(len(path) - 1, 0, -1) if graph.leads_to_mediator(path.steps[at - 1])]
+            inner = [at for at in range(len(path) - 1, 0, -1) if graph.tables.leads_to_mediator(path.steps[at - 1])]
             places = [*inner, None]
         for at in places:
             if field := self._beside.compared(candidate, measure, at):
@@ -252,7 +252,7 @@ class Operations:
         fitting = self.of_kind(candidate, request.noun)
         if fitting is None:
             return None
-        hops = grouped_steps(path, self._beside.graph.leads_to_mediator)
+        hops = grouped_steps(path, self._beside.graph.tables.leads_to_mediator)
         at = len(path) - len(hops[-1])
         if not request.owned and at and self._passes(candidate, at, request.counted):
             return replace(fitting, operation=Operation(kind, at=at, counted=True, rank=request.rank))
@@ -341,7 +341,7 @@ class Operations:
             type_
             for predicate in beside.graph.schema.types
             for _, type_ in beside.pairs(Candidate(RelationPath(other), ""), [Step(predicate)])
-            if isinstance(type_, Entity) and not beside.graph.is_noise(type_.iri)
+            if isinstance(type_, Entity) and not beside.graph.tables.is_noise(type_.iri)
         }
         return bool(own & set(beside.types(candidate))) or candidate.path.steps[-1].reversed() in beside.steps(
             RelationPath(other)
@@ -367,7 +367,7 @@ class Operations:
             return []
         if request.kind != "most of" or request.owned or stems(name)[-1:] == stems(request.noun)[-1:]:
             return [(instances, 1.0)]
-        steps = [step for step in self._beside.steps(path) if not self._beside.graph.leads_to_mediator(step)]
+        steps = [step for step in self._beside.steps(path) if not self._beside.graph.tables.leads_to_mediator(step)]
         texts = [self._beside.words(step) for step in steps]
         close = self._beside.similarity(request.text, texts)
         best = max(zip(close, texts, steps), key=lambda item: item[0], default=None)
