@@ -22,8 +22,7 @@ from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
 from kgqa.search.conditions.applying import Conditions
-from kgqa.search.conditions.filters import NEGATED, Wording, without_excluded
-from kgqa.search.conditions.times import read_time
+from kgqa.search.conditions.filters import Wording, is_negated, without_excluded
 from kgqa.search.cues import read_cues
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
@@ -74,7 +73,7 @@ def answer(
         text, excluded = without_excluded(text, spans)
         kept = [topic for topic in topics if topic.value not in excluded]
         spans = topic_spans(text, by_entity)
-        if NEGATED.search(text) or not (kept or not topics):
+        if is_negated(text) or not (kept or not topics):
             return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
         topics = kept
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
@@ -172,9 +171,7 @@ def answer(
             ranked = decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                wording = Wording(
-                    drop_spans(text, spans), read_time(text), cues.asked_for, excluded, "".join(cues.words[-1:])
-                )
+                wording = Wording(drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))
