@@ -68,11 +68,8 @@ class Beside:
         (found,) = self.graph.next_steps_of([Candidate(path, "")], tolerated=TOLERATED)
         return () if isinstance(found, TOLERATED) else found.steps
 
-    def values(self, candidate: Candidate, steps: Sequence[Step]) -> list[Value]:
-        """Return values at the end of `steps` from the ends of a path."""
-        return [value for _, value in self._pairs(candidate, steps)]
-
-    def _pairs(self, candidate: Candidate, steps: Sequence[Step]) -> list[tuple[Value, Value]]:
+    def pairs(self, candidate: Candidate, steps: Sequence[Step]) -> list[tuple[Value, Value]]:
+        """Return pairs of an end of a path and a value at the end of `steps` from it, at most `MAX_WALKS`."""
         longer = replace(candidate, path=candidate.path.then(*steps))
         (walks,) = self.graph.walks_of([longer], limit=MAX_WALKS, tolerated=TOLERATED)
         if isinstance(walks, TOLERATED):
@@ -95,7 +92,7 @@ class Beside:
         """Return the types of the ends, each with the ends that have it."""
         found: dict[Entity, set[Value]] = {}
         for predicate in filter(self.graph.relations.__contains__, self.graph.schema.types):
-            for end, type_ in self._pairs(candidate, [Step(predicate)]):
+            for end, type_ in self.pairs(candidate, [Step(predicate)]):
                 if isinstance(type_, Entity):
                     found.setdefault(type_, set()).add(end)
         return {type_: frozenset(ends) for type_, ends in found.items()}
@@ -145,8 +142,8 @@ class Beside:
     def compared(self, candidate: Candidate, measure: Measure, at: int | None = None) -> Field | None:
         """Return the best field with numbers or dates, as the measure compares, for enough of the nodes.
 
-        Values that are none are left out. If there are too many nodes to look up, the share of those with a value is
-        unknown, and the field is taken.
+        Values that are none are left out, such as an unknown date. If there are too many nodes to look up, the share of
+        those with a value is unknown, and the field is taken.
 
         Args:
             candidate: The path.
@@ -158,14 +155,16 @@ class Beside:
             return None  # a person's own dates don't say who was the first president
         fits = is_date if measure.scale == "day" else is_number
         for field in self.fields(before.path, measure)[: 2 * MAX_FIELDS]:
-            if not any(map(fits, self.values(before, field.steps))):
+            pairs = self.pairs(before, field.steps)
+            if not any(fits(value) for _, value in pairs):
                 continue
             comparable = Condition(len(before.path), field.steps, Comparison(">=", _LEAST[measure.scale]))
             nodes, are_all = self._ends(before)
             valued, are_all_valued = self._ends(replace(before, conditions=(*before.conditions, comparable)))
             if not (are_all and are_all_valued):
                 return field
-            if len(valued) >= COVERED * len(nodes):
+            unknown = {node for node, _ in pairs}.difference(valued)
+            if len(valued) >= COVERED * (len(nodes) - len(unknown)):
                 return replace(field, without=tuple(sorted(set(nodes).difference(valued), key=str)))
         return None
 

@@ -154,8 +154,10 @@ class Filters:
 
     def _asks_for_others(self, rows: PathRows) -> bool:
         """Return whether the ends are dates, and the question asks for something else."""
-        noun = stems(self._wording.noun)
-        return bool(noun) and not set(noun) & set(stem_list("date_nouns")) and all(map(is_date, rows.ends))
+        wording, time = self._wording, self._wording.time
+        text = wording.text.replace(time.cue, " ") if time is not None else wording.text
+        asks_for_dates = set(stems(f"{wording.noun} {text}")) & set(stem_list("date_nouns"))
+        return not asks_for_dates and all(map(is_date, rows.ends))
 
     def _at_time(self, found: Found) -> Found:
         time = self._wording.time

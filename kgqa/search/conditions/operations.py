@@ -183,7 +183,7 @@ class Operations:
         assert measure is not None
         fits = is_date if measure.scale == "day" else is_number
         for field in self._counted_fields(path) if self._request.counted else self._beside.fields(path, measure):
-            values = self._beside.values(Candidate(path, ""), field.steps)
+            values = [value for _, value in self._beside.pairs(Candidate(path, ""), field.steps)]
             is_compared = bool(values) and all(map(fits, values))
             if is_compared or (values and self._request.counted):
                 found[field.steps] = (field, is_compared)

@@ -32,8 +32,7 @@ _FINER = (
     rf"|(?<![\w-]){_COMMON_YEAR}-\d{{2}}(?:-\d{{2}})?(?![\w-]))"
 )
 """A day, a month or another part of a year."""
-_QUALIFIED = rf"\b{{about}}\s+{_COMMON_YEAR}\b(?![%]|[.,]\d)|\(\s*{_COMMON_YEAR}\s*\)"
-"""A year that is not exact, or that belongs to the name before it."""
+_INEXACT = rf"\b{{about}}\s+{_COMMON_YEAR}\b(?![%]|[.,]\d)"
 _OTHER = (
     r"\b(?:1[0-9]|20)[0-9]0['’]?s\b|(?<!\w)['’][0-9]0s\b|\bthe\s+(?:\w+\s+)?[0-9]0s\b"
     r"|\b(?:\d{1,2}(?:st|nd|rd|th)|\w+(?:teenth|tieth)|twenty[\s-]first)[\s-]+(?:century|centuries)\b"
@@ -67,14 +66,20 @@ def read_time(text: str) -> tuple[Time | None, str]:
     time = _time(years[0]) if len(years) == 1 else None
     rest = text.replace(time.cue, " ", 1) if time is not None else text
     finer = pattern(_FINER).search(text)
-    unread = finer or pattern(_QUALIFIED).search(text) or pattern(_OTHER).search(rest)
+    unread = finer or pattern(_INEXACT).search(text) or pattern(_OTHER).search(rest)
     if unread is None and time is None:
         unread = years[0] if years else None
         now = pattern(_NOW).search(text)
         time = Time(now[0]) if now and not years else None
     elif unread is not None and (finer is None or _meaning(finer) != "in"):
         time = None  # "before May 1990" is not "before 1990"
-    return time, unread[0].strip(" ()") if unread is not None else ""
+    return time, unread[0].strip() if unread is not None else ""
+
+
+def without_qualifier(text: str) -> tuple[str, str]:
+    """Remove a year in parentheses, which belongs to the name before it; return the text, and the year or ""."""
+    found = re.search(rf"\s*\(\s*({_COMMON_YEAR})\s*\)", text)
+    return (text[: found.start()] + text[found.end() :], found[1]) if found else (text, "")
 
 
 def _meaning(found: re.Match[str]) -> str:
