@@ -26,7 +26,9 @@ def land(monkeypatch):
             for number in range(towns if having is None else having)
             for value in range(values)
         ]
-        return Beside(memory_graph(lines, schema="rdfs"), None).compared(TOWNS, read_request("What is the largest town?").measure)
+        return Beside(memory_graph(lines, schema="rdfs"), None).compared(
+            TOWNS, read_request("What is the largest town?").measure
+        )
 
     return land
 
