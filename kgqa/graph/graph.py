@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kgqa.graph.names.interface import NameMatch, Names
+from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.graph.paths import PathQueries
 from kgqa.graph.queries import Queries
 from kgqa.graph.query import export
@@ -88,7 +88,7 @@ class KnowledgeGraph:
         )
         rule = walks or schema.walks
         self.paths = PathQueries(self.queries, self.tables, rule, rule == "free", frontier_cap, self.labels)
-        self._names: Names | None = None
+        self._names: NameIndex | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
         """Return a copy of this object whose queries are charged to the budget of one question."""
@@ -153,7 +153,7 @@ class KnowledgeGraph:
     # --- names
 
     @property
-    def names(self) -> Names:
+    def names(self) -> NameIndex:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self.queries.trace is None:
             return self.tables.names_within()
@@ -166,7 +166,7 @@ class KnowledgeGraph:
         return trace.time_for(self.timeout) if trace else self.timeout
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        """Find entities by name or alias, best match first. See `Names.search`."""
+        """Find entities by name or alias, best match first. See `NameIndex.search`."""
         return self.names.search(text, limit=limit)
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]:
