@@ -288,7 +288,10 @@ def test_all_methods_on_random_freebase_paths(freebase, data_folder):
     for path in paths:
         assert_equal_results(freebase, path_results, path)
     ends = {
-        end for path in paths[::5] for end in freebase.embedded.ends(path, limit=3).values if isinstance(end, Entity)
+        end
+        for found in freebase.embedded.paths.ends(list(map(Candidate, paths[::5])), limit=3)
+        for end in found.values
+        if isinstance(end, Entity)
     }
     assert_equal_results(freebase, node_results, sorted({path.topic for path in paths} | ends, key=str))
 
@@ -327,5 +330,5 @@ def test_same_answers_in_both_stores(freebase, data_folder, given_topics):
         assert embedded.query_class == "exact" or embedded.status != "answered"
         for path in virtuoso.paths:
             walks = {tuple(node.value for node in walk) for walk in path.walks}
-            assert walks <= set(freebase.embedded.paths.walks([path], limit=MANY)[0])
+            assert walks <= set(freebase.embedded.paths.walks([Candidate(path.path)], limit=MANY)[0])
     assert answered >= len(questions) // 2

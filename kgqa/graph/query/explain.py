@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from kgqa.errors import InvalidQuery, QueryRejected
@@ -24,9 +24,6 @@ _JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: "}
 
 class ExplainableGraph(ExportableGraph, Protocol):
     """The part of `KnowledgeGraph` that the explanation needs."""
-
-    @property
-    def relations(self) -> Mapping[str, int]: ...
 
 
 def explain(graph: ExplainableGraph, sparql: str) -> str:

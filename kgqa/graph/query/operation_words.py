@@ -10,7 +10,7 @@ from kgqa.model.conditions import XSD, year
 
 RANKS = ("", "second ", "third ", *(f"{number}th " for number in range(4, 11)))
 _NUMBER, _DATE = "^[-+]?([0-9]{1,30}", "^-?[0-9]{1,6}"
-"""How the patterns of numbers and dates begin in queries/_is_value.rq."""
+"""How the patterns of numbers and dates begin in pattern_text."""
 _IN_TIME = {"=": "", "!=": "not ", "<": "before ", "<=": "{} or before ", ">": "after ", ">=": "{} or after "}
 _OF_NUMBERS = {"=": "", "!=": "not ", "<": "less than ", "<=": "at most ", ">": "greater than ", ">=": "at least "}
 COMPARED = {
@@ -131,7 +131,7 @@ def converted(comparison: Any) -> tuple[Any, str] | None:
 
 
 def value_kind(expression: Any) -> str:
-    """Return what a test with a pattern of queries/_is_value.rq asks for; empty for another pattern."""
+    """Return what a test with a pattern of pattern_text asks for; empty for another pattern."""
     pattern = str(expression.pattern)
     return "a number" if pattern.startswith(_NUMBER) else "a date" if pattern.startswith(_DATE) else ""
 
