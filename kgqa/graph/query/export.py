@@ -7,19 +7,30 @@ words, in its first comments.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Protocol
 
 from kgqa.errors import KgqaError
-from kgqa.graph.query.operations import operation_query
+from kgqa.graph.query.operations import (
+    MAX_ROWS,
+    Top,
+    look_query,
+    operation_query,
+    query_text,
+    top_of,
+    totals,
+    valued,
+)
+from kgqa.graph.query.pattern_text import nested_text
 from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render, render_term
 from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, solid_tokens, tokens
 from kgqa.graph.query.words import NamedGraph, query_words
-from kgqa.model import Entity, Join, QueryClass, RelationPath, Value
-from kgqa.model.conditions import Comparison, Condition, Operation
+from kgqa.graph.store import Rows, Store
+from kgqa.model import Candidate, Entity, Join, QueryClass, RelationPath, Value
+from kgqa.model.conditions import Comparison, Condition
 from kgqa.text.words import clean
 
 _DIGEST = "# digest of this query: "
@@ -28,6 +39,9 @@ _DIGEST = "# digest of this query: "
 
 class ExportableGraph(NamedGraph, Protocol):
     """The part of `KnowledgeGraph` that the export needs."""
+
+    @property
+    def store(self) -> Store: ...
 
     @property
     def view(self) -> tuple[Entity, ...]: ...
@@ -40,49 +54,64 @@ class ExportableGraph(NamedGraph, Protocol):
         conditions: Sequence[Condition] = (),
     ) -> PathPattern: ...
 
+    def rows(self, sparql: str) -> Rows: ...
+
 
 class AnswerInQuery(KgqaError):
     """A defect of the export: the exported query contains an answer instead of finding it."""
 
 
-def answer_query(
-    graph: ExportableGraph,
-    path: RelationPath,
-    *,
-    joins: Sequence[Join] = (),
-    restricted: Mapping[int, Sequence[Entity]] | None = None,
-    conditions: Sequence[Condition] = (),
-    operation: Operation | None = None,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An exported query, and what was seen when it was built.
+
+    Attributes:
+        sparql: the query.
+        top: the ends that an extreme returns, and their rivals; None for another operation.
+        totals: the sum, average or differences of the values that were seen; None if not all of them were.
+    """
+
+    sparql: str
+    top: Top | None = None
+    totals: Sequence[float] | None = None
+
+
+def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     """Return the SPARQL 1.1 query whose result is all ends of a path.
 
-    With an operation, the result is the answer of the operation: some of the ends, or a computed value.
-
-    Args:
-        joins: paths from other topics; only walks that meet all these paths count.
-        restricted: the entities that a language model selected for inner nodes, by index (1: the node after the topic).
-        conditions: conditions on nodes of the path.
-        operation: an operation on the ends.
+    With an operation, the result is the answer of the operation: some of the ends, or a computed value. The values that
+    it compares or adds are looked at first.
 
     Raises:
         ValueError: the path has no steps and the operation names no topics, or the path has steps or conditions and the
             operation names topics, or a restriction is not on an inner node.
+        StoreError: the look at the values failed.
     """
+    path, conditions, operation = candidate.path, candidate.conditions, candidate.operation
     compared = operation.topics if operation else ()
     if not path.steps and not compared:
         raise ValueError("a path without steps has no query")
     if compared and (path.steps or conditions):
         raise ValueError("an operation on topics takes a path without steps and no conditions")
-    chosen = tuple((index, tuple(entities)) for index, entities in sorted((restricted or {}).items()))
-    if any(not 0 < index < len(path.steps) for index, _ in chosen):
+    if any(not 0 < index < len(path.steps) for index, _ in candidate.restricted):
         raise ValueError("only inner nodes can be restricted")
-    walk = graph.pattern(path, joins, chosen, conditions) if path.steps else None
+    walk = graph.pattern(path, **candidate.limits) if path.steps else None
+    graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
+    words = query_words(graph, walk, conditions, operation, path.steps)
     if operation is None:
-        text = render("answer", view=graph.view, walk=walk)
-    else:
-        text = operation_query(operation, walk, view=graph.view)
-    graph.labels([entity for _, entities in chosen for entity in entities])  # in one query; the words use them
-    return _with_words(_without_blank_lines(text), query_words(graph, walk, conditions, operation, path.steps))
+        assert walk is not None
+        text = query_text(f"SELECT DISTINCT {render_term(walk.end)}", graph.view, nested_text(walk))
+        return Exported(_with_words(text, words))
+    block = valued(operation, walk)
+    top = sums = None
+    if operation.kind not in ("count", "exists"):
+        limit = min(MAX_ROWS, graph.store.capabilities.row_cap or MAX_ROWS)
+        rows = list(graph.rows(look_query(operation, block, graph.view, limit)))
+        if operation.kind in operation.returns_ends:
+            top = top_of(operation, rows, complete=len(rows) < limit)
+        elif len(rows) < limit:
+            sums = totals(operation, rows)
+    return Exported(_with_words(operation_query(operation, block, top, graph.view), words), top, sums)
 
 
 def carried_words(sparql: str) -> list[str]:
@@ -107,39 +136,22 @@ def _digest(sparql: str, lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join([*lines, *query]).encode()).hexdigest()[:12]
 
 
-def _without_blank_lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
-
-
 def is_ask(sparql: str) -> bool:
     """Return whether an exported query asks whether there is an answer."""
     return any(line.strip() == "ASK" for line in sparql.split("\n"))
 
 
-def refuse_named_answers(named: Iterable[Value], answers: Collection[Value], topics: Collection[Value]) -> None:
-    """Check that a query finds its answers and does not name them, apart from topics of the question.
-
-    Args:
-        named: the terms from which the query was built.
+def refuse_named_end(path: RelationPath, conditions: Sequence[Condition]) -> None:
+    """Check that no condition says what the end of a path is, since the query would name its answer.
 
     Raises:
-        AnswerInQuery: a term is an answer.
+        AnswerInQuery: a condition names the end.
     """
-    for term in named:
-        if term in answers and term not in topics:
-            raise AnswerInQuery(f"the exported query names its answer {str(term)[:100]}")
-
-
-def terms_that_name_ends(path: RelationPath, restricted: Restrictions, conditions: Sequence[Condition]) -> list[Value]:
-    """Return the terms that a query gives for nodes of its path: selected entities, and values that an end must equal."""
-    terms: list[Value] = [entity for _, entities in restricted for entity in entities]
     for each in conditions:
         if each.at == len(path) and not each.steps and not each.negated:
-            if isinstance(each.test, Entity):
-                terms.append(each.test)
-            elif isinstance(each.test, Comparison) and each.test.operator == "=":
-                terms.append(each.test.value)
-    return terms
+            text = isinstance(each.test, Comparison) and each.test.operator == "=" and each.test.scale == "text"
+            if text or isinstance(each.test, Entity):
+                raise AnswerInQuery("the exported query names its answer")
 
 
 def query_class(seen: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
@@ -185,4 +197,4 @@ def evidence_query(
         chunks: the chunks' IRIs; s, p and o are unbound in their rows.
     """
     text = render("evidence", view=tuple(view), statements=statements, chunks=chunks, vocabulary=vocabulary)
-    return _without_blank_lines(text)
+    return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())

@@ -122,7 +122,7 @@ def forbid_fetching(sparql: str, *, server: bool = False) -> None:
     """Refuse queries that would make an engine fetch data: SERVICE in queries, LOAD in updates.
 
     Args:
-        server: whether to refuse DEFINE and Virtuoso's own functions, too, which can read files, fetch data and run SQL.
+        server: whether to refuse DEFINE and Virtuoso's own functions, too, which read files, fetch data and run SQL.
 
     Raises:
         QueryRejected: one of these keywords occurs outside strings, IRIs and comments, or an engine could read a part
