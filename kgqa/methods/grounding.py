@@ -119,38 +119,32 @@ def _checked(
     Returns:
         The class of the query, and a sentence about a difference; "" if there is none.
     """
-    operation = candidate.operation
-    computed = operation.kind if operation and operation.is_computed else ""
+    operation, restricted = candidate.operation, bool(candidate.restricted)
     seen, whole = _seen(graph, candidate, exported)
-    class_ = query_class(
-        seen if whole or not seen <= {*values} else values, values, restricted=bool(candidate.restricted)
-    )
-    difference = f"The exported query returned {counted(len(values), 'answer')}; the search saw {len(seen)}."
-    if computed:
-        result = [each.value for each in values if isinstance(each, Literal)]
-        if computed == "exists":
-            same, expected = result == [str(bool(seen)).lower()] or not whole, str(bool(seen)).lower()
-        elif computed == "count":
-            same, expected = (len(seen) == float(result[0]) if whole else len(seen) <= float(result[0])), str(len(seen))
-        else:
-            totals = exported.totals
-            same = totals is None or all(
-                any(isclose(float(one), other, rel_tol=1e-6) for other in totals) for one in result
-            )
-            expected = " or ".join(f"{each:g}" for each in totals or ())
-        class_ = query_class(values if same else (), values, restricted=bool(candidate.restricted))
-        difference = f"The exported query returned {' and '.join(result)}; what the search saw gives {expected}."
-    return class_, "" if class_ in ("exact", "restricted") else difference
+    if operation is None or not operation.is_computed:
+        class_ = query_class(seen if whole or not seen <= {*values} else values, values, restricted=restricted)
+        difference = f"The exported query returned {counted(len(values), 'answer')}; the search saw {len(seen)}."
+        return class_, "" if class_ in ("exact", "restricted") else difference
+    if operation.kind in ("count", "exists"):
+        expected = [float(len(seen) if operation.kind == "count" else bool(seen))] if whole else None
+    else:
+        expected = exported.totals
+    texts = [each.value for each in values if isinstance(each, Literal)]
+    numbers = [float({"true": "1", "false": "0"}.get(text, text)) for text in texts]
+    if expected is None or all(any(isclose(one, other, rel_tol=1e-6) for other in expected) for one in numbers):
+        return "restricted" if restricted else "exact", ""
+    shown = " or ".join(f"{each:g}" for each in expected)
+    return None, f"The exported query returned {' and '.join(texts)}; what the search saw gives {shown}."
 
 
 def _seen(graph: KnowledgeGraph, candidate: Candidate, exported: Exported) -> tuple[set[Value], bool]:
     """Return the ends that the search saw, the best of them for an extreme, and whether these are all ends."""
     if exported.top is not None:
-        return set(exported.top.ends), True
-    if candidate.path.steps and (candidate.operation is None or candidate.operation.kind in ("count", "exists")):
+        return {*exported.top.ends}, True
+    if candidate.operation is None or candidate.operation.kind in ("count", "exists"):
         (ends,) = graph.ends_of([candidate], limit=SEEN, tolerated=(StoreTimeout, PartialResult, QueryRejected))
         if isinstance(ends, Ends):
-            return set(ends.values), not ends.approximate
+            return {*ends.values}, not ends.approximate
     return set(), False
 
 
@@ -211,7 +205,8 @@ def answer_of_entities(
 def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: StatementVocabulary) -> Answer:
     """Return the answer with the query that returns its statements, and the chunks of its quotes and hyperedges.
 
-    The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run the query in time, the answer stands without the query, and a note says so.
+    The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run it in
+    time, the answer stands without the query, and a note says so.
 
     Args:
         graph: A view of the graphs that contain the statements and chunks.
