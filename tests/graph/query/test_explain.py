@@ -11,7 +11,7 @@ from kgqa import open_graph
 from kgqa.graph.query.explain import explain, is_of_graph
 from kgqa.graph.query.prefixes import shorten_iris
 from kgqa.model import Entity, RelationPath, Step
-from kgqa.model.conditions import Comparison, Condition, Operation, year
+from kgqa.model.conditions import Comparison, Condition, year
 from tests.memory_graph import memory_graph
 
 E = "http://e/"
