@@ -133,7 +133,7 @@ def _digest(sparql: str, lines: Sequence[str]) -> str:
     """Return a digest of a query without its white space, comments and prefixes, and of its words."""
     texts = (token.text for token in solid_tokens(expand_prefixes(sparql)))
     query = dropwhile(lambda text: text not in ("SELECT", "ASK"), texts)
-    return hashlib.sha256("\n".join([*lines, *query]).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join([*lines, *query]).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def is_ask(sparql: str) -> bool:

@@ -157,7 +157,7 @@ def sort_key(value: Value | None, scale: str) -> float | None:
 
 def totals(operation: Operation, rows: Rows) -> list[float]:
     """Return the sum, average or differences of the values in the rows of `look_query`; none without values."""
-    pairs = {(end, key) for end, value in rows if (key := sort_key(value, "number")) is not None}
+    pairs = {(row[0], key) for row in rows if (key := sort_key(row[-1], "number")) is not None}
     if operation.kind == "difference":
         first, second = ([key for end, key in pairs if end == topic] for topic in operation.topics)
         return [abs(one - other) for one, other in product(first, second)]
