@@ -278,7 +278,10 @@ def test_prefixes_of_a_file_name_entities_and_shorten_queries(kgqa, tmp_path):
         assert kgqa("graph", "load", f"{name}.ttl", "--into", "g").returncode == 0
     options = ("--graph", "g", "--embeddings", "off")
     city = kgqa("ask", "What is the birth place of Ada Lovelace?", "--topic", "ex:ada", *options)
-    assert city.out.startswith("London (ex:london)\n") and "# 1. Ada Lovelace (ex:ada) has “birth place”: ?answer\n" in city.out
+    assert (
+        city.out.startswith("London (ex:london)\n")
+        and "# 1. Ada Lovelace (ex:ada) has “birth place”: ?answer\n" in city.out
+    )
     country = kgqa("ask", "What is the country of the birth place of Ada Lovelace?", *options).out
     assert country.startswith("United Kingdom  <http://places.example/uk/GB>\n")
     query = kgqa("ask", "What is the country of the birth place of Ada Lovelace?", "--show-sparql", *options).out
