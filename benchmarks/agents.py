@@ -38,8 +38,8 @@ from text_sets import TextQuestion, musique_corpus, read_text_questions
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.fused import DEPTH
+from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.rdf.grbench.conversion import convert
 from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.counselor.functions import graph_functions
 from kgqa.methods.counselor.programs import play

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import NameMatch
+from kgqa.graph.names.index import NameMatch
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.search.conditions.beside import stems

@@ -43,7 +43,7 @@ def grbench(place: Path, out: Path, name: str, keep_order: bool, as_json: bool) 
       kgqa graph convert grbench processed_data/legal --out legal.nt.gz
       kgqa graph load legal.nt.gz --schema grbench --into legal/
     """
-    from kgqa.graph.rdf.grbench.conversion import convert as convert_graph
+    from kgqa.evaluation.datasets.grbench.conversion import convert as convert_graph
 
     with stop_message(f"{out} was not written."), StageBar(unit="B", unit_scale=True, leave=False) as bar:
         report = convert_graph(place, out, name=name, keep_order=keep_order, progress=bar)
@@ -74,8 +74,6 @@ def _lines(report: Any, out: Path) -> Iterator[str]:
     if report.shared_ids:
         examples = ", ".join(map(clean, report.shared_examples))
         yield f"  {counted(report.shared_ids, 'node')} with the id of a node of another type, such as {examples}"
-    if report.repeated_nodes:
-        yield f"  {counted(report.repeated_nodes, 'node')} repeated; the last one of each was written"
     if report.cut_values:
         yield f"  {counted(report.cut_values, 'value')} cut, because too long"
     if report.unordered_lists:

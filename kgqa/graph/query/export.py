@@ -14,6 +14,7 @@ from typing import Protocol
 from kgqa.errors import KgqaError
 from kgqa.graph.query.handwritten import SELECTED
 from kgqa.graph.query.operations import operation_query
+from kgqa.graph.query.pattern_text import nested_text
 from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render
 from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
@@ -90,7 +91,8 @@ def answer_query(
         comments += [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}{SELECTED}") for e in chosen]
     walk = _commented(graph, graph.pattern(path, joins, chosen_at, conditions)) if path.steps else None
     if operation is None:
-        text = render("answer", view=graph.view, walk=walk, comments=comments)
+        assert walk is not None
+        text = render("answer", view=graph.view, end=walk.end, pattern=nested_text(walk), comments=comments)
     else:
         text = operation_query(operation, walk, view=graph.view, comments=comments)
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())

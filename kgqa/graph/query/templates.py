@@ -7,17 +7,14 @@ from questions or labels never becomes part of a query unescaped.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, is_dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import msgspec
-from jinja2 import FunctionLoader, StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.query.shapes import Shapes
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f]*\Z")
@@ -40,13 +37,10 @@ class Comment:
     text: str
 
 
-class Part:
-    """A part of a query that a template rendered, to be put into another template. Only `render_part` makes one."""
+class Part(str):
+    """A part of a query that was rendered from terms, to be put into a template. Only the renderers make one."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    __slots__ = ()
 
 
 def render_term(term: Any) -> str:
@@ -80,7 +74,7 @@ def render_term(term: Any) -> str:
     if isinstance(term, int) and not isinstance(term, bool):
         return str(term)
     if isinstance(term, Part):
-        return term.text
+        return term
     raise InvalidTerm(
         f"A query takes only typed terms, not {type(term).__name__}: use Entity, Literal, Variable or Comment."
     )
@@ -91,25 +85,8 @@ def _source(name: str) -> str:
 
 
 @cache
-def _is_own_class(kind: type) -> bool:
-    return kind.__module__.startswith("kgqa.") and (is_dataclass(kind) or issubclass(kind, msgspec.Struct))
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """A Jinja sandbox that skips its slow checks (half of the rendering time) for public fields of kgqa dataclasses."""
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        # mypy considers a class unhashable
-        if _is_own_class(type(obj)) and attribute[0] != "_":  # type: ignore[arg-type]
-            value = getattr(obj, attribute, self)
-            if value is not self and not callable(value):
-                return value
-        return super().getattr(obj, attribute)
-
-
-@lru_cache(maxsize=1)
-def _environment() -> ImmutableSandboxedEnvironment:
-    return _Environment(
+def _environment() -> Environment:
+    return Environment(
         loader=FunctionLoader(_source),
         undefined=StrictUndefined,
         finalize=render_term,
@@ -120,18 +97,13 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
 
 
-@cache
-def _shapes(name: str) -> Shapes:
-    return Shapes(_environment().get_template(f"{name}.rq").render, render_term)
-
-
 def render(name: str, **values: Any) -> str:
     """Render queries/NAME.rq with typed values.
 
     Raises:
         InvalidTerm: a value is not a typed term, or has invalid characters.
     """
-    return _shapes(name).render(values)
+    return _environment().get_template(f"{name}.rq").render(values)
 
 
 def render_part(name: str, **values: Any) -> Part:

@@ -14,6 +14,7 @@ from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query.evidence import StatementVocabulary
+from kgqa.graph.query.pattern_text import nested_text
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
 from kgqa.graph.query.templates import Comment, Variable, render, render_part, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
@@ -40,8 +41,8 @@ FULL = {
     "name_languages": [{"predicate": R, "limit": 5}],
     "named_graphs": [{"limit": 100}],
     "answer": [
-        {"walk": WALK, "comments": [Comment("A = a"), Comment("two\nlines")]},
-        {"walk": replace(WALK, restricted=((1, (A, B)),)), "comments": []},
+        {"end": WALK.end, "pattern": nested_text(WALK), "comments": [Comment("A = a"), Comment("two\nlines")]},
+        {"end": WALK.end, "pattern": nested_text(replace(WALK, restricted=((1, (A, B)),))), "comments": []},
     ],
     "count_predicate": [{"predicate": R}],
     "count_up_to": [{"most": 5}],
@@ -310,14 +311,11 @@ class TestTerms:
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_comment_never_changes_a_query(self, text):
-        rendered = render("answer", view=(), walk=WALK, comments=[Comment(text)], restricted=[], chosen=Comment(text))
+        values = {"view": (), "end": WALK.end, "pattern": nested_text(WALK)}
+        rendered = render("answer", comments=[Comment(text)], **values)
         without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
-        prepare_for_engine(rendered)
         ox.Store().query(prepare_for_engine(rendered))
-        assert (
-            without.strip()
-            == render("answer", view=(), walk=WALK, comments=[], restricted=[], chosen=Comment("")).strip()
-        )
+        assert without.strip() == render("answer", comments=[], **values).strip()
 
     def test_injection_stays_a_literal(self):
         """Literals that look like SPARQL stay literals."""

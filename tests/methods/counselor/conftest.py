@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kgqa.graph.rdf.grbench.conversion import convert
+from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.programs import play
 from kgqa.model import Answer, Question

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kgqa.graph.rdf.grbench.conversion import convert
+from kgqa.evaluation.datasets.grbench.conversion import convert
 from tests.memory_graph import memory_graph
 from tests.methods.counselor.conftest import played
 

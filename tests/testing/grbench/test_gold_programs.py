@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from kgqa.graph.rdf.grbench.conversion import convert
+from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.testing.grbench.mini import DOMAINS, write_mini_grbench
 from tests.graph.conftest import graphs, make  # noqa: F401 - fixtures
 from tests.methods.counselor.conftest import played

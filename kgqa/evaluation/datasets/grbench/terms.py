@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 from urllib.parse import quote
@@ -28,16 +29,7 @@ def local(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else quote(text.encode("utf-8", "replace"), safe=_SAFE)
 
 
-def locals_of(ids: Sequence[str]) -> Sequence[str]:
-    """Return ids as parts of IRIs; one check for all of them."""
-    return ids if _PLAIN.fullmatch("".join(ids)) else [local(each) for each in ids]
-
-
-def name(iri: str) -> str:
-    """Return an IRI in angle brackets."""
-    return f"<{iri}>"
-
-
+@lru_cache
 def predicate(base: str, text: str) -> str:
     """Return the IRI of a link, feature, type or order, with `_` for spaces."""
     return f"<{base}{local(text.replace(' ', '_'))}>"
@@ -46,11 +38,6 @@ def predicate(base: str, text: str) -> str:
 def literal(text: str) -> str:
     """Return a text as a literal."""
     return encode_basestring(text if "\0" not in text else text.replace("\0", ""))
-
-
-def integer(number: int) -> str:
-    """Return a number as a literal."""
-    return f'"{number}"^^<{XSD}integer>'
 
 
 def texts_of(value: Any) -> Iterator[str]:

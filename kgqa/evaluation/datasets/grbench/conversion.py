@@ -7,7 +7,6 @@ Memory grows by 8 bytes per node, and by 8 bytes per edge that only an inverse l
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 import time
 import zlib
@@ -15,23 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from kgqa.errors import LoadError
-from kgqa.graph.rdf.grbench.edge_lines import EdgeLines
-from kgqa.graph.rdf.grbench.node_lines import NodeLines
-from kgqa.graph.rdf.grbench.nodes import NodePart, graph_file, read_nodes
-from kgqa.graph.rdf.grbench.report import ConversionReport
-from kgqa.graph.rdf.grbench.scan import Scan, scan_nodes
-from kgqa.graph.rdf.grbench.schema_lines import schema_lines
-from kgqa.graph.rdf.grbench.tables import link_tables
+from kgqa.evaluation.datasets.grbench.lines import ConversionReport, GraphLines
+from kgqa.evaluation.datasets.grbench.nodes import Node, graph_file, read_nodes
+from kgqa.evaluation.datasets.grbench.scan import batches, scan_nodes
 from kgqa.storage.atomic_files import replace_file
 from kgqa.text.hints import Option
 
 Progress = Callable[[str, int, int], None]
 """Called with the stage (`reading`, `writing`), the bytes read so far and all bytes of the file."""
-ENDINGS = (".nt", ".nt.gz")
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]*", re.ASCII)
-_BLOCK_LINES = 20_000
-_BLOCK_EDGES = 50_000
-_ALL_BITS = (1 << 64) - 1
 
 
 def convert(
@@ -54,7 +45,7 @@ def convert(
         LoadError: the graph cannot be read, is damaged or has another format, or the file cannot be written.
     """
     started = time.monotonic()
-    if not out.name.endswith(ENDINGS):
+    if not out.name.endswith((".nt", ".nt.gz")):
         raise LoadError(f"{out} must end in .nt or .nt.gz.", "Choose a name such as legal.nt.gz")
     file = graph_file(place)
     size = file.stat().st_size
@@ -65,59 +56,30 @@ def convert(
         )
     report = ConversionReport(name)
 
-    def parts(stage: str) -> Iterator[NodePart]:
+    def nodes(stage: str) -> Iterator[Node]:
         return read_nodes(file, lambda done: progress(stage, done, size))
 
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise LoadError(f"{out.parent} cannot be written: {error.strerror}.") from error
-    try:
-        scan = scan_nodes(parts("reading"), link_tables(), folder)
-        shutil.rmtree(folder)
-        if not scan.types:
-            raise LoadError(f"{file} contains no nodes.")
-        blocks = _blocks(parts("writing"), scan, report, keep_order)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+            scan = scan_nodes(nodes("reading"), Path(folder))
+        blocks = _blocks(nodes("writing"), GraphLines(scan, report, keep_order), report)
         replace_file(out, _compressed(blocks) if out.suffix == ".gz" else blocks)
     except OSError as error:
         raise LoadError(f"{out} cannot be written: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     report.seconds = time.monotonic() - started
     return report
 
 
-def _blocks(parts: Iterable[NodePart], scan: Scan, report: ConversionReport, keep_order: bool) -> Iterator[bytes]:
-    nodes, edges = NodeLines(scan, report, keep_order), EdgeLines(scan, report, keep_order)
-    lines: list[str] = []
-    for part in _last_of_repeated(parts, scan, report):
-        nodes.add(part, lines)
-        edges.add(part)
-        if edges.waiting >= _BLOCK_EDGES or len(lines) >= _BLOCK_LINES:
-            edges.write(lines)
-            yield _encoded(lines, report)
-    edges.write(lines)
-    lines += schema_lines(scan, report, nodes.features)
-    yield _encoded(lines, report)
+def _blocks(nodes: Iterable[Node], graph: GraphLines, report: ConversionReport) -> Iterator[bytes]:
+    def encoded(lines: list[str]) -> bytes:
+        report.triples += len(lines)
+        return "".join(lines).encode("utf-8", "replace")
 
-
-def _encoded(lines: list[str], report: ConversionReport) -> bytes:
-    report.triples += len(lines)
-    data = "".join(lines).encode("utf-8", "replace")
-    lines.clear()
-    return data
-
-
-def _last_of_repeated(parts: Iterable[NodePart], scan: Scan, report: ConversionReport) -> Iterator[NodePart]:
-    """Yield the last of nodes that the file has more than once, as `json.load` does."""
-    left = dict(scan.repeated)
-    report.repeated_nodes = sum(left.values()) - len(left)
-    for part in parts:
-        key = (part.type, hash(part.id) & _ALL_BITS) if left else None
-        if key in left and left[key] > 1:
-            left[key] -= part.last
-            continue
-        yield part
+    for batch, links in batches(nodes):
+        yield encoded([line for node in batch for line in graph.node(node)])
+        for listed in links:
+            yield encoded(list(graph.edges(listed)))
+    yield encoded(list(graph.schema()))
 
 
 def _compressed(blocks: Iterable[bytes]) -> Iterator[bytes]:
