@@ -115,8 +115,9 @@ def _walk_words(graph: NamedGraph, walk: PathPattern, conditions: Sequence[Condi
     for at, edge in enumerate(walk.edges, start=1):
         here = _node(graph, walk.nodes[at])
         relation = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
-        lines.append(f"{_node(graph, edge.subject)} has “{clean(relation)}”: {_node(graph, edge.object)}")
-        lines += [f"{here} is not {_node(graph, other)}" for node, other in walk.different if node == walk.nodes[at]]
+        others = [_node(graph, other) for node, other in walk.different if node == walk.nodes[at]]
+        where = f", where {here} is not {' or '.join(others)}" if others else ""
+        lines.append(f"{_node(graph, edge.subject)} has “{clean(relation)}”: {_node(graph, edge.object)}{where}")
         if entities := chosen.get(at):
             one = "" if len(entities) == 1 else "one of: "
             lines.append(f"{here} is {one}{', '.join(_entity(graph, e) for e in entities)}, selected by a model")

@@ -40,9 +40,8 @@ def exported(graph):
 
 
 WORDS = """Find every ?answer such that
-  1. http://e/land has “has”: ?answer
-  2. ?answer is not http://e/land
-  3. “since” of ?answer is in or before 1998"""
+  1. http://e/land has “has”: ?answer, where ?answer is not http://e/land
+  2. “since” of ?answer is in or before 1998"""
 
 
 def test_an_exported_query_carries_its_explanation(graph, demo_graph, exported):
@@ -57,7 +56,9 @@ def test_it_is_read_back_from_a_file_and_with_prefixes(graph, exported, saved):
     assert explain(graph, saved(exported)) == WORDS
 
 
-@pytest.mark.parametrize(("old", "new"), [("e/since", "e/until"), ("DISTINCT ", ""), ("<= <", "< <"), ("is not", "is")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("e/since", "e/until"), ("DISTINCT ", ""), ("<= <", "< <"), ("is not http", "is http")]
+)
 def test_a_query_changed_by_hand_is_not_explained_by_what_it_carries(graph, exported, old, new):
     assert old in exported
     words = explain(graph, exported.replace(old, new))
