@@ -16,7 +16,7 @@ import numpy as np
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
+from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.text.hints import Install
 
 SCALE = 20.0  # factor from cosines to logits
@@ -89,20 +89,17 @@ def embed_examples(
     )
 
 
-def hit_rates(
-    ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors, ks: Sequence[int] = (1,)
-) -> list[float]:
-    """Return for each k the share of examples, 0 to 1, whose gold path is among the best k paths of the pool.
+def hit_rate(ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors) -> float:
+    """Return the share of examples, 0 to 1, whose gold path is the best of the pool."""
+    return float(np.mean([rank_of_gold(ranker, example, vectors) == 1 for example in examples])) if examples else 0.0
+
+
+def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
+    """Return the rank of the gold path in its pool; 1 is the best.
 
     A path with the same score as the gold path counts as better; otherwise, a ranker that gives all paths the same
     score would seem perfect.
     """
-    ranks = np.array([rank_of_gold(ranker, example, vectors) for example in examples])
-    return [float((ranks <= k).mean()) if len(ranks) else 0.0 for k in ks]
-
-
-def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
-    """Return the rank of the gold path in its pool; 1 is the best."""
     used, rows = _renumbered(example.pool)
     scores = ranker.score_rows(
         vectors.questions[example.question], vectors.relations[used], vectors.directions[used], rows
@@ -197,7 +194,7 @@ def _fit(
         progress(done, total, float(loss.detach()))
     question, first, further, turns = (each.detach().numpy().astype(np.float32) for each in (*maps, directions))
     ranker = TrainedRanker(question, first, further, turns, float(bias.detach()), vectors.embeddings)
-    return in_half_precision(ranker)
+    return ranker.in_half_precision()
 
 
 _Sampled = tuple[Example, np.ndarray]
