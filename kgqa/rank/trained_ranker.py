@@ -138,21 +138,15 @@ class TrainedRanker:
         query: np.ndarray = self.question_map @ np.asarray(question_vector, dtype=np.float32)
         query /= max(float(np.linalg.norm(query)), 1e-12)
         step_vectors = vectors + self.directions[directions]
-        first, first_of = _used(rows[:, 0])
-        second, second_of = _used(rows[:, 1] if rows.shape[1] > 1 else np.full(len(rows), -1))
-        # in a path without a second step, the missing step refers to the last row, which is zero
+        # the number -1 of a missing step refers to the last row, which is zero
         missing = np.zeros((1, self.size), dtype=np.float32)
-        first_terms = np.vstack([step_vectors[first] @ self.first_map.T, missing])
-        second_terms = np.vstack([step_vectors[second] @ self.further_map.T, missing])
+        first = np.vstack([step_vectors @ self.first_map.T, missing])
+        further = np.vstack([step_vectors @ self.further_map.T, missing])
         lengths = (rows >= 0).sum(axis=1)
-        longer = np.flatnonzero(lengths > 2)
-        further = step_vectors @ self.further_map.T if longer.size else missing
         for start in range(0, len(rows), _ROWS):
             block = slice(start, start + _ROWS)
-            paths = first_terms[first_of[block]] + second_terms[second_of[block]]
-            for row in longer[(longer >= start) & (longer < start + _ROWS)]:
-                rest = rows[row, 1 : lengths[row]]
-                paths[row - start] = first_terms[first_of[row]] + further[rest].mean(axis=0)
+            rest = further[rows[block, 1:]].sum(axis=1) / np.maximum(lengths[block] - 1, 1)[:, None].astype(np.float32)
+            paths = first[rows[block, 0]] + rest
             norms = np.sqrt(np.einsum("ij,ij->i", paths, paths))
             scores[block] = (paths @ query) / np.maximum(norms, 1e-12)
         scores[lengths == 0] = -1.0  # an empty path is the worst candidate
@@ -258,11 +252,3 @@ def ranker_scorer(
         return ranker.score(encoder.encode_questions([question])[0], [each.path for each in candidates], vectors)
 
     return score
-
-
-def _used(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers in a column, and the index of each row's number; -1 gets the index after the last."""
-    used, indices = np.unique(column, return_inverse=True)
-    if used.size and used[0] < 0:
-        return used[1:], np.where(indices == 0, len(used) - 1, indices - 1)
-    return used, indices

@@ -17,7 +17,6 @@ from kgqa.training.fitting import (
     Example,
     TrainingSettings,
     Vectors,
-    _packed,
     _sampled,
     fit_ranker,
     hit_rate,
@@ -153,37 +152,6 @@ def test_missing_torch_is_an_error():
 
 
 # ---- the parts ----
-
-tables = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4), min_size=2, max_size=6)
-
-
-def padded(paths: list[list[int]]) -> np.ndarray:
-    rows = np.full((len(paths), max(map(len, paths))), -1, dtype=np.int32)
-    for row, each in zip(rows, paths):
-        row[: len(each)] = each
-    return rows
-
-
-@given(st.lists(tables, min_size=1, max_size=3), st.integers(0, 100))
-def test_batch_scores_equal_ranker_scores(batch, seed):
-    """Training and scoring use different layouts of the paths and must agree."""
-    random = np.random.default_rng(seed)
-    relations = random.normal(size=(10, 4)).astype(np.float32)
-    maps = [random.normal(size=(4, 4)).astype(np.float32) for _ in range(2)]
-    model = TrainedRanker(np.eye(4, dtype=np.float32), *maps, np.zeros((2, 4), np.float32), 0.5, "m")
-    question = random.normal(size=4)
-    packed = _packed([(Example("q", padded(paths), 0), padded(paths)) for paths in batch])
-    used = relations[packed.used]
-    moves = np.vstack([used @ maps[0].T, used @ maps[1].T, np.zeros((1, 4))])
-    sums = (moves[packed.moves] * packed.weights[..., None]).sum(axis=1).reshape(*packed.single.shape, 4)
-    for number, paths in enumerate(batch):
-        assert packed.padding[number].tolist() == [False] * len(paths) + [True] * (packed.padding.shape[1] - len(paths))
-        assert packed.single[number, : len(paths)].tolist() == [float(len(each) == 1) for each in paths]
-        scores = model.score_rows(question, relations, np.zeros(10, dtype=np.intp), padded(paths))
-        for path_vector, score, each in zip(sums[number], scores, paths):
-            if np.linalg.norm(path_vector) > 1e-2:
-                cosine = path_vector @ question / np.linalg.norm(path_vector) / np.linalg.norm(question)
-                assert score == pytest.approx(cosine + (0.5 if len(each) == 1 else 0.0), abs=1e-4)
 
 
 @given(st.integers(2, 40), st.integers(1, 50), st.data())
