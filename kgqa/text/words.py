@@ -299,7 +299,10 @@ def arrow_words(
 
 
 def display_name(named: Named) -> str:
-    """Return a name with its id or unit: `Tokyo (m.0abc)`, `664 km`. The id is omitted if it is a full IRI."""
+    """Return a name with its id or unit: `Tokyo (m.0abc)`, `664 km`, `unnamed (m.0abc)`.
+
+    The id is omitted if it is a full IRI or that of a blank node.
+    """
     name = clean(named.name) or clean(named.id)
     if named.unit:
         return f"{name} {clean(named.unit)}"
