@@ -299,7 +299,7 @@ def arrow_words(
 
 
 def display_name(named: Named) -> str:
-    """Return a name with its id or unit: `Tokyo (m.0abc)`, `664 km`, `unnamed (m.0abc)`.
+    """Return a name with its id or unit: `Tokyo (m.0abc)`, `664 km`.
 
     The id is omitted if it is a full IRI or that of a blank node.
     """
@@ -307,7 +307,7 @@ def display_name(named: Named) -> str:
     if named.unit:
         return f"{name} {clean(named.unit)}"
     ident = clean(named.id)
-    if not ident or ident == name or "://" in ident:
+    if not ident or ident == name or "://" in ident or ident.startswith(("_:", "urn:kgqa:genid:")):
         return name
     return f"{name} ({ident})"
 
