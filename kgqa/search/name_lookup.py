@@ -254,7 +254,7 @@ def names_in_capitals(question: str, words: Sequence[Word]) -> list[tuple[int, i
             runs[-1] = (runs[-1][0], index + 1)
         elif capital:
             runs.append((index, index + 1))
-    return [run for run in runs if run != (0, 1)] if not all(upper) else []
+    return [run for run in runs if run != (0, 1)] if question != question.upper() else []
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:

@@ -313,7 +313,7 @@ class NameIndex:
             found.setdefault(norm, {}).setdefault(iri, []).append((name, kind))
         return {
             norm: [
-                NameMatch(Entity(iri), *named[0], True, tuple(name for name, _ in named))
+                NameMatch(Entity(iri), *named[0], True, tuple(dict.fromkeys(name for name, _ in named)))
                 for iri, named in islice(entities.items(), MAX_NAMESAKES)
             ]
             for norm, entities in found.items()
