@@ -157,7 +157,8 @@ def _describe(
         if node not in known or (step.relation in schema.types and known[node][0] not in schema.types):
             known[node] = step.relation, value
     words = labels([v for edge in known.values() for v in (Entity(edge[0]), edge[1]) if isinstance(v, Entity)])
-    found = {node: UNNAMED if is_blank_node(node) else UNKNOWN for node in nodes}
+    # a server cannot be asked about its own blank nodes
+    found = {node: UNNAMED if node.iri.startswith(("_:", "nodeID:")) else UNKNOWN for node in nodes}
     for node, (relation, value) in known.items():
         text = value.value if isinstance(value, Literal) else words.get(value) or split_words(local_words(value.iri))
         about = "" if relation in schema.types else f"with {relation_words(relation, schema)} "
