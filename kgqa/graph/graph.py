@@ -190,7 +190,7 @@ class KnowledgeGraph:
         The name of an entity without a label is the readable end of its IRI; that of a blank node says what is known of
         it, such as its type.
         """
-        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.edges_of)
+        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.paths.edges)
 
     # --- exported queries
 
