@@ -28,7 +28,7 @@ from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
 from kgqa.model.conditions import NUMBER_TEXT
 from kgqa.storage.cache import Cache
-from kgqa.training.gold_candidates import gold_candidate
+from kgqa.testing.gold_candidates import gold_candidate
 from kgqa.training.gold_queries import Untranslatable
 
 WIKIDATA = ("wikidata/kg.nt.gz", "wikidata/names.nt.gz")

@@ -16,7 +16,7 @@ from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.tokens import expand_prefixes
 from kgqa.model.conditions import OperationKind
-from kgqa.training.gold_candidates import gold_candidate
+from kgqa.testing.gold_candidates import gold_candidate
 from scripts import demo_graph as build
 
 NS = "http://rdf.freebase.com/ns/"

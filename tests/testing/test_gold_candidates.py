@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.model import Entity
-from kgqa.training.gold_candidates import gold_candidate
+from kgqa.testing.gold_candidates import gold_candidate
 from kgqa.training.gold_queries import Untranslatable
 
 from ..memory_graph import memory_graph
