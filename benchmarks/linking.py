@@ -47,7 +47,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.name_reader import read_names
+from kgqa.graph.names.reading import read_names
 from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity

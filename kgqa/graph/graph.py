@@ -12,7 +12,7 @@ from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.edges import START, AlongFinder, count_edges, count_relations, find_edges, find_edges_of
 from kgqa.graph.ends import Ends, EndsFinder, KnownEnds, walks_along
 from kgqa.graph.expansion import Expansion, StepsFinder
-from kgqa.graph.names.interface import NameMatch, Names
+from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.graph.query import export
 from kgqa.graph.query.patterns import PathPattern, Restrictions, hop_pattern, joined_pattern
 from kgqa.graph.query.templates import Variable
@@ -97,7 +97,7 @@ class KnowledgeGraph:
         self._pool = functools.cache(lambda: ThreadPool(max(0, self.concurrency - 1), name="kgqa-graph"))
         """Threads that all questions about this graph share; the concurrency of a server is known only by a query."""
         self._trace: Trace | None = None
-        self._names: Names | None = None
+        self._names: NameIndex | None = None
         self._known_ends = KnownEnds()
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
@@ -440,7 +440,7 @@ class KnowledgeGraph:
         return [(subject, node) for subject, node in rows if isinstance(subject, Entity) and node is not None]
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
-        """Find entities by name or alias, best match first. See `Names.search`."""
+        """Find entities by name or alias, best match first. See `NameIndex.search`."""
         return self.names.search(text, limit=limit)
 
     # --- names
@@ -479,7 +479,7 @@ class KnowledgeGraph:
         return self.tables.is_noise(relation)
 
     @property
-    def names(self) -> Names:
+    def names(self) -> NameIndex:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self._trace is None:
             return self.tables.names_within()

@@ -27,8 +27,8 @@ from kgqa.plugins import culprit, is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
+from kgqa.search.conditions.requests import unsupported_kind
 from kgqa.search.linking import find_mentions
-from kgqa.search.question_kind import unsupported_kind
 from kgqa.search.question_language import language_notes
 from kgqa.search.topics import (
     check_text,

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from kgqa.errors import StoreError
-from kgqa.graph.names.name_reader import background_limit
+from kgqa.graph.names.reading import background_limit
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.text.words import clean

@@ -21,9 +21,9 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
-from kgqa.search.conditions.applying import Conditions
-from kgqa.search.conditions.filters import NEGATED, Wording, without_excluded
-from kgqa.search.conditions.times import read_time
+from kgqa.search.conditions.applying import NOT_APPLIED, Conditions
+from kgqa.search.conditions.filters import Wording, is_negated, without_excluded
+from kgqa.search.conditions.times import without_qualifier
 from kgqa.search.cues import read_cues
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
@@ -64,17 +64,17 @@ def answer(
     settings = resources.settings
     graph = resources.graph.for_question(trace)
     by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
-    text, kind, request = question.text, None, None
+    text, kind, request, qualifier = question.text, None, None, ""
     if not resources.by_model:
         kind, request = request_of(text, [name for each in by_entity.values() for name in each])
-        text = request.text if request else text
+        text, qualifier = without_qualifier(request.text if request else text)
     spans: Sequence[Span] = topic_spans(text, by_entity)
     excluded: tuple[Entity, ...] = ()
     if not resources.by_model:
         text, excluded = without_excluded(text, spans)
         kept = [topic for topic in topics if topic.value not in excluded]
         spans = topic_spans(text, by_entity)
-        if NEGATED.search(text) or not (kept or not topics):
+        if is_negated(text) or not (kept or not topics):
             return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
         topics = kept
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
@@ -132,7 +132,7 @@ def answer(
         specific = [each for each in pool if view is None or each.path.topic not in view.generic]
         return ranking.prefilter(specific or pool)
 
-    notes = _notes(ranking, resources)
+    notes = _notes(ranking, resources, qualifier)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
     try:
         hops = explore(
@@ -172,9 +172,7 @@ def answer(
             ranked = decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                wording = Wording(
-                    drop_spans(text, spans), read_time(text), cues.asked_for, excluded, "".join(cues.words[-1:])
-                )
+                wording = Wording(drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))
@@ -189,10 +187,11 @@ def answer(
     return found
 
 
-def _notes(ranking: Ranking, resources: Resources) -> tuple[str, ...]:
+def _notes(ranking: Ranking, resources: Resources, qualifier: str) -> tuple[str, ...]:
     why = "no language model configured" if resources.models is None else "rank.chooser excludes the language model"
     name = ranking.chooser.name
-    return (f"Compared by {name}." if ranking.by_model else f"Ranked by {name}: {why}.",)
+    ignored = [f"{NOT_APPLIED}: “{qualifier}”."] if qualifier else []
+    return (f"Compared by {name}." if ranking.by_model else f"Ranked by {name}: {why}.", *ignored)
 
 
 def _masked(

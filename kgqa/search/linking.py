@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import NameMatch
+from kgqa.graph.names.index import NameMatch
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms

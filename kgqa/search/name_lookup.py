@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 
-from kgqa.graph.names.interface import NameMatch, Names
+from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.search.word_matching import (
@@ -113,7 +113,7 @@ class Alignment:
 class NameLookup:
     """Lookup of the names in the index that match words of one question."""
 
-    def __init__(self, question: str, names: Names) -> None:
+    def __init__(self, question: str, names: NameIndex) -> None:
         self.question = question
         self.names = names.for_text(question)
         self.words: list[Word] = words_of(question)[:MAX_WORDS]

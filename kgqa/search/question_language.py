@@ -44,9 +44,10 @@ def question_language(question: str, mentions: Iterable[str] = ()) -> str:
         question: The question.
         mentions: The names of entities in the question, which may be in any language.
     """
-    if written := _written_in(question):
+    text = drop_mentions(question, list(mentions))
+    if written := _written_in(text):
         return written[0]
-    words = [word.lower() for word in _WORD.findall(drop_mentions(question, list(mentions)))]
+    words = [word.lower() for word in _WORD.findall(text)]
     english, shared, articles = _frequent()["en"], set(word_list("shared", "any")), set(word_list("articles", "any"))
     if (english - shared).intersection(words):
         return "en"
@@ -79,7 +80,7 @@ def language_notes(
     language = question_language(question, mentions)
     # an English question whose entities are known costs no query
     known = _languages(graph) if language and not (language == "en" and (mentions or topics)) else frozenset()
-    if not known or known.intersection(_written_in(question) or [language]):
+    if not known or known.intersection(_written_in(drop_mentions(question, list(mentions))) or [language]):
         return []
     names = [word_table("languages").get(each, {}).get("name", each) for each in known]
     names.sort(key=lambda name: (name != "English", name))

@@ -8,16 +8,15 @@ from collections.abc import Collection, Iterable, Sequence
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
 from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import NameMatch
+from kgqa.graph.names.index import NameMatch
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
-from kgqa.search.conditions.beside import stems
-from kgqa.search.conditions.requests import Request, read_request
+from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
 from kgqa.search.linking import Mention, RelationFit, find_mentions
 from kgqa.search.masking import replace_spans, topic_spans
 from kgqa.search.name_lookup import mention_of
-from kgqa.search.question_kind import unsupported_kind
 from kgqa.search.tolerance import TOLERATED
+from kgqa.search.words import stems
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean, display_name, normalise

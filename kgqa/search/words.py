@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from kgqa.rank.lexical import stem
+
 
 @cache
 def word_table(name: str, language: str = "") -> Mapping[str, Any]:
@@ -23,6 +25,17 @@ def word_list(name: str, language: str = "en") -> tuple[str, ...]:
     """Return the words of a list, or the words to which a table gives a meaning, in the order of the file."""
     words = word_table(language)[name]
     return tuple(words.split() if isinstance(words, str) else words)
+
+
+@cache
+def stem_list(name: str) -> tuple[str, ...]:
+    """Return the stems of the words of an English list."""
+    return tuple(map(stem, word_list(name)))
+
+
+def stems(text: str) -> tuple[str, ...]:
+    """Return the stems of all words of a text, stopwords included."""
+    return tuple(stem(word) for word in re.findall(r"[^\W_]+", text.lower()))
 
 
 @cache

@@ -314,6 +314,11 @@ def is_unnamed(named: Named, schema: Schema) -> bool:
     return bool(schema.id_base and named.id) and named.name == named.id
 
 
+def is_anonymous(iri: str) -> bool:
+    """Return whether an id stands for a blank node, which has no name: Wikidata's unknown values, for example."""
+    return iri.startswith(("_:", "urn:kgqa:genid:")) or "/.well-known/genid/" in iri
+
+
 def normalise(text: str) -> str:
     """Normalise a name for comparison: fold compatibility forms, remove accents and punctuation, lower-case it."""
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())

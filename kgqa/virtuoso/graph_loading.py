@@ -18,7 +18,7 @@ from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import choose_target_graph, target_graph
-from kgqa.graph.names.name_reader import count_names, name_predicates
+from kgqa.graph.names.reading import count_names, name_predicates
 from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress

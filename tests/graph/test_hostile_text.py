@@ -16,7 +16,7 @@ from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout, Sto
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.server_names import ServerNames
+from kgqa.graph.names.server_index import ServerIndex
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.query.tokens import tokens
@@ -199,7 +199,7 @@ def recorded_graph(graphs) -> Iterator[RecordedGraph]:
     graph = KnowledgeGraph(store, schema, view=[name], timeout=10.0)
     graph.prepare()
     assert graph.names.count == 2
-    assert isinstance(graph.names, ServerNames) == (graphs.kind == "virtuoso")
+    assert isinstance(graph.names, ServerIndex) == (graphs.kind == "virtuoso")
     yield RecordedGraph(graph, log)
     if isinstance(log, RecordingProxy):
         store.close()

@@ -38,8 +38,8 @@ def capped(prepared_folder, tmp_path_factory):
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """`opened(place) -> Resources` with an empty cache."""
-    monkeypatch.setattr("kgqa.graph.names.name_reader.MIN_PAGE_ROWS", CAP)
-    monkeypatch.setattr("kgqa.graph.names.name_reader.PAGE_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names.reading.MIN_PAGE_ROWS", CAP)
+    monkeypatch.setattr("kgqa.graph.names.reading.PAGE_ROWS", CAP)
     opened_resources = []
 
     def opened(place: str | None):

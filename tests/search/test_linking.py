@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import NameMatch
+from kgqa.graph.names.index import NameMatch
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
 from kgqa.search.linking import LinkRanking, Mention, find_mentions

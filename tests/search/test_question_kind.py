@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.search.question_kind import unsupported_kind
+from kgqa.search.conditions.requests import unsupported_kind
 
 COUNTS = [
     "how many children did Henry VIII have?",

@@ -16,7 +16,7 @@ from kgqa.cli.options import (
     verbosity_options,
     whole,
 )
-from kgqa.graph.names.interface import NameMatch
+from kgqa.graph.names.index import NameMatch
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
 from kgqa.model import Named

@@ -17,7 +17,7 @@ from kgqa.corpus.records import EntityRecord, StatementRecord
 from kgqa.corpus.resolution.normal_forms import comparison_form
 from kgqa.corpus.resolution.types import types_agree
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import MAX_NAMESAKES
+from kgqa.graph.names.index import MAX_NAMESAKES
 from kgqa.model.terms import Entity, Value
 from kgqa.text.words import clean, normalise, split_words, type_words
 

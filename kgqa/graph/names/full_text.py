@@ -1,22 +1,20 @@
-"""Full-text search of the names on a Virtuoso server.
+"""The full-text search of a Virtuoso server: finds names with given words.
 
 Virtuoso splits literals into words, and ignores case and accents, by rules of its own. The search therefore returns
-candidates: names that probably have the words. They are normalised and compared here.
+candidates: names that probably have the words. `ServerIndex` normalises and compares them.
 """
 
 from __future__ import annotations
 
-import copy
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from string import ascii_lowercase
 
 from kgqa.errors import InvalidTerm, QueryRejected
-from kgqa.graph.names.lru_cache import LRUCache
-from kgqa.graph.names.name_reader import EntityNameReader, normalised
-from kgqa.graph.store import Row, count_value
-from kgqa.model import Entity, Literal
+from kgqa.graph.names.reading import Name, NameReader
+from kgqa.graph.store import count_value
+from kgqa.model import Literal
 
 MAX_NAMES = 3_000
 """The largest number of names that are read for one word or one search."""
@@ -29,53 +27,30 @@ MIN_PREFIX_BYTES = 4
 MAX_PHRASES = 300
 COUNT_BATCH = 50
 EQUAL_BATCH = 200
-MAX_CACHED_WORDS = 100_000
-MAX_CACHED_NAMES = 200_000
 _OUTER_DOTS = re.compile(r"(?<!\w)\.|\.(?!\w)")
-Word = tuple[str, ...]
-"""A normalised word, followed by other phrases that a name may have in its place, such as `o neill` for `oneill`."""
-
-
-class FoundName(NamedTuple):
-    """A name of an entity, its kind (`label` or `alias`), and the words of its normalised form."""
-
-    entity: str
-    name: str
-    kind: str
-    words: tuple[str, ...]
 
 
 class FullText:
     """Searches the names of one graph. Thread-safe."""
 
-    def __init__(self, reader: EntityNameReader) -> None:
+    def __init__(self, reader: NameReader) -> None:
         self._reader = reader
-        self._counts: LRUCache[Word, int] = LRUCache(MAX_CACHED_WORDS)
-        self._names: LRUCache[Word, list[FoundName]] = LRUCache(MAX_CACHED_NAMES, size=lambda names: 1 + len(names))
 
-    def with_reader(self, reader: EntityNameReader) -> FullText:
-        """Return a copy with the same cache that runs its queries with `reader`."""
-        bound = copy.copy(self)
-        bound._reader = reader
-        return bound
+    def count(self, groups: Sequence[Sequence[str]], *, limit: int = MAX_COUNT) -> list[int]:
+        """Count, for each group of phrases, the names with any of the phrases, up to `limit`."""
+        found = []
+        for start in range(0, len(groups), COUNT_BATCH):
+            batch = groups[start : start + COUNT_BATCH]
+            try:
+                rows = self._select("counts", patterns=[pattern(phrases) for phrases in batch], limit=limit)
+            except QueryRejected:  # one of the phrases has only characters that the server ignores
+                found += [len(self.matching_any(phrases)) for phrases in batch]
+                continue
+            counts = {count_value(number): count_value(names) for number, names in rows}
+            found += [counts.get(at, 0) for at in range(len(batch))]
+        return found
 
-    def counts(self, words: Iterable[Word]) -> dict[Word, int]:
-        """Return the number of names with each word, at most MAX_COUNT."""
-        return self._counts.get_or_find(words, self._count)
-
-    def finds_all(self, phrases: Sequence[str]) -> bool:
-        """Return whether each phrase is in a name. Raises QueryRejected if the server has no full-text search."""
-        patterns = [pattern([phrase]) for phrase in dict.fromkeys(phrases)]
-        batches = (patterns[start : start + COUNT_BATCH] for start in range(0, len(patterns), COUNT_BATCH))
-        return all(
-            count_value(names) for batch in batches for _, names in self._rows("counts", patterns=batch, limit=1)
-        )
-
-    def names(self, words: Iterable[Word]) -> dict[Word, list[FoundName]]:
-        """Return the names with each word; an empty list for a word in more than MAX_NAMES names."""
-        return self._names.get_or_find(words, self._find)
-
-    def matching(self, *groups: Sequence[str], limit: int = MAX_NAMES, shortest: bool = False) -> list[FoundName]:
+    def matching(self, *groups: Sequence[str], limit: int = MAX_NAMES, shortest: bool = False) -> list[Name]:
         """Find names with at least one phrase of each group; a phrase may end with the wildcard `*`.
 
         Args:
@@ -87,11 +62,11 @@ class FullText:
         """
         if not groups or not all(groups):
             return []
-        return self._select("matching", pattern=pattern(*groups), limit=limit, shortest=shortest)
+        return self._names("matching", pattern=pattern(*groups), limit=limit, shortest=shortest)
 
-    def matching_any(self, phrases: Sequence[str]) -> list[FoundName]:
+    def matching_any(self, phrases: Sequence[str]) -> list[Name]:
         """Find names with any of these phrases, without the phrases that the server rejects."""
-        found: list[FoundName] = []
+        found: list[Name] = []
         for start in range(0, len(phrases), MAX_PHRASES):
             batch = phrases[start : start + MAX_PHRASES]
             try:
@@ -101,85 +76,31 @@ class FullText:
                 found += self.matching_any(batch[:half]) + self.matching_any(batch[half:]) if half else []
         return found
 
-    def equal(self, names: Sequence[Literal]) -> list[FoundName]:
+    def equal(self, names: Sequence[Literal]) -> list[Name]:
         """Find the names that equal one of these literals."""
-        return [
-            name
-            for start in range(0, len(names), EQUAL_BATCH)
-            for name in self._select("equal", names=names[start : start + EQUAL_BATCH], limit=MAX_NAMES)
-        ]
+        batches = (names[start : start + EQUAL_BATCH] for start in range(0, len(names), EQUAL_BATCH))
+        return [name for batch in batches for name in self._names("equal", names=batch, limit=MAX_NAMES)]
 
-    def scanned(self, prefix: str) -> list[FoundName]:
+    def scanned(self, prefix: str) -> list[Name]:
         """Find the shortest names with a word that begins with a prefix; the server reads all names."""
         letters = "['’]?".join(prefix)
         expression = Literal(f"(^|[^a-z0-9])({letters}|[^ -~])")
-        return self._select("scanned", pattern=expression, limit=MAX_NAMES)
+        return self._names("scanned", pattern=expression, limit=MAX_NAMES)
 
-    def _select(self, template: str, **values: object) -> list[FoundName]:
-        found = [
-            FoundName(entity.iri, name.value, kind, tuple(normalised(name.value).split()))
-            for entity, predicate, name in self._rows(template, **values)
-            if isinstance(entity, Entity) and isinstance(predicate, Entity) and isinstance(name, Literal)
-            for kind in self._reader.kinds[predicate.iri]
-        ]
-        return list(dict.fromkeys(found))
+    def _names(self, template: str, **values: object) -> list[Name]:
+        return self._reader.names(self._select(template, **values))
 
-    def _rows(self, template: str, **values: object) -> list[Row]:
+    def _select(self, template: str, **values: object) -> list:  # type: ignore[type-arg]
         # not from the cache: its key is the fingerprint of the data, while the index may follow the data later
-        return self._reader.select(
-            template, fresh=True, view=self._reader.view, predicates=self._reader.predicates, **values
-        )
-
-    def _count(self, words: list[Word]) -> dict[Word, int]:
-        found = dict.fromkeys(words, 0)
-        usable = [(word, phrases) for word in words if (phrases := phrases_of(word))]
-        for start in range(0, len(usable), COUNT_BATCH):
-            batch = usable[start : start + COUNT_BATCH]
-            patterns = [pattern(phrases) for _, phrases in batch]
-            try:
-                rows = self._rows("counts", patterns=patterns, limit=MAX_COUNT)
-            except QueryRejected:  # one of the words has only characters that the server ignores
-                found |= {word: len(self.matching_any(phrases)) for word, phrases in batch}
-                continue
-            found |= {batch[count_value(number)][0]: count_value(names) for number, names in rows}
-        return found
-
-    def _find(self, words: list[Word]) -> dict[Word, list[FoundName]]:
-        found: dict[Word, list[FoundName]] = {word: [] for word in words}
-        known = self._counts.get_many(words)
-        batch: list[Word] = []
-        expected = 0
-        for word in sorted(words, key=lambda word: known.get(word, 0)):
-            if not 0 < known.get(word, 1) <= MAX_NAMES:
-                continue
-            if batch and (expected + known.get(word, 0) > MAX_NAMES or len(batch) == MAX_PHRASES):
-                found |= self._find_batch(batch)
-                batch, expected = [], 0
-            batch.append(word)
-            expected += known.get(word, 0)
-        return found | self._find_batch(batch)
-
-    def _find_batch(self, words: list[Word]) -> dict[Word, list[FoundName]]:
-        names = self.matching_any([phrase for word in words for phrase in phrases_of(word)])
-        known = self._counts.get_many(words)
-        if len(names) >= MAX_NAMES and len(known) < len(words):  # some of them are frequent and hide the others
-            self.counts(words)
-            return self._find(words)
-        found: dict[str, list[FoundName]] = {}
-        for name in names:
-            for text in set(name.words):
-                found.setdefault(text, []).append(name)
-        by_word = {word: found.get(word[0], []) for word in words}
-        self._counts.put_many({word: len(names) for word, names in by_word.items() if word not in known})
-        return by_word
+        return self._reader.select(template, fresh=True, **values)
 
 
-def phrases_of(word: Word) -> list[str]:
-    """Return the phrases to search for a word, without those that Virtuoso cannot find."""
-    return [phrase for phrase in word if _is_searchable(phrase) and max(map(len, phrase.split())) <= MAX_WORD_LETTERS]
+def is_searchable(phrase: str) -> bool:
+    """Return whether Virtuoso can find a phrase: it has letters or digits only, and no word is too long."""
+    return _has_only_words(phrase) and max(map(len, phrase.split())) <= MAX_WORD_LETTERS
 
 
-def _is_searchable(phrase: str) -> bool:
+def _has_only_words(phrase: str) -> bool:
     letters = phrase.replace(" ", "").replace(".", "")
     return bool(letters) and all(unicodedata.category(char)[0] in "LMN" for char in letters)
 
@@ -193,6 +114,19 @@ def written_phrase(token: str) -> str:
     return " ".join(_OUTER_DOTS.sub(" ", "".join(kept)).lower().split())
 
 
+def misspelt(word: str) -> list[str]:
+    """Return the words with one letter more, less, exchanged with its neighbour or, for Latin letters, different."""
+    if any(char.isdigit() for char in word):
+        return []
+    letters = ascii_lowercase if word.isascii() else ""
+    found = {word[:at] + word[at + 1 :] for at in range(1, len(word))}
+    found |= {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
+    for letter in letters:
+        found |= {word[:at] + letter + word[at:] for at in range(1, len(word) + 1)}
+        found |= {word[:at] + letter + word[at + 1 :] for at in range(1, len(word))}
+    return sorted(found - {word})
+
+
 def pattern(*groups: Sequence[str]) -> Literal:
     """Build a full-text pattern for texts with at least one phrase of each group.
 
@@ -200,7 +134,7 @@ def pattern(*groups: Sequence[str]) -> Literal:
         InvalidTerm: a phrase has characters other than letters, marks, digits, spaces, dots and a wildcard at its end.
     """
     for phrase in (phrase for group in groups for phrase in group):
-        if not _is_searchable(phrase.removesuffix("*")):
+        if not _has_only_words(phrase.removesuffix("*")):
             raise InvalidTerm("A full-text pattern may contain only words.")
     text = " AND ".join("(" + " OR ".join(f'"{phrase}"' for phrase in group) + ")" for group in groups)
     return Literal(unicodedata.normalize("NFC", text))  # normalised Korean words consist of parts of syllables

@@ -16,9 +16,9 @@ from typing import Any, cast
 from msgspec import to_builtins
 
 from kgqa.errors import StoreError, StoreTimeout
-from kgqa.graph.names.interface import Names
-from kgqa.graph.names.name_reader import Limit, background_limit
-from kgqa.graph.names.shared import SharedNames
+from kgqa.graph.names.graph_names import GraphNames
+from kgqa.graph.names.index import NameIndex
+from kgqa.graph.names.reading import Limit, background_limit
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
 from kgqa.graph.tables.changes import OTHER, VALUE, Changes, Select, VersionedValues, changes_since, matches
@@ -92,7 +92,7 @@ class GraphTables:
         self._graphs = tuple(entity.iri for entity in view)
         self._values = VersionedValues(self.version, self.changes_since, complete=lambda: not self._whole.notes)
         self._opened_version = self.version()
-        self._names = SharedNames(self)
+        self._names = GraphNames(self)
         # the digest of the schema does not cover the user's languages
         languages = hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]
         self._relation_labels = f"relation-labels-{languages}"
@@ -365,8 +365,8 @@ class GraphTables:
         kept = labels.copy()  # other threads may add what they have read before the changes
         return {entity: label for entity, label in kept.items() if entity not in touched}
 
-    def names_within(self, limit: Limit = background_limit) -> Names:
-        """Return the index of names and aliases, for a question with this time limit. See `SharedNames.within`."""
+    def names_within(self, limit: Limit = background_limit) -> NameIndex:
+        """Return the index of names and aliases, for a question with this time limit. See `GraphNames.within`."""
         return self._names.within(limit)
 
 

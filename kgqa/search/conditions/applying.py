@@ -24,7 +24,7 @@ LOOKED_AT = 3
 MARGIN = 0.1
 """Most difference between the scores of the best path and of a path beside which conditions are looked for."""
 MAX_WALKS = 200
-NOT_APPLIED = "The time in the question was not applied."
+NOT_APPLIED = "The time in the question was not applied"
 ONLY_PART = "Only the year of the time in the question was applied."
 
 
@@ -57,10 +57,8 @@ class Conditions:
         self._graph = graph
         self._wording = wording
         self._request = request
-        self._filters = Filters(graph, wording)
         self._operations = Operations(request, topics, Beside(graph, encoder), named) if request else None
         self._trace = trace
-        self._noun = request.noun if request else wording.noun
         self.notes: list[str] = []
 
     def applied(self, ranked: Scored, *, worded: bool = True) -> Scored:
@@ -74,82 +72,72 @@ class Conditions:
             ranked: Paths with their scores, best first.
             worded: Whether the question has words for the path, apart from its topics and cue words.
         """
-        if self._operations is None:
+        if self._request is None or self._operations is None:
             return self._conditioned(ranked)
-        if self._ignores_restrictions():
+        between_topics = self._request.kind in ("compare", "difference")
+        # two topics are compared by their values in the graph, which are those of the present
+        past = self._wording.time is not None and not self._wording.time.is_now
+        if self._wording.unread_time or (between_topics and (self._wording.excluded or past)):
             return []
         instances = self._operations.instances()
         every = [*ranked, *instances]
         found = self._found([*ranked[:LOOKED_AT], *instances])
-        both = [(found[c].candidate if c in found else c, score) for c, score in every]
-        left = [pair for pair, (c, _) in zip(both, every) if self._is_whole(c, found.get(c))]
-        best = self._operations.found(left, worded=worded)
+        whole = [(found.get(each, Found(each)), score) for each, score in every]
+        whole = [(each, score) for each, score in whole if self._is_whole(each)]
+        best = self._operations.found([(each.candidate, score) for each, score in whole], worded=worded)
         if best is None:
             return []
-        origin = next((found[c] for c, _ in every if c in found and c.path == best[0].path), Found(best[0]))
-        self._record(best[0], origin.cues)
+        cues = next((each.cues for each, _ in whole if each.candidate.path == best[0].path), ())
+        self._record(best[0], cues, self._request.noun)
+        self.notes += self._operations.notes
         return [best]
 
-    def _ignores_restrictions(self) -> bool:
-        """Return whether a computation would ignore a time or an exclusion in the question.
-
-        Two topics are compared by their values in the graph, which are those of the present.
-        """
-        if self._wording.unread_time:
-            return True
-        between_topics = self._request is not None and self._request.kind in ("compare", "difference")
-        time = self._wording.time
-        return between_topics and (bool(self._wording.excluded) or (time is not None and not time.is_now))
-
-    def _is_whole(self, candidate: Candidate, found: Found | None) -> bool:
+    def _is_whole(self, found: Found) -> bool:
         """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
-        if set(self._wording.restrictions) - (found.applied if found else frozenset()) or (found and found.note):
-            return False
-        known = terms(" ".join([candidate.words, candidate.leads_to, *(found.cues if found else ())]))
-        return not set(self._wording.names) - set(known)
+        known = terms(" ".join([found.candidate.words, found.candidate.leads_to, *found.cues]))
+        applied = found.applied.issuperset(self._wording.restrictions) and not found.note
+        return applied and set(known).issuperset(self._wording.names)
 
     def _conditioned(self, ranked: Scored) -> Scored:
         best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
-        found = self._found(best)
         if not best:
             return ranked
+        found = self._found(best)
         chosen, score = max(((found.get(c, Found(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
         self._note_ignored(chosen)
         if not chosen.cues:
             return ranked
-        self._record(chosen.candidate, chosen.cues)
-        if self._wording.time in chosen.applied:
-            return [(chosen.candidate, score)]  # no answer rather than one from another time
-        return [(chosen.candidate, score), *ranked]
+        self._record(chosen.candidate, chosen.cues, self._wording.noun)
+        # no answer rather than one from another time
+        return [(chosen.candidate, score), *([] if self._wording.time in chosen.applied else ranked)]
 
     def _note_ignored(self, chosen: Found) -> None:
         """Note which restrictions of the question the answers do not fulfil."""
         wording = self._wording
-        if wording.time in chosen.applied:
+        if wording.time is not None and wording.time in chosen.applied:
             self.notes += [ONLY_PART] if wording.unread_time else []
-        elif wording.time is not None or wording.unread_time:
-            self.notes.append(NOT_APPLIED)
+        elif wording.time is not None and wording.time.is_now:
+            self.notes.append(f"{NOT_APPLIED}.")
+        elif words := wording.unread_time or (wording.time and wording.time.cue):
+            self.notes.append(f"{NOT_APPLIED}: “{words}”.")
         self.notes += [chosen.note] if chosen.note else []
         for entity in self._graph.named([each for each in wording.excluded if each not in chosen.applied]):
             self.notes.append(f"{entity.name} was not excluded, because it is not among the answers.")
 
-    def _record(self, candidate: Candidate, cues: Sequence[str]) -> None:
-        """Record which words led to which conditions, and to the operation."""
-        graph = self._graph
-        length = len(candidate.path)
+    def _record(self, candidate: Candidate, cues: Sequence[str], noun: str) -> None:
+        """Record which words led to which conditions, and to the operation; without a cue, it was the noun."""
+        graph, length = self._graph, len(candidate.path)
         found = [
             ReadCondition(cue, condition_words(graph, condition, node_variable(condition.at, length)))
-            for cue, condition in zip_longest(cues, candidate.conditions, fillvalue=self._noun)
+            for cue, condition in zip_longest(cues, candidate.conditions, fillvalue=noun)
             if isinstance(condition, Condition)
         ]
         if candidate.operation is not None and self._request is not None:
             words = operation_words(graph, candidate.operation, candidate.path.steps)
             found.append(ReadCondition(self._request.cue, words))
         self._trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
-        if self._operations is not None:
-            self.notes += self._operations.notes
 
     def _found(self, pairs: Scored) -> dict[Candidate, Found]:
         near = [c for c, _ in pairs if self._wording.restrictions or self._wording.unexplained(c)]
         rows = read_rows(self._graph, near, self._trace, limit=MAX_WALKS) if near else []
-        return {each.candidate: self._filters.found(each) for each in rows}
+        return {each.candidate: Filters(self._graph, self._wording, each).found() for each in rows}

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.model import Candidate, Entity, Named, RelationPath
 from kgqa.model.conditions import Condition
-from kgqa.rank.lexical import stem, terms
+from kgqa.rank.lexical import terms
 from kgqa.search.beam import logical_hops
-from kgqa.search.conditions.beside import is_date, stems
-from kgqa.search.conditions.times import Time, time_conditions, unread_time
+from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
 from kgqa.search.masking import Span
-from kgqa.search.rows import Field, FieldKey, PathRows
+from kgqa.search.rows import FieldKey, PathRows, Row
 from kgqa.search.tolerance import TOLERATED
+from kgqa.search.words import pattern, stem_list, stems, word_table
 from kgqa.text.words import relation_words
 
-NO_DATES = frozenset(["person", "location place"])
-"""Kinds of answers that stand for "who" and "where"."""
-STANDS_FOR = NO_DATES | {"date time"}
-"""Kinds of answers that stand for "who", "where" and "when"; they are no types."""
-
-_EXCLUDING = re.compile(
-    r"(?:^|\s)(?:other than|besides|except(?: for)?|apart from|excluding|aside from|(?:but|and|is|are|was|were)?\s*not)"
-    r"(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?(?:\s+[^\W\d_]+)?\s*$",
-    re.IGNORECASE,
-)
-_FEMALE = ("mom", "mother", "mum", "wife", "sister", "daughter", "queen", "aunt", "grandmother", "actress", "female")
-_MALE = ("dad", "father", "husband", "brother", "son", "king", "uncle", "grandfather", "male")
-_GENDERS = dict.fromkeys(_FEMALE, "female") | dict.fromkeys(_MALE, "male")
-NEGATED = re.compile(r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b", re.IGNORECASE)
-"""A negation that excludes no entity by its name."""
-_AND = re.compile(r"\s*(?:,|and|or|nor|, and|, or)(?:\s+the)?\s*", re.IGNORECASE)
+_EXCLUDING = r"(?:^|\s){excluding}(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?(?:\s+[^\W\d_]+)?\s*$"
+_AND = r"\s*(?:,|and|or|nor|, and|, or)(?:\s+the)?\s*"
+_NEGATED = r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,41 +41,41 @@ class Found:
     applied: frozenset[Time | Entity] = frozenset()
     note: str = ""
 
+    def and_also(
+        self, conditions: Sequence[Condition], cue: str, explained: int, restriction: Time | Entity | None = None
+    ) -> Found:
+        """Return these conditions and others, which a cue led to."""
+        return replace(
+            self,
+            candidate=replace(self.candidate, conditions=(*self.candidate.conditions, *conditions)),
+            cues=(*self.cues, *[cue] * len(conditions)),
+            explained=self.explained + explained,
+            applied=self.applied | ({restriction} if restriction is not None else set()),
+        )
 
-@dataclass(frozen=True, slots=True)
+
 class Wording:
     """What the question says apart from the names of its topics.
 
-    Attributes:
+    Args:
         text: The question without its topics.
-        time: The time in it.
-        noun: The noun that the answers are, such as "university".
+        noun: The kind of the answers, such as "university", or what stands for it: "person" for "who".
         excluded: The entities after "other than" and the like.
         last: The word for the last hop.
+
+    Attributes:
+        time: The time in it.
+        unread_time: The words of a time that could not be read; "" if there are none.
+        restrictions: The time and the excluded entities.
+        names: The stems of the capitalised words after the first, which are names that were not linked.
     """
 
-    text: str
-    time: Time | None
-    noun: str = ""
-    excluded: tuple[Entity, ...] = ()
-    last: str = ""
-
-    @property
-    def restrictions(self) -> tuple[Time | Entity, ...]:
-        """The time and the excluded entities."""
-        return (*([self.time] if self.time is not None else ()), *self.excluded)
-
-    @property
-    def unread_time(self) -> str:
-        """The words of a time that could not be read; "" if there are none."""
-        return unread_time(self.text)
-
-    @property
-    def names(self) -> list[str]:
-        """The stems of the capitalised words after the first, which are names that were not linked."""
-        if not re.search(r"[a-z]", self.text):
-            return []
-        return terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip())))
+    def __init__(self, text: str, noun: str = "", excluded: tuple[Entity, ...] = (), last: str = "") -> None:
+        self.text, self.noun, self.excluded, self.last = text, noun, excluded, last
+        self.time, self.unread_time = read_time(text)
+        self.restrictions = (*([self.time] if self.time is not None else ()), *excluded)
+        has_case = re.search(r"[a-z]", text) is not None
+        self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", text.strip()))) if has_case else []
 
     def unexplained(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""
@@ -102,154 +89,159 @@ def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entit
     kept, start = "", 0
     for span in spans:
         between = text[start : span.start]
-        if excluded and excluded[-1].end == start and _AND.fullmatch(between):
-            cue = between
-        elif found := _EXCLUDING.search(between):
-            cue = found[0]
-        else:
-            kept, start = kept + text[start : span.end], span.end
-            continue
-        excluded.append(span)
-        kept, start = kept + between.removesuffix(cue), span.end
+        follows = bool(excluded) and excluded[-1].end == start
+        found = (follows and pattern(_AND).fullmatch(between)) or pattern(_EXCLUDING).search(between)
+        if found:
+            excluded.append(span)
+        kept += between.removesuffix(found[0]) if found else text[start : span.end]
+        start = span.end
     return " ".join((kept + text[start:]).split()), tuple(dict.fromkeys(span.topic for span in excluded))
 
 
+def is_negated(text: str) -> bool:
+    """Return whether a question has a negation, once the entities that it excludes by name are removed."""
+    return pattern(_NEGATED).search(text) is not None
+
+
 class Filters:
-    """Finds the conditions that a question puts on paths.
+    """Finds the conditions that a question puts on one path.
 
     Args:
         graph: The graph.
         wording: The question without its topics.
+        rows: Rows of the path.
     """
 
-    def __init__(self, graph: KnowledgeGraph, wording: Wording) -> None:
+    def __init__(self, graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> None:
         self._graph = graph
         self._wording = wording
+        self._rows = self._before_dates(rows) if wording.time is not None and rows.rows else rows
+        self._last = len(self._rows.candidate.path)
+        self._having: dict[tuple[FieldKey, Named], set[int]] = {}
+        """The numbers of the rows that have a value in a field."""
+        for number, row in enumerate(self._rows.rows):
+            for field in row.fields:
+                for value in field.values:
+                    self._having.setdefault((field.key, value), set()).add(number)
 
-    def found(self, rows: PathRows) -> Found:
-        """Return a path with the conditions that the question puts on it."""
-        found = Found(rows.candidate)
-        if not rows.rows:
-            return found
-        fields = list(
-            dict.fromkeys((each.key, value) for row in rows.rows for each in row.fields for value in each.values)
-        )
-        time = self._wording.time
-        # of a path to dates, no end would be who or where something was at a time
-        if time is not None and not (self._wording.noun in NO_DATES and all(is_date(end) for end in rows.ends)):
-            words = {key: self._words(key) for key, _ in fields}
-            placed = time_conditions(time, self._wording.text, rows, words)
-            if placed.conditions:
-                found = replace(_more(found, placed.conditions, time.cue, 1, time), note=placed.note)
+    def found(self) -> Found:
+        """Return the path with its conditions.
+
+        If the question asks for things with a date in some time, and the path leads to the dates, the path is returned
+        up to the things.
+        """
+        found = self._at_time(Found(self._rows.candidate))
         for entity in self._wording.excluded:
-            found = self._excluding(found, rows, entity)
-        return self._named(self._gendered(self._typed(found, rows), rows), rows, fields)
+            found = self._excluding(found, entity)
+        return self._named(self._gendered(self._typed(found)))
+
+    def _before_dates(self, rows: PathRows) -> PathRows:
+        path = rows.candidate.path
+        if len(path) < 2 or not self._asks_for_others(rows) or self._graph.leads_to_mediator(path.steps[-2]):
+            return rows
+        last = len(path) - 1
+        self._date = (last, path.steps[-1:])
+        hops = rows.candidate.hops[:-1]
+        shorter = replace(
+            rows.candidate,
+            path=RelationPath(path.topic, path.steps[:-1]),
+            words=", ".join(hops),
+            hops=hops,
+            leads_to="",
+        )
+        walks = {row.walk[:-1]: tuple(field for field in row.fields if field.at <= last) for row in rows.rows}
+        return PathRows(shorter, tuple(Row(walk, fields) for walk, fields in walks.items()), rows.complete)
+
+    def _asks_for_others(self, rows: PathRows) -> bool:
+        """Return whether the ends are dates, and the question asks for something else."""
+        wording, time = self._wording, self._wording.time
+        text = wording.text.replace(time.cue, " ") if time is not None else wording.text
+        asks_for_dates = set(stems(f"{wording.noun} {text}")) & set(stem_list("date_nouns"))
+        return not asks_for_dates and all(map(is_date, rows.ends))
+
+    def _at_time(self, found: Found) -> Found:
+        time = self._wording.time
+        if time is None or not self._rows.rows or self._asks_for_others(self._rows):
+            return found
+        words = {key: self._words(key) for key, _ in self._having}
+        conditions, note = time_conditions(time, self._wording.text, self._rows, words)
+        return replace(found.and_also(conditions, time.cue, 1, time), note=note) if conditions else found
 
     def _words(self, key: FieldKey) -> str:
         return " ".join(relation_words(s.relation, self._graph.schema, self._graph.relation_labels) for s in key[1])
 
-    def _typed(self, found: Found, rows: PathRows) -> Found:
+    def _typed(self, found: Found) -> Found:
         """Add the type that the question asks for if only some ends have it."""
-        noun = stems(self._wording.noun)
-        leads_to = stems(rows.candidate.leads_to)
-        if not noun or self._wording.noun in STANDS_FOR or noun[-1] in leads_to:
+        noun, types = stems(self._wording.noun), self._graph.schema.types
+        stands_for = self._wording.noun in word_table("stands_for", "en").values()
+        if not noun or stands_for or noun[-1] in stems(found.candidate.leads_to):
             return found
-        last = len(rows.candidate.path)
-        of_type: dict[FieldKey, dict[Named, set[Value]]] = {}
-        for row in rows.rows:
-            for field in row.fields:
-                if field.at == last and len(field.steps) == 1 and field.steps[0].relation in self._graph.schema.types:
-                    for value in field.values:
-                        of_type.setdefault(field.key, {}).setdefault(value, set()).add(row.end.value)
-        for key, types in of_type.items():
-            for type_, ends in types.items():
-                same = stems(type_.name)[-1:] == noun[-1:] and isinstance(type_.value, Entity)
-                if same and len(ends) < len(rows.ends):
-                    return _more(found, [Condition(*key, type_.value)], self._wording.noun, 1)  # type: ignore[arg-type]
-        return found
+        return self._of_kind(
+            found,
+            self._wording.noun,
+            lambda key, value: len(key[1]) == 1 and key[1][0].relation in types and stems(value.name)[-1:] == noun[-1:],
+            explained=1,
+        )
 
-    def _gendered(self, found: Found, rows: PathRows) -> Found:
+    def _gendered(self, found: Found) -> Found:
         """Add the gender that a word such as "mother" implies if only some ends have it.
 
         Of several words for hops, only the last is about the ends: the father's country is not male.
         """
-        implied = [
-            (word, _GENDERS[word]) for word in map(singular, self._wording.text.lower().split()) if word in _GENDERS
-        ]
-        if len({gender for _, gender in implied}) != 1 or set(map(stem, (word for word, _ in implied))) & set(
-            stems(rows.candidate.words)
-        ):
+        genders = word_table("genders", "en")
+        words = [word for word in map(_singular, self._wording.text.lower().split()) if word in genders]
+        if len({genders[word] for word in words}) != 1:
             return found
-        word, gender = implied[0]
-        if stem(word) not in terms(self._wording.last) and logical_hops(self._graph, rows.candidate.path) > 1:
+        if set(stems(" ".join(words))) & set(stems(found.candidate.words)):
             return found
-        last = len(rows.candidate.path)
-        of_gender: dict[tuple[FieldKey, Entity], set[Value]] = {}
-        for row in rows.rows:
-            for field in row.fields:
-                for value in field.values:
-                    if field.at == last and value.name.lower() == gender and isinstance(value.value, Entity):
-                        of_gender.setdefault((field.key, value.value), set()).add(row.end.value)
-        for (key, entity), ends in of_gender.items():
-            if len(ends) < len(rows.ends):
-                return _more(found, [Condition(*key, entity)], word, 0)
+        if words[0] not in self._wording.last and logical_hops(self._graph, found.candidate.path) > 1:
+            return found
+        gender = genders[words[0]]
+        return self._of_kind(found, words[0], lambda key, value: value.name.lower() == gender, explained=0)
+
+    def _of_kind(self, found: Found, cue: str, fits: Callable[[FieldKey, Named], bool], *, explained: int) -> Found:
+        """Add the first fitting value of the ends that only some of them have."""
+        for (key, value), numbers in self._having.items():
+            ends = {self._rows.rows[number].end.value for number in numbers}
+            is_some = key[0] == self._last and isinstance(value.value, Entity) and len(ends) < len(self._rows.ends)
+            if is_some and fits(key, value):
+                return found.and_also([Condition(*key, value.value)], cue, explained)
         return found
 
-    def _excluding(self, found: Found, rows: PathRows, entity: Entity) -> Found:
+    def _excluding(self, found: Found, entity: Entity) -> Found:
         """Exclude an entity that is an end, or a value beside the walks."""
-        last = len(rows.candidate.path)
-        if entity in rows.ends or (not rows.complete and self._is_end(rows.candidate, entity)):
-            return _more(found, [Condition(last, (), entity, negated=True)], "not", 1, entity)
-        for row in rows.rows:
-            for field in row.fields:
-                if any(value.value == entity for value in field.values):
-                    return _more(found, [Condition(*field.key, entity, negated=True)], "not", 1, entity)
+        if entity in self._rows.ends or (not self._rows.complete and self._is_end(entity)):
+            return found.and_also([Condition(self._last, (), entity, negated=True)], "not", 1, entity)
+        for key, value in self._having:
+            if value.value == entity:
+                return found.and_also([Condition(*key, entity, negated=True)], "not", 1, entity)
         return found
 
-    def _is_end(self, candidate: Candidate, entity: Entity) -> bool:
+    def _is_end(self, entity: Entity) -> bool:
         """Return whether an entity is an end of a path of which only some walks were read."""
-        asked = replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (), entity)))
+        candidate = self._rows.candidate
+        asked = replace(candidate, conditions=(*candidate.conditions, Condition(self._last, (), entity)))
         (ends,) = self._graph.ends_of([asked], limit=1, tolerated=TOLERATED)
         # the graph did not tell in time: excluding an entity that is no end changes nothing
         return isinstance(ends, TOLERATED) or bool(ends.values)
 
-    def _named(self, found: Found, rows: PathRows, fields: Sequence[tuple[FieldKey, Named]]) -> Found:
+    def _named(self, found: Found) -> Found:
         """Add the values beside the walks whose names stand in the question, longest names first."""
-        unexplained = set(self._wording.unexplained(rows.candidate))
+        unexplained = set(self._wording.unexplained(self._rows.candidate))
         text = f" {' '.join(stems(self._wording.text))} "
-        kept = frozenset(range(len(rows.rows)))
-        for key, value in sorted(fields, key=lambda item: -len(item[1].name)):
+        kept = set(range(len(self._rows.rows)))
+        for (key, value), numbers in sorted(self._having.items(), key=lambda item: -len(item[0][1].name)):
             words = set(terms(value.name))
             if not words or not words <= unexplained or not isinstance(value.value, Entity):
                 continue
-            if f" {' '.join(stems(value.name))} " not in text:
-                continue
-            having = frozenset(number for number, row in enumerate(rows.rows) if _has(row.fields, key, value))
-            if not having & kept or kept <= having:
-                continue
-            kept &= having
-            unexplained -= words
-            found = _more(found, [Condition(*key, value.value)], value.name, len(words))
+            if f" {' '.join(stems(value.name))} " in text and numbers & kept and not kept <= numbers:
+                kept &= numbers
+                unexplained -= words
+                found = found.and_also([Condition(*key, value.value)], value.name, len(words))
         return found
 
 
-def singular(word: str) -> str:
+def _singular(word: str) -> str:
     """Return a word of the question without punctuation and the ending of a plural."""
     bare = word.strip("?!.,;:'’\"")
-    return bare if bare in _GENDERS else bare.removesuffix("s").removesuffix("'").removesuffix("’")
-
-
-def _more(
-    found: Found, conditions: Sequence[Condition], cue: str, explained: int, restriction: Time | Entity | None = None
-) -> Found:
-    return replace(
-        found,
-        candidate=replace(found.candidate, conditions=(*found.candidate.conditions, *conditions)),
-        cues=(*found.cues, *[cue] * len(conditions)),
-        explained=found.explained + explained,
-        applied=found.applied | ({restriction} if restriction is not None else set()),
-    )
-
-
-def _has(fields: Iterable[Field], key: FieldKey, value: Named) -> bool:
-    return any(field.key == key and value in field.values for field in fields)
+    return bare if bare in word_table("genders", "en") else bare.removesuffix("s").rstrip("'’")

@@ -12,71 +12,109 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.conditions.measures import (
-    COMPARATIVES,
-    LONG_ADJECTIVES,
-    ORDINALS,
-    SUPERLATIVES,
-    Measure,
-    named_measure,
-)
-from kgqa.search.question_kind import unsupported_kind
+from kgqa.search.words import pattern, word_table
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
-_ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
-_COUNT = re.compile(
+
+_UNSUPPORTED = (
+    (
+        "a count",
+        r"\b(?:how many|how much|(?:(?:^|the|total|a|and|its|their|what)\s+)number of|what is the (?:total|count)|"
+        r"count the)\b",
+    ),
+    # not "can you name ...?", "is she a man or a woman?", "Will Smith starred in which films?"
+    (
+        "a yes/no question",
+        r"^\s*(?!(?:can|could|will|would) (?:you|anyone|somebody|someone)\b|do(?:es)? (?:you|anyone|anybody) know\b)"
+        r"(?!.*\bor (?:a|an|the)\b)(?!.*\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$)"
+        r"{yes_no_verbs}\b",
+    ),
+    # "France borders Spain, right?"
+    (
+        "a yes/no question",
+        r",\s*(?:right|correct|true|yes|no|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? "
+        r"(?:it|he|she|they|there))\s*\?*\s*$",
+    ),
+    # "more people than Spain", "which is bigger, Spain or France?"; a comparison with a number is not matched
+    (
+        "a comparison",
+        r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
+        r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
+        r"|\b(?:is|are|was|were|has|have|had)\s+(?:the\s+)?(?:more|less|fewer|(?!other\b|either\b)\w{2,}er)"
+        r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s"
+        r"|\b(?:more|fewer)\s+(?:\w+\s+){0,2}\w+\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
+    ),
+    (
+        "a comparison ({})",
+        r"\b(?:born|died|founded|released|published|opened|come out|came out|began|begin)\s+"
+        r"(?:first|last|(?:earlier|later)(?!\s+than\s+(?:the\s+year\s+)?\d))\b",
+    ),
+    (
+        "a computed value ({})",
+        r"\b(?:average|total|combined)\s+(?:\w+\s+){1,3}?(?:of|for|in|across)\b|\b(?:difference|gap)\s+(?:in|of|between)\b",
+    ),
+)
+"""Kinds of questions, and the patterns of their words; the kind may quote them."""
+_SUPERLATIVE = (
+    r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
+    r"|{superlatives}|{unmeasured}"
+    r"|(?:the|whose|his|her|its|their|'s|’s)\s+{first_and_last}\s+(?!{no_order})\w+"
+    r"|(?:is|are|was|were)\s+{first_and_last}\s+\w+\s+(?:of|in|to)|(?<=\w)\s+{first_and_last}\s+{ordered})\b"
+)
+# a capitalised title within a sentence, such as The Last Samurai
+_TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
+
+_COUNT = (
     r"\b(?:what\s+is\s+|give\s+(?:me\s+)?)?(?:the\s+)?(?:total\s+)?(?:how\s+many|number\s+of|count(?:\s+of)?)"
-    r"(?:\s+(?:different|distinct|of\s+the|the))?\s+",
-    re.IGNORECASE,
+    r"(?:\s+(?:different|distinct|of\s+the|the))?\s+(?!times\b)"
 )
-_VERB_FIRST = re.compile(
-    r"^\s*(?:is|are|was|were|am|does|do|did|has|have|had|isn't|aren't|wasn't|weren't|doesn't|don't|didn't|hasn't)\s+",
-    re.IGNORECASE,
+_RANK = r"(?:(?P<rank>{ordinals})[\s-]+)?"
+_SHORT = rf"\b{_RANK}(?P<word>{{superlatives}}|{{first_and_last}})\b"
+_LONG = rf"\b{_RANK}(?P<how>most|least)\s+(?P<word>{{adjectives}})\b"
+_MOST_OF = (
+    rf"\b(?P<has>(?:has|have|had|with)\s+)?the\s+{_RANK}(?P<how>most|fewest|least)\s+"
+    r"(?P<noun>(?:[^\W\d_]+[\s?]*){1,3})"
 )
-_NEGATED_VERB = re.compile(r"^\s*\w+(?:n't|n’t)\b|\bnot\b", re.IGNORECASE)
-_RANK = rf"(?:(?P<rank>{'|'.join(ORDINALS)})[\s-]+)?"
-_SHORT = re.compile(rf"\b{_RANK}(?P<word>{'|'.join(SUPERLATIVES)})\b", re.IGNORECASE)
-_LONG = re.compile(rf"\b{_RANK}(?P<how>most|least)\s+(?P<word>{'|'.join(LONG_ADJECTIVES)})\b", re.IGNORECASE)
-_MOST_OF = re.compile(
-    rf"\b(?P<has>(?:has|have|had|with)\s+)?the\s+{_RANK}(?P<how>most|fewest|least)\s+(?P<noun>(?:[^\W\d_]+[\s?]*){{1,3}})",
-    re.IGNORECASE,
+_COMPARED = r"\b(?:(?P<short>{comparatives})|(?P<how>more|less)\s+(?P<long>{adjectives}))\b"
+_HAPPENED_FIRST = r"\b(?P<verb>{events}|first)\b.*?\b(?P<word>first|earlier|later|last|before|after)\b"
+_MORE_OF = r"\b(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+(?!than\b|does\b)[^\W\d_]+)?)\b"
+_DIFFERENCE = (
+    r"\bhow\s+(?:much|many\s+[^\W\d_]+)\s+(?:more\s+)?(?P<word>{comparatives}|{adjectives})\b"
+    r"|\b(?:difference|gap)\s+(?:in|of)\s+(?P<named>[^\W\d_]+)"
 )
-_COMPARED = re.compile(
-    rf"\b(?:(?P<short>{'|'.join(COMPARATIVES)})|(?P<how>more|less)\s+(?P<long>{'|'.join(LONG_ADJECTIVES)}))\b",
-    re.IGNORECASE,
-)
-_BORN_FIRST = re.compile(
-    r"\b(?P<verb>born|died|die|founded|released|published|come\s+out|came\s+out|open(?:ed)?|first|begin|began)\b"
-    r".*?\b(?P<word>first|earlier|later|last|before|after)\b",
-    re.IGNORECASE,
-)
-_MORE_OF = re.compile(r"\b(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+[^\W\d_]+)?)\b", re.IGNORECASE)
-_DIFFERENCE = re.compile(
-    rf"\bhow\s+(?:much|many\s+[^\W\d_]+)\s+(?:(?P<short>{'|'.join(COMPARATIVES)})|more\s+(?P<long>{'|'.join(LONG_ADJECTIVES)}))\b"
-    r"|\b(?:difference|gap)\s+(?:in|of)\s+(?P<named>[^\W\d_]+)",
-    re.IGNORECASE,
-)
-_TOTAL = re.compile(
+_TOTAL = (
     r"\b(?:what\s+(?:is|are)\s+)?(?:the\s+)?(?P<how>average|mean|total|combined|sum)\s+(?:of\s+)?(?:the\s+)?"
-    r"(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+(?:(?:all|every|the)\s+)*",
-    re.IGNORECASE,
+    r"(?!number)(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+"
+    r"(?:(?:all|every|the)\s+)*"
 )
+_BEFORE_YEAR = r"\b(?:later|earlier)\s+than(?=\s+(?:the\s+year\s+)?\d+\b)"
 # restrictions of the ends that `unsupported_kind` leaves to paths: "higher than 2000 m", "over 8000 m", "older sons"
-_RESTRICTING = re.compile(
-    rf"\b(?:{'|'.join(COMPARATIVES)}|more|less|fewer)(?:\s+\w+){{0,2}}?\s+than\b"
-    r"|\b(?:over|above|under|below|at\s+least|at\s+most|up\s+to)\s+\d"
-    r"|\b(?:older|elder|younger|average|median|combined)\s+\w",
-    re.IGNORECASE,
+_RESTRICTING = (
+    r"\b(?:{comparatives}|more|less|fewer)(?:\s+\w+){0,2}?\s+than\b"
+    r"|\b(?:over|above|under|below|at\s+least|at\s+most|up\s+to(?!\s+(?:the\s+year\s+)?(?:1\d|20)\d\d\s*(?:\?|$)))\s+\d"
+    r"|\b(?:older|elder|younger|average|median|combined)\s+\w"
 )
-_BEFORE_YEAR = re.compile(r"\b(?:later|earlier)\s+than(?=\s+(?:the\s+year\s+)?[12][0-9]{3}\b)", re.IGNORECASE)
-_UP_TO_YEAR = re.compile(r"\bup\s+to(?=\s+(?:the\s+year\s+)?(?:1[0-9]|20)[0-9]{2}\s*(?:\?|$))", re.IGNORECASE)
-_PLURAL = re.compile(r"(?:s|people|children|men|women|media)$", re.IGNORECASE)
-_VERB_MEASURES = {
-    "born": ("birth", "born"), "died": ("death", "died"), "die": ("death", "died"), "founded": ("founded", "inception"),
-    "released": ("release", "publication"), "published": ("publication", "published"), "open": ("opened", "opening"),
-    "opened": ("opened", "opening"), "begin": ("start", "from"), "began": ("start", "from"),
-}  # fmt: skip
+_PLURAL = r"(?:s|people|children|men|women|media)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A value that a question compares.
+
+    Attributes:
+        words: Words of relations that lead to the value, the most likely first.
+        scale: Whether the values are numbers or dates.
+        most: Whether the largest value, or the latest date, is asked for.
+        events: Whether the value is the time of an event, and not the age of a person or thing.
+        phrase: The question's own words for the value; "" if the question only has an adjective.
+    """
+
+    words: tuple[str, ...]
+    scale: Literal["number", "day"] = "number"
+    most: bool = True
+    events: bool = False
+    phrase: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +143,19 @@ class Request:
     rank: int = 1
 
 
+def unsupported_kind(question: str) -> str | None:
+    """Return the kind of question, in words, if relation paths alone cannot answer it; else None.
+
+    "How much" is a count, although it often asks for a stored value. "Who was the first ..." is a superlative, because
+    the answer depends on an order in time. Remove names of entities before the call.
+    """
+    for kind, words in _UNSUPPORTED:
+        if match := pattern(words).search(question):
+            return kind.format(match[0].strip().lower())
+    match = pattern(_SUPERLATIVE).search(question if question.isupper() else _TITLE.sub(" ", question))
+    return f"a superlative ({match[0].strip().lower()})" if match else None
+
+
 def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
     """Return what a question asks to compute; None if no wording is known for it, or it asks for two computations.
 
@@ -113,178 +164,162 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
         names: Names of entities in the question; words in them are no cues.
     """
     for read in (_difference, _comparison, _total, _count, _most_of, _superlative, _yes_no):
-        found = read(text)
-        if found is not None and not _is_named(found.cue, names):
-            return None if _asks_for_more(found, names) else found
+        request = read(text)
+        if request is not None and not any(_name(request.cue).search(name) for name in names):
+            return None if _asks_for_more(request, names) else request
     return None
 
 
 def _asks_for_more(request: Request, names: Sequence[str]) -> bool:
     """Return whether the rest of a question has a second superlative, comparison or count, which would be ignored."""
     rest = request.text
-    if between_topics := request.kind in ("compare", "difference"):
-        rest = re.sub(r"\bthan\b", ",", rest.replace(request.cue, " "))
+    between_topics = request.kind in ("compare", "difference")
+    if between_topics:
+        rest = pattern(r"\bthan\b").sub(",", rest.replace(request.cue, " "))
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
-        rest = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "X", rest, flags=re.IGNORECASE)
-    rest = _UP_TO_YEAR.sub(" ", _BEFORE_YEAR.sub(" ", rest))
+        rest = _name(name).sub("X", rest)
+    rest = pattern(_BEFORE_YEAR).sub(" ", rest)
     kind = unsupported_kind(rest)
-    if kind == "a yes/no question" and (between_topics or request.kind == "exists"):
-        kind = None
-    return kind is not None or bool(_RESTRICTING.search(rest))
+    expected = kind == "a yes/no question" and (between_topics or request.kind == "exists")
+    return bool(kind and not expected) or bool(pattern(_RESTRICTING).search(rest))
 
 
-def _is_named(cue: str, names: Sequence[str]) -> bool:
-    pattern = rf"(?<!\w){re.escape(cue)}(?!\w)"
-    return any(re.search(pattern, name, re.IGNORECASE) for name in names)
+def _name(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+
+
+def _measure(adjective: str, *, less: bool = False) -> Measure:
+    """Return the measure by which an adjective compares."""
+    lists = ("superlatives", "first_and_last", "comparatives", "adjectives")
+    (name,) = (word_table(each, "en")[adjective] for each in lists if adjective in word_table(each, "en"))
+    name, least = name.removeprefix("-"), name.startswith("-")
+    scale: Literal["day", "number"] = "day" if name in ("age", "event") else "number"
+    return Measure(_table_words("measures", name), scale, most=least == less, events=name == "event")
+
+
+def _named_measure(phrase: str, *, most: bool = True) -> Measure:
+    """Return the measure that a question names, as in "the average elevation" or "the most official languages"."""
+    return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())
+
+
+def _table_words(table: str, name: str) -> tuple[str, ...]:
+    return tuple(word_table(table, "en")[name].split())
 
 
 def _count(text: str) -> Request | None:
-    found = _COUNT.search(text)
+    found = pattern(_COUNT).search(text)
     if not found:
         return None
-    rest = text[found.end() :]
-    if re.match(r"times\b", rest, re.IGNORECASE):
-        return None  # the graph has facts, not occasions
-    before = text[: found.start()].strip()
-    asked = "which " if not _ASKS.search(before) else ""
+    before, rest = text[: found.start()].strip(), text[found.end() :]
+    asked = "" if pattern(r"\b{asks}\b").search(before) else "which "
     return Request("count", f"{before} {asked}{rest}".strip(), found[0].strip(), _noun(rest))
 
 
 def _most_of(text: str) -> Request | None:
-    found = _MOST_OF.search(text)
-    if not found or _LONG.search(found[0]) or _SHORT.search(found["noun"]):
+    found = pattern(_MOST_OF).search(text)
+    if not found or pattern(_LONG).search(found[0]) or pattern(_SHORT).search(found["noun"]):
         return None
-    before, after = text[: found.start()], text[found.end() :]
-    counted = _first_words(found["noun"])
-    if not counted or not _ASKS.search(text) or not _PLURAL.search(counted):
+    counted = _noun(found["noun"], verbs=False)
+    if not pattern(r"\b{asks}\b").search(text) or not pattern(_PLURAL).search(counted):
         return None  # "the most common language" is no count
-    rest = found["noun"][len(counted) :] + after if found["noun"].startswith(counted) else after
-    owned = bool(found["has"])
-    kept = f"{before}{rest}" if owned else f"{before}{counted}{rest}"
+    before, rest = text[: found.start()], text[found.start("noun") + len(counted) :]
     return Request(
         "most of",
-        " ".join(kept.split()),
+        " ".join(f"{before}{'' if found['has'] else counted}{rest}".split()),
         f"the {found['how']} {counted}",
         _noun_asked(text),
-        named_measure(counted, most=found["how"].lower() == "most"),
+        _named_measure(counted, most=found["how"].lower() == "most"),
         counted,
-        owned,
+        bool(found["has"]),
         _rank(found),
     )
 
 
 def _superlative(text: str) -> Request | None:
-    found = _LONG.search(text) or _SHORT.search(text)
+    long = pattern(_LONG).search(text)
+    found = long or pattern(_SHORT).search(text)
     if not found:
         return None
-    word = found["word"].lower()
-    measure = LONG_ADJECTIVES.get(word) or SUPERLATIVES[word]
-    if "how" in found.groupdict() and found["how"].lower() == "least":
-        measure = replace(measure, most=not measure.most)
+    measure = _measure(found["word"].lower(), less=long is not None and long["how"].lower() == "least")
     before, after = text[: found.start()], text[found.end() :]
-    born = re.search(
-        r"\b(?:is|was|were|are)?\s*(born|died|founded|released|published|opened)\s*$", before, re.IGNORECASE
-    )
-    if measure.events and born:
-        measure = replace(measure, words=_VERB_MEASURES[born[1].lower()], events=False)
-        before = before[: born.start()]
+    happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
+    if measure.events and happened:
+        measure = replace(measure, words=_table_words("events", happened[1].lower()), events=False)
+        before = before[: happened.start()]
     noun = _noun(after) or _noun_asked(text)
-    # "by area" names the value
-    by = re.search(r"\bby\s+([^\W\d_]+)\s*\??\s*$", after, re.IGNORECASE)
-    if by:
+    if by := pattern(r"\bby\s+([^\W\d_]+)\s*\??\s*$").search(after):  # "by area" names the value
         measure = replace(measure, words=(by[1].lower(),))
         after = after[: by.start()]
-    return Request("extreme", _joined(before, after), found[0], noun, measure, rank=_rank(found))
+    return Request("extreme", " ".join(f"{before} {after}".split()), found[0], noun, measure, rank=_rank(found))
 
 
 def _comparison(text: str) -> Request | None:
     """Read a comparison of two topics: "which is larger, A or B", "is A older than B"."""
-    if _BEFORE_YEAR.search(text):
+    if pattern(_BEFORE_YEAR).search(text):
         return None  # a time, as in "no later than 1862"
-    if not re.search(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b", text, re.IGNORECASE):
+    if not pattern(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b").search(text):
         return None
-    if found := _COMPARED.search(text):
-        word = (found["short"] or found["long"]).lower()
-        measure = COMPARATIVES.get(word) or LONG_ADJECTIVES[word]
-        if found["how"] and found["how"].lower() == "less":
-            measure = replace(measure, most=not measure.most)
-        if verb := _BORN_FIRST.search(text):
-            measure = replace(measure, words=_VERB_MEASURES.get(verb["verb"].lower(), measure.words), events=False)
+    happened = pattern(_HAPPENED_FIRST).search(text)
+    dated = _table_words("events", happened["verb"].lower()) if happened and happened["verb"].lower() != "first" else ()
+    if found := pattern(_COMPARED).search(text):
+        measure = _measure((found["short"] or found["long"]).lower(), less=(found["how"] or "").lower() == "less")
+        if happened:
+            measure = replace(measure, words=dated or measure.words, events=False)
         return Request("compare", text, found[0], measure=measure)
-    if found := _MORE_OF.search(text):
-        counted = found["noun"].removesuffix(" than").removesuffix(" does")
-        measure = named_measure(counted, most=found["how"].lower() == "more")
-        return Request("compare", text, found[0], measure=measure, counted=counted)
-    if (found := _BORN_FIRST.search(text)) and re.search(r"\bor\b", text, re.IGNORECASE):
-        most = found["word"].lower() in ("later", "last", "after")
-        words = _VERB_MEASURES.get(found["verb"].lower(), SUPERLATIVES["first"].words)
-        return Request("compare", text, found[0], measure=Measure(words, "day", most))
+    if found := pattern(_MORE_OF).search(text):
+        measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
+        return Request("compare", text, found[0], measure=measure, counted=found["noun"])
+    if happened and pattern(r"\bor\b").search(text):
+        most = happened["word"].lower() in ("later", "last", "after")
+        return Request("compare", text, happened[0], measure=Measure(dated or _measure("first").words, "day", most))
     return None
 
 
 def _difference(text: str) -> Request | None:
-    found = _DIFFERENCE.search(text)
+    found = pattern(_DIFFERENCE).search(text)
     if not found:
         return None
-    if found["named"]:
-        return Request("difference", text, found[0], measure=named_measure(found["named"]))
-    word = (found["short"] or found["long"]).lower()
-    return Request("difference", text, found[0], measure=COMPARATIVES.get(word) or LONG_ADJECTIVES[word])
+    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"].lower())
+    return Request("difference", text, found[0], measure=measure)
 
 
 def _total(text: str) -> Request | None:
-    found = _TOTAL.search(text)
-    if not found or found["noun"].lower().startswith("number"):
+    found = pattern(_TOTAL).search(text)
+    if not found:
         return None
     rest = text[found.end() :]
     kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
     words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
-    return Request(kind, _joined(text[: found.start()], rest), found[0].strip(), _noun(rest), named_measure(words))
+    asked = " ".join(f"{text[: found.start()]} {rest}".split())
+    return Request(kind, asked, found[0].strip(), _noun(rest), _named_measure(words))
 
 
 def _yes_no(text: str) -> Request | None:
-    found = _VERB_FIRST.match(text)
-    if not found or _NEGATED_VERB.search(text) or re.search(r"\bor\b", text, re.IGNORECASE):
+    found = pattern(r"^\s*{state_verbs}\s+").match(text)
+    if not found or pattern(r"\b(?:not|or)\b").search(text):
         return None  # "isn't" expects yes, "is it not" no
     return Request("exists", text[found.end() :], found[0].strip())
 
 
 def _rank(found: re.Match[str]) -> int:
-    return ORDINALS.get((found["rank"] or "").lower(), 1)
+    rank: int = word_table("ordinals", "en").get((found["rank"] or "").lower(), 1)
+    return rank
 
 
-def _joined(before: str, after: str) -> str:
-    return " ".join(f"{before} {after}".split())
+def _noun(text: str, *, verbs: bool = True) -> str:
+    """Return the noun at the beginning of a text: "official languages" of "official languages in Africa".
 
-
-def _first_words(text: str) -> str:
-    """Return the content words at the beginning of a text: "official languages" of "official languages in Africa"."""
+    `verbs` says that a verb ends it, too.
+    """
     kept: list[str] = []
-    for word in re.findall(r"[^\W\d_]+", text):
-        if word.lower() in STOPWORDS or len(kept) == MAX_NOUN:
-            break
-        kept.append(word)
-    return " ".join(kept)
-
-
-_VERBS = re.compile(
-    r"^(?:is|are|was|were|did|does|do|has|have|had|can|\w+(?:ed|ing)|live|lived|speak|spoke|won|win|wrote|made|born|"
-    r"border|borders|flow|flows|starred|act|acted|play|plays|played|exist|there|by|in|of)$",
-    re.IGNORECASE,
-)
-
-
-def _noun(text: str) -> str:
-    """Return the noun at the beginning of a text."""
-    kept: list[str] = []
-    for word in re.findall(r"[^\W\d_]+(?:['’]s)?", text)[: MAX_NOUN + 1]:
-        if word.lower() in STOPWORDS or _VERBS.match(word) or len(kept) == MAX_NOUN:
+    for word in re.findall(r"[^\W\d_]+(?:['’]s)?", text)[:MAX_NOUN]:
+        if word.lower() in STOPWORDS or (verbs and pattern(r"^(?:{noun_ends}|\w+(?:ed|ing))$").match(word)):
             break
         kept.append(word)
     return " ".join(kept)
 
 
 def _noun_asked(text: str) -> str:
-    if found := re.search(r"\b(?:what|which)\s+(.*)", text, re.IGNORECASE):
+    if found := pattern(r"\b(?:what|which)\s+(.*)").search(text):
         return _noun(found[1])
-    return "person" if re.search(r"\b(?:who|whom)\b", text, re.IGNORECASE) else ""
+    return "person" if pattern(r"\b(?:who|whom)\b").search(text) else ""

@@ -19,8 +19,8 @@ from kgqa.errors import CorpusError
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.selection import open_names
-from kgqa.graph.names.server_names import ServerNames
+from kgqa.graph.names.graph_names import open_names
+from kgqa.graph.names.server_index import ServerIndex
 from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
@@ -137,8 +137,8 @@ def test_names_of_both_graphs_in_the_full_text_index_of_a_server(on_server, virt
     with open_graph(on_server) as graph:
         for each in graph.view:
             index_graph(virtuoso_server, graph.store, graph.schema, each.iri)
-        names, _ = open_names(graph.tables)
-        assert isinstance(names, ServerNames)
+        names = open_names(graph.tables)
+        assert isinstance(names, ServerIndex)
         for text, found in (
             ("River Songs", Party("River Songs").iri),
             ("Arno Vogel", f"{NS}m.arn"),

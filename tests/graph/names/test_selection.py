@@ -11,11 +11,10 @@ import pytest
 from kgqa.errors import NamesNotIndexed, PartialResult, StoreError, StoreTimeout
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names import name_reader, selection
-from kgqa.graph.names.name_reader import read_names
-from kgqa.graph.names.selection import UnindexedNames
-from kgqa.graph.names.server_names import ServerNames
-from kgqa.graph.names.sqlite_index import SqliteNames
+from kgqa.graph.names import graph_names, reading
+from kgqa.graph.names.index import NameIndex
+from kgqa.graph.names.reading import read_names
+from kgqa.graph.names.server_index import ServerIndex
 from kgqa.model import Entity, Literal
 from kgqa.search.linking import find_mentions
 from kgqa.storage.cache import Cache
@@ -60,14 +59,14 @@ def open_table(server):
 class TestIndexChoice:
     def test_few_names_are_fetched_without_name_graph(self, open_table, tmp_path):
         graph = open_table(cache=Cache(tmp_path))
-        assert isinstance(graph.names, SqliteNames) and graph.names.count == COUNT - 3  # without letters and digits
+        assert type(graph.names) is NameIndex and graph.names.count == COUNT - 3  # without letters and digits
         assert [match.entity.iri for match in graph.search("super bowl")] == ["http://e/bowl"]
         assert list(tmp_path.rglob("names-*.sqlite")), "kept for the next time"
 
     def test_many_names_need_a_name_graph(self, open_table, monkeypatch):
-        monkeypatch.setattr(selection, "MAX_LOCAL_NAMES", 10)
+        monkeypatch.setattr(graph_names, "MAX_LOCAL_NAMES", 10)
         graph = open_table()
-        assert isinstance(graph.names, UnindexedNames) and graph.names.count == COUNT
+        assert isinstance(graph.names, ServerIndex) and graph.names.count == COUNT
         for ask in (
             lambda: graph.search("super bowl"),
             lambda: find_mentions(graph, "Who won the Super Bowl?"),
@@ -75,7 +74,6 @@ class TestIndexChoice:
             lambda: graph.names.loose(["superbowl"]),
             lambda: graph.names.similar_words(["bowl"]),
             lambda: graph.names.containing(["bowl"]),
-            lambda: graph.names.initials_with_prefix("s"),
         ):
             with pytest.raises(NamesNotIndexed, match="kgqa virtuoso index"):
                 ask()
@@ -83,10 +81,10 @@ class TestIndexChoice:
         assert graph.names.names_of([bowl]) == {bowl: ["Super Bowl"]} and graph.names.labelled > 0
 
     def test_names_in_the_full_text_index_are_not_read(self, server, open_table, monkeypatch):
-        monkeypatch.setattr(selection, "MAX_LOCAL_NAMES", 10)
+        monkeypatch.setattr(graph_names, "MAX_LOCAL_NAMES", 10)
         assert index_graph(server, open_table().store, SCHEMA, IRI) == COUNT
         graph = open_table()
-        assert isinstance(graph.names, ServerNames) and graph.notes == ()
+        assert isinstance(graph.names, ServerIndex) and graph.notes == ()
         assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
 
     def test_names_that_are_missing_in_the_index_are_read(self, server, open_table, tmp_path):
@@ -97,11 +95,11 @@ class TestIndexChoice:
         more.write_text("".join(lines), encoding="utf-8")
         load_onto_server(server, [more], SCHEMA, IRI).close()
         graph = open_table()
-        assert isinstance(graph.names, SqliteNames)
+        assert type(graph.names) is NameIndex
         assert len(graph.search("stadium", limit=100)) == before + len(words)
         index_graph(server, open_table().store, SCHEMA, IRI)
         graph = open_table()
-        assert isinstance(graph.names, ServerNames)
+        assert isinstance(graph.names, ServerIndex)
         assert len(graph.search("stadium", limit=100)) == before + len(words)
 
 
@@ -169,7 +167,7 @@ class TestLimitsOfAQuestion:
     def test_building_an_index_beyond_the_question_budget(self, graph_of_question, monkeypatch):
         slow = threading.Event()
         monkeypatch.setattr(
-            "kgqa.graph.names.sqlite_index.spellings", lambda name: {} if slow.wait(0.002) else {"key": "article"}
+            "kgqa.graph.names.index.spellings", lambda name: {} if slow.wait(0.002) else {"key": "article"}
         )
         graph = graph_of_question(self.script(), seconds=1.0)
         with pytest.raises(
@@ -217,7 +215,7 @@ class TestLimitsOfAQuestion:
         with pytest.raises(NamesNotIndexed, match="could be counted in time"):
             graph.search("name 7")
         scripts.append(self.script())
-        monkeypatch.setattr("kgqa.graph.names.shared.UNCOUNTED_SECONDS", 0.0)
+        monkeypatch.setattr("kgqa.graph.names.graph_names.UNCOUNTED_SECONDS", 0.0)
         graph = graph.for_question(Trace(Budget()))
         graph.timeout = 10.0
         assert graph.search("name 7")
@@ -247,7 +245,7 @@ class TestLimitsOfAQuestion:
     def test_queries_to_a_name_graph(self, server, open_table):
         index_graph(server, open_table().store, SCHEMA, IRI)
         graph = open_table()
-        assert isinstance(graph.names, ServerNames)
+        assert isinstance(graph.names, ServerIndex)
         spent = Trace(Budget(seconds=0.2))
         asked = graph.for_question(spent)
         while spent.elapsed() < 0.2:
@@ -311,7 +309,7 @@ class TestReading:
     def test_all_pages_are_read(self, open_table, monkeypatch, rows):
         graph = open_table()
         whole = sorted(read_names(graph.store, SCHEMA, graph.view))
-        monkeypatch.setattr(name_reader, "PAGE_ROWS", rows)
+        monkeypatch.setattr(reading, "PAGE_ROWS", rows)
         assert sorted(read_names(graph.store, SCHEMA, graph.view)) == whole
 
     def test_name_in_two_graphs_is_read_once(self, server, tmp_path):
@@ -323,6 +321,6 @@ class TestReading:
             assert sorted(read_names(graph.store, SCHEMA, twice)) == alone and len(alone) == 20
 
     def test_row_cap_below_the_smallest_page(self, server_with_row_cap, monkeypatch):
-        monkeypatch.setattr(name_reader, "MIN_PAGE_ROWS", 1500)
+        monkeypatch.setattr(reading, "MIN_PAGE_ROWS", 1500)
         with pytest.raises(PartialResult, match="row cap"):
             list(read_names(server_with_row_cap, SCHEMA, [Entity("http://g")]))

@@ -13,8 +13,8 @@ import pytest
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names import shared
-from kgqa.graph.names.sqlite_index import FILE, SqliteNames
+from kgqa.graph.names import graph_names
+from kgqa.graph.names.index import FILE, NameIndex
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.store import Store
 from kgqa.graph.tables.changes import MAX_CHANGES
@@ -314,7 +314,7 @@ def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch,
             graph.publish()
         expected = state(graph, [])
     whole_graph_queries.clear()
-    monkeypatch.setattr(SqliteNames, "_build", lambda *_: pytest.fail("the index is built again"))
+    monkeypatch.setattr(NameIndex, "_build", lambda *_: pytest.fail("the index is built again"))
     with open_graph(tmp_path / "g", schema="freebase", cache=cache) as again:
         again.prepare()
         assert state(again, []) == expected and whole_graph_queries == []
@@ -352,7 +352,7 @@ def test_edits_during_a_search_do_not_rebuild_the_index(monkeypatch):
     store.edit("", names[:1])
     graph = KnowledgeGraph(store, bundled_schema("rdfs"))
     assert len(graph.search("name")) == 1
-    monkeypatch.setattr(shared, "open_names", lambda *_, **__: pytest.fail("the index is built again"))
+    monkeypatch.setattr(graph_names, "open_names", lambda *_, **__: pytest.fail("the index is built again"))
     changes_since, waiting = graph.tables.changes_since, names[1:]
 
     def edited_meanwhile(version):

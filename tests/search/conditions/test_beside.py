@@ -7,7 +7,7 @@ import pytest
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.search.conditions import beside
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.measures import SUPERLATIVES
+from kgqa.search.conditions.requests import read_request
 from tests.memory_graph import memory_graph
 
 E = "http://e/"
@@ -26,7 +26,9 @@ def land(monkeypatch):
             for number in range(towns if having is None else having)
             for value in range(values)
         ]
-        return Beside(memory_graph(lines, schema="rdfs"), None).compared(TOWNS, SUPERLATIVES["largest"])
+        return Beside(memory_graph(lines, schema="rdfs"), None).compared(
+            TOWNS, read_request("What is the largest town?").measure
+        )
 
     return land
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.search.conditions.measures import COMPARATIVES, LONG_ADJECTIVES, ORDINALS, SUPERLATIVES
 from kgqa.search.conditions.requests import read_request
+from kgqa.search.words import word_list, word_table
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_words_of_names_are_no_cues():
     assert read_request("How many people acted in the longest yard?", ["the longest yard"]).kind == "count"
 
 
-@given(st.sampled_from([*SUPERLATIVES]), st.sampled_from([*ORDINALS.items()]))
+@given(st.sampled_from(word_list("superlatives")), st.sampled_from([*word_table("ordinals", "en").items()]))
 def test_rank_is_read_with_every_superlative(word, ordinal):
     found = read_request(f"what is the {ordinal[0]} {word} bridge in Peru?")
     assert found.rank == ordinal[1] and found.text == "what is the bridge in Peru?"
 
 
-@given(st.text(max_size=60) | st.lists(st.sampled_from([*COMPARATIVES, *LONG_ADJECTIVES, "most", "the", "or", "than",
+@given(st.text(max_size=60) | st.lists(st.sampled_from([*word_list("comparatives"), *word_list("adjectives"), "most", "the", "or", "than",
        "how many", "number of", "is", "which", "first", "born", "total", "of", "A", "?"]), max_size=9).map(" ".join))  # fmt: skip
 def test_cue_stands_in_every_question(text):
     found = read_request(text)

@@ -14,7 +14,7 @@ OFFICE, HELD = "government.government_office_or_title.office_holders", "governme
 NEXT_YEAR = date.today().year + 1
 TERMS = {"Ann Alpha": ("1990", "1998"), "Bob Beta": ("1998", "2022"), "Cy Gamma": ("2022", str(NEXT_YEAR))}
 STARTS = {"Ann Alpha": ("1990", ""), "Bob Beta": ("1998", ""), "Cy Gamma": ("2005", "")}
-NOT_APPLIED = "The time in the question was not applied."
+NOT_APPLIED = "The time in the question was not applied"
 
 
 def triple(subject, predicate, value):
@@ -69,7 +69,7 @@ def names(answer):
 )
 def test_time_in_terms(question, expected):
     found = answered(office(TERMS), question)
-    assert names(found) == expected and NOT_APPLIED not in found.notes
+    assert names(found) == expected and not any(NOT_APPLIED in note for note in found.notes)
 
 
 def test_present_is_named():
@@ -79,7 +79,7 @@ def test_present_is_named():
 
 def test_unread_time_is_noted():
     found = answered(office(TERMS), "Who was Chancellor of Arland in 1992 or 2001?")
-    assert NOT_APPLIED in found.notes and len(found.answers) == 3
+    assert any(NOT_APPLIED in note for note in found.notes) and len(found.answers) == 3
 
 
 def test_no_count_without_the_time():
@@ -108,7 +108,7 @@ def test_exclusion_does_not_stand_for_the_time():
     found = answered(lines, "How many films did Big Studio make other than Movie Number 003 in 1991?")
     assert found.status == "unsupported"
     found = answered(lines, "Which films did Big Studio make in 1991 other than Movie Number 003?")
-    assert len(found.answers) == 3 and NOT_APPLIED in found.notes
+    assert len(found.answers) == 3 and any(NOT_APPLIED in note for note in found.notes)
 
 
 def test_each_excluded_entity_needs_a_condition():

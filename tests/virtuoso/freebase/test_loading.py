@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.dump_sample import REPAIRED, UNUSUAL, dump_lines, write_dump
 from kgqa.errors import LoadError, ServerError
-from kgqa.graph.names.server_names import ServerNames
+from kgqa.graph.names.server_index import ServerIndex
 from kgqa.graph.opening import open_graph
 from kgqa.virtuoso.freebase.blocks import BlockJudge, Tally
 from kgqa.virtuoso.freebase.judge import Cleaning
@@ -83,7 +83,7 @@ class TestLoad:
         file.write_text(line % (1, "type.object.name", "Blue Quokka") + line % (2, "common.topic.alias", "quokka king"))
         assert load_dump(virtuoso_server, file, **options).names == 2
         with open_graph(virtuoso_server.url, schema="freebase", view=[options["graph_iri"]]) as graph:
-            assert isinstance(graph.names, ServerNames)
+            assert isinstance(graph.names, ServerIndex)
             found = {match.entity.iri[-4:]: match.kind for match in graph.search("quokka")}
         assert found == {"m.01": "label", "m.02": "alias"}
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.interface import MAX_SEARCH_CHARS, NameMatch
-from kgqa.graph.names.name_reader import read_names
+from kgqa.graph.names.index import MAX_SEARCH_CHARS, NameMatch
+from kgqa.graph.names.reading import read_names
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import CachedEncoder

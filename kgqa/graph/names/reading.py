@@ -1,22 +1,20 @@
-"""Reads the names of some entities, or all names of a graph, page by page if the graph is on a server."""
+"""Reads the names of a graph: of some entities, or all of them, page by page if the graph is on a server."""
 
 from __future__ import annotations
 
 import copy
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from kgqa.errors import InvalidTerm, PartialResult
-from kgqa.graph.names.lru_cache import LRUCache
-from kgqa.graph.names.spellings import spellings
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.words import local_words, normalise
+from kgqa.text.words import is_anonymous, local_words, normalise
 
 Name = tuple[str, str, str]
 """The IRI of an entity, one of its names, and the kind of name: `label`, `alias`, or `iri` for words from the IRI."""
@@ -24,6 +22,8 @@ PAGE_ROWS = 200_000
 MIN_PAGE_ROWS = 500
 DEFAULT_SECONDS = 600.0
 MAX_ROWS = 50_000_000
+ENTITY_BATCH = 50
+"""Entities per query."""
 Limit = Callable[[], float | None]
 """Function that returns the seconds that the next query may take; None for the store's default limit.
 
@@ -31,8 +31,8 @@ The function raises BudgetExhausted when the question has no time left.
 """
 
 
-class IndexedGraph(Protocol):
-    """A graph for which an index of names is built or opened."""
+class NamedGraph(Protocol):
+    """A graph whose names are read and indexed."""
 
     @property
     def store(self) -> Store: ...
@@ -57,9 +57,10 @@ def background_limit() -> float:
 def read_names(
     store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit
 ) -> Iterator[Name]:
-    """Read all names of a graph, labels before aliases.
+    """Read all names of a graph, labels before aliases, in the order of the schema's predicates.
 
-    If the graph has no names, the words at the end of each IRI are used as a name of kind `iri`.
+    If the graph has no names, the words at the end of each IRI are used as a name of kind `iri`. Blank nodes and IRIs
+    that stand for them are left out.
 
     Args:
         limit: time limit of each query.
@@ -71,13 +72,13 @@ def read_names(
     found = False
     for kind, predicate in name_predicates(schema):
         for subject, name in _pairs(store, view, Entity(predicate), limit):
-            if isinstance(subject, Entity) and isinstance(name, Literal):
+            if isinstance(subject, Entity) and isinstance(name, Literal) and not subject.iri.startswith("_:"):
                 found = True
                 yield subject.iri, name.value, kind
     if not found:
         query = render("all_nodes", view=view)
         for (node,) in store.select(query, timeout=limit(), max_rows=MAX_ROWS, fresh=True):
-            if isinstance(node, Entity) and not node.iri.startswith("_:"):
+            if isinstance(node, Entity) and not is_anonymous(node.iri):
                 yield node.iri, local_words(node.iri), "iri"
 
 
@@ -96,6 +97,35 @@ def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: 
         StoreError: see `Store.select`.
     """
     return sum(_count(store, view, Entity(predicate), limit) for _, predicate in name_predicates(schema))
+
+
+@dataclass(frozen=True)
+class NameShare:
+    """How many subjects of a graph have a label, out of how many, and the number of labels by predicate."""
+
+    labelled: int
+    subjects: int
+    predicates: dict[str, int]
+
+    def text(self, schema: Schema) -> str:
+        """Return a sentence such as `44 of 51 subjects have a name (86%), by schema:name (44).`."""
+        share = f" ({self.labelled / self.subjects:.0%})" if self.subjects else ""
+        by = ", ".join(f"{schema.short_id(iri)} ({count:,})" for iri, count in self.predicates.items())
+        return f"{self.labelled:,} of {self.subjects:,} subjects have a name{share}" + (f", by {by}." if by else ".")
+
+
+def name_share(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit) -> NameShare:
+    """Count the subjects of a graph and those with a label; the engine reads all triples.
+
+    Raises:
+        StoreError: see `Store.select`.
+    """
+    counts = {predicate: _count(store, view, Entity(predicate), limit) for predicate in schema.label}
+    used = {predicate: count for predicate, count in counts.items() if count}
+    query = render("subject_count", view=view)
+    subjects = single_count(store.select(query, timeout=limit(), fresh=True))
+    labelled = NameReader(store, schema, view).within(limit).labelled if used else 0
+    return NameShare(labelled, subjects, used)
 
 
 def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
@@ -129,17 +159,11 @@ def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit
         offset += len(rows)
         seen.extend(map(hash, rows))
         yield from rows
-    if _count_distinct(seen) != total:
+    if (distinct := len(set(seen))) != total:
         raise PartialResult(
-            f"The server sent only {_count_distinct(seen):,} of {total:,} names.",
+            f"The server sent only {distinct:,} of {total:,} names.",
             "If somebody is changing the graph, try again when the change is complete.",
         )
-
-
-def _count_distinct(numbers: array[int]) -> int:
-    import numpy as np
-
-    return len(np.unique(np.frombuffer(numbers, dtype=np.int64))) if numbers else 0
 
 
 def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> int:
@@ -147,15 +171,8 @@ def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit
     return single_count(store.select(query, timeout=limit(), fresh=True))
 
 
-ENTITY_BATCH = 50
-"""Entities per query."""
-MAX_ENTITIES = 50_000
-normalised = lru_cache(maxsize=50_000)(normalise)
-spellings_of = lru_cache(maxsize=50_000)(spellings)
-
-
-class EntityNameReader:
-    """Looks up names by entity and caches them. Thread-safe.
+class NameReader:
+    """Looks up names in a graph by entity, and runs the queries for names. Thread-safe.
 
     Attributes:
         view: the graphs that are read.
@@ -168,52 +185,51 @@ class EntityNameReader:
         self.kinds: dict[str, list[str]] = {}
         for kind, predicate in name_predicates(schema):
             self.kinds.setdefault(predicate, []).append(kind)
+        self.predicates = [Entity(predicate) for predicate in self.kinds]
         self._labels = [Entity(predicate) for predicate in schema.label]
-        self._known: LRUCache[str, tuple[str, ...]] = LRUCache(MAX_ENTITIES)
-        self._limit: Limit | None = None
+        self._limit: Limit = lambda: None
 
-    def within(self, limit: Limit) -> EntityNameReader:
-        """Return a reader that shares the cache and has `limit` as the time limit of each query."""
+    def within(self, limit: Limit) -> NameReader:
+        """Return a reader that has `limit` as the time limit of each query."""
         bound = copy.copy(self)
         bound._limit = limit
         return bound
 
     def select(self, template: str, *, fresh: bool = False, **values: object) -> list[Row]:
-        """Run the query template `names_{template}.rq` and return the rows of its result."""
-        timeout = self._limit() if self._limit else None
-        return self._store.select(render(f"names_{template}", **values), timeout=timeout, fresh=fresh).rows
+        """Run the query template `names_{template}.rq` over the view and return the rows of its result."""
+        query = render(f"names_{template}", view=self.view, **{"predicates": self.predicates, **values})
+        return self._store.select(query, timeout=self._limit(), fresh=fresh).rows
 
-    @property
-    def predicates(self) -> list[Entity]:
-        """The predicates of labels and aliases."""
-        return [Entity(predicate) for predicate in self.kinds]
+    def names(self, rows: Sequence[Row]) -> list[Name]:
+        """Return the distinct names in rows of entity, predicate and name; those of blank nodes are left out."""
+        found = (
+            (entity.iri, name.value, kind)
+            for entity, predicate, name in rows
+            if isinstance(entity, Entity) and isinstance(predicate, Entity) and isinstance(name, Literal)
+            for kind in self.kinds[predicate.iri]
+            if not entity.iri.startswith("_:")
+        )
+        return list(dict.fromkeys(found))
 
     @property
     def labelled(self) -> int:
-        """The number of entities with a label, counted by the server. Raises the same errors as `Store.select`."""
-        return single_count(self.select("labelled", view=self.view, predicates=self._labels))
+        """The number of entities with a label, counted by the store. Raises the same errors as `Store.select`."""
+        return single_count(self.select("labelled", predicates=self._labels))
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
         """Return the names with letters or digits of each of these entities: labels first, then alphabetically."""
-        found = self._known.get_or_find([entity.iri for entity in entities], self._find)
-        return {entity: list(found[entity.iri]) for entity in entities}
-
-    def _find(self, iris: list[str]) -> dict[str, tuple[str, ...]]:
-        found: dict[str, set[tuple[bool, str]]] = {iri: set() for iri in iris}
-        usable = [Entity(iri) for iri in iris if _is_usable(iri)]
+        found: dict[Entity, set[tuple[bool, str]]] = {entity: set() for entity in entities}
+        usable = [entity for entity in found if _is_usable(entity)]
         for start in range(0, len(usable), ENTITY_BATCH):
-            batch = usable[start : start + ENTITY_BATCH]
-            rows = self.select("of", view=self.view, entities=batch, predicates=self.predicates)
-            for entity, predicate, name in rows:
-                if isinstance(entity, Entity) and isinstance(predicate, Entity) and isinstance(name, Literal):
-                    kinds = self.kinds[predicate.iri] if normalised(name.value) else []
-                    found[entity.iri] |= {(kind == "alias", name.value) for kind in kinds}
-        return {iri: tuple(dict.fromkeys(name for _, name in sorted(names))) for iri, names in found.items()}
+            for iri, name, kind in self.names(self.select("of", entities=usable[start : start + ENTITY_BATCH])):
+                if normalise(name):
+                    found[Entity(iri)].add((kind == "alias", name))
+        return {entity: list(dict.fromkeys(name for _, name in sorted(names))) for entity, names in found.items()}
 
 
-def _is_usable(iri: str) -> bool:
+def _is_usable(entity: Entity) -> bool:
     try:
-        render_term(Entity(iri))
+        render_term(entity)
     except InvalidTerm:
         return False  # a blank node, which no query can name
     return True

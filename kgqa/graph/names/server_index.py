@@ -1,0 +1,225 @@
+"""The index of the names on a server: it takes in the names that the server's full text finds for the words asked for.
+
+Names are then compared and ranked as in the index of a folder, except that, of words in more than MAX_NAMES names, only
+a part of the names is considered: the shortest, or those that equal a text in a usual spelling. Initials are not known:
+`uk` finds United Kingdom only if `UK` is one of its names.
+"""
+
+from __future__ import annotations
+
+import copy
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from kgqa.errors import NamesNotIndexed, QueryRejected
+from kgqa.graph.names.full_text import (
+    MAX_NAMES,
+    MAX_PHRASES,
+    MIN_PREFIX_BYTES,
+    FullText,
+    is_searchable,
+    misspelt,
+    written_phrase,
+)
+from kgqa.graph.names.index import MAX_SEARCH_WORDS, NameIndex
+from kgqa.graph.names.reading import Limit, Name, NameReader
+from kgqa.graph.names.spellings import MIN_SQUEEZED
+from kgqa.model import Entity, Literal
+from kgqa.text.hints import Hint
+from kgqa.text.words import normalise
+
+MAX_SCANNED_NAMES = 500_000
+"""Graphs with more names are not scanned for a prefix that is too short for the full-text index."""
+MAX_KEPT = 100_000
+"""Number of names above which those of earlier lookups are dropped."""
+MIN_APOSTROPHE = 3
+
+
+class ServerIndex(NameIndex):
+    """An index that asks the server's full text for each text whose names it has not read yet. Thread-safe.
+
+    Args:
+        names: the number of names; None if counting took too long.
+        languages: language tags of the names that are found for texts of very frequent words.
+        missing: why the server cannot search, as the parts of a message; empty if it can. Methods that find entities by
+            name then raise NamesNotIndexed, and only names of given entities are known.
+    """
+
+    initials = False
+
+    def __init__(
+        self,
+        reader: NameReader,
+        *,
+        names: int | None,
+        languages: Sequence[str] = (),
+        missing: Sequence[str | Hint] = (),
+    ) -> None:
+        self._reader = reader
+        self._names = names
+        self._languages = tuple(languages)
+        self._missing = missing
+        self._written: dict[str, tuple[str, ...]] = {}
+        self._of_question = False
+        self._empty()
+
+    def _empty(self) -> None:
+        super().__init__(sqlite3.connect(":memory:", check_same_thread=False))
+        self.create()
+        self._known: set[Name] = set()
+        self._counts: dict[str, int] = {}
+        self._read: set[str] = set()
+
+    def close(self) -> None:
+        self._empty()
+
+    @property
+    def counted(self) -> bool:
+        """Whether the names were counted in time."""
+        return self._names is not None
+
+    @property
+    def count(self) -> int:
+        return 1 if self._names is None else self._names
+
+    @property
+    def longest(self) -> int:
+        return MAX_SEARCH_WORDS
+
+    @property
+    def labelled(self) -> int:
+        return self._reader.labelled
+
+    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
+        return self._reader.names_of(entities)
+
+    def within(self, limit: Limit) -> ServerIndex:
+        bound = copy.copy(self)
+        bound._reader, bound._of_question = self._reader.within(limit), True
+        bound._empty()
+        return bound
+
+    def for_text(self, text: str) -> ServerIndex:
+        bound = copy.copy(self)
+        bound._written = {}
+        if not self._of_question:
+            bound._empty()  # so that the ranks of matches do not depend on other lookups
+        for token in text.split():
+            phrase, key = written_phrase(token), normalise(token)
+            for word in key.split():
+                bound._written.setdefault(word, (word,) if phrase in ("", key) else (word, phrase))
+        return bound
+
+    @property
+    def _text(self) -> FullText:
+        if self._missing:
+            raise NamesNotIndexed(*self._missing)
+        return FullText(self._reader)
+
+    def frequencies(self, words: Sequence[str]) -> dict[str, int]:
+        counts = self._count(words[:MAX_NAMES])
+        return {word: counts[word] for word in words[:MAX_NAMES] if counts[word]}
+
+    # --- what is read before each kind of lookup
+
+    def _read_texts(self, texts: Sequence[str]) -> None:
+        """Read, for each text, the names with its rarest word, and names with other spaces."""
+        if len(self._known) > MAX_KEPT:
+            self._empty()
+        # a text with other spaces equals no normalised name
+        words = {text: text.split() for text in texts if text and text == " ".join(text.split())}
+        counts = self._count([word for items in words.values() for word in items])
+        rarest = {text: min(items, key=lambda word: counts[word]) for text, items in words.items()}
+        self._read_words(list(rarest.values()))
+        new = [text for text in rarest if f"={text}" not in self._read]
+        self._read |= {f"={text}" for text in new}
+        frequent = [text for text in new if counts[rarest[text]] > MAX_NAMES]
+        self._take(self._text.equal([name for text in frequent for name in self._usual_spellings(text)]))
+        unknown = (text for text in new if text in self._written and not counts[rarest[text]])
+        splits = [
+            f"{text[:at]} {text[at:]}" for text in unknown for at in range(1, len(text)) if len(text) > MIN_SQUEEZED
+        ]
+        self._take(self._text.matching_any([split for split in splits if is_searchable(split)]))
+
+    def _usual_spellings(self, text: str) -> list[Literal]:
+        texts = dict.fromkeys((text, text.title(), text.capitalize(), text.upper()))
+        languages = dict.fromkeys((*self._languages, ""))
+        return [Literal(spelled, language=language) for spelled in texts for language in languages]
+
+    def _read_words(self, words: Sequence[str]) -> None:
+        """Read the names with each word; of a word in more than MAX_NAMES names, the shortest if no word is rarer."""
+        counts = self._count(words)
+        known = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
+        rare = [word for word in known if counts[word] <= MAX_NAMES and word not in self._read]
+        batches: list[list[str]] = [[]]
+        for word in rare:
+            if sum(counts[each] for each in batches[-1]) + counts[word] > MAX_NAMES or len(batches[-1]) == MAX_PHRASES:
+                batches.append([])
+            batches[-1].append(word)
+        for batch in batches:
+            self._take(self._text.matching_any([phrase for word in batch for phrase in self._phrases(word)]))
+            self._read |= set(batch)
+
+    def _read_any(self, words: Sequence[str]) -> None:
+        """Read the names with any of these words, among those that are not very frequent."""
+        self._read_words(words)
+        counts = self._count(words)
+        known = [word for word in words if counts[word]]
+        if known and min(counts[word] for word in known) > MAX_NAMES:
+            rarest = min(known, key=lambda word: counts[word])
+            self._take(self._text.matching(self._phrases(rarest), shortest=True))
+
+    def _read_similar(self, words: Sequence[str]) -> None:
+        """Read names with words that may be another form, or the correct spelling, of a word."""
+        long = [word for word in words if len(word) >= MIN_PREFIX_BYTES and is_searchable(word)]
+        known = self._count(long)
+        phrases = [f"{word[: max(4, min(len(word) - 4, 6))]}*" for word in long]
+        phrases += [word.removesuffix(ending) for word in long for ending in ("s", "es") if word.endswith(ending)]
+        phrases += [edited for word in long if not known[word] for edited in misspelt(word)]
+        self._take(self._text.matching_any(list(dict.fromkeys(phrases))))
+
+    def _read_beginning(self, words: Sequence[str]) -> None:
+        """Read names with all words except the last, and a word that begins with the last word."""
+        *full, last = words
+        groups = [phrases for word in full if (phrases := self._phrases(word))]
+        phrases = self._phrases(last)
+        wildcards = [f"{phrase}*" for phrase in phrases if len(phrase.split()[-1].encode()) >= MIN_PREFIX_BYTES]
+        if wildcards:
+            self._take(self._most_similar([*groups, [*phrases, *wildcards]], [*groups, phrases]))
+        elif groups:
+            self._take(self._most_similar(groups, [*groups, phrases]))
+        elif self.count <= MAX_SCANNED_NAMES:
+            self._take(self._text.scanned(last))
+        else:
+            self._take(self._most_similar([phrases], []))
+
+    def _most_similar(self, groups: list[list[str]], others: list[list[str]]) -> list[Name]:
+        """Find names that match, the shortest if there are many; search `others` if the server rejects `groups`."""
+        try:
+            names = self._text.matching(*groups)
+            return names if len(names) < MAX_NAMES else self._text.matching(*groups, shortest=True)
+        except QueryRejected:
+            return self._most_similar(others, []) if others else []
+
+    def _phrases(self, word: str) -> list[str]:
+        """Return the phrases that the server may have for a word, such as `o neill` for `oneill`."""
+        found = self._written.get(word, (word,))
+        if len(word) > MIN_APOSTROPHE and word.isalpha():
+            # the normalised forms of Night's and O'Neill have no space, but the server finds two words
+            found += (f"{word[:-1]} s",) if word[-1] == "s" else ()
+            found += (f"{word[0]} {word[1:]}",) if word[0] in "dlo" else ()
+        return [phrase for phrase in found if is_searchable(phrase)]
+
+    def _count(self, words: Iterable[str]) -> dict[str, int]:
+        """Return the number of names with each word, at most MAX_COUNT."""
+        wanted = list(dict.fromkeys(words))
+        new = [(word, phrases) for word in wanted if word not in self._counts and (phrases := self._phrases(word))]
+        counts = self._text.count([phrases for _, phrases in new]) if wanted else []
+        self._counts |= {word: count for (word, _), count in zip(new, counts)}
+        return {word: self._counts.get(word, 0) for word in wanted}
+
+    def _take(self, names: Iterable[Name]) -> None:
+        with self._lock:
+            new = [name for name in names if name not in self._known]
+            self._known |= set(new)
+            self.insert(new)
