@@ -521,6 +521,13 @@ class KnowledgeGraph:
             return (Literal("true" if self._queries.ask_exported(sparql) else "false", BOOLEAN),)
         return tuple(row[0] for row in self.rows(sparql) if row[0] is not None)
 
-    def answer_query(self, path: RelationPath, **options: Any) -> str:
-        """Return the SPARQL query whose result is the ends of a path. See `export.answer_query`."""
-        return export.answer_query(self, path, **options)
+    def answer_query(self, path: RelationPath, *, restricted: Any = (), **options: Any) -> str:
+        """Return the SPARQL query whose result is the ends of a path, or of an operation on them. See `export.export`.
+
+        Args:
+            restricted: the entities to which inner nodes of the path are restricted, by index.
+            options: the joins, conditions and operation of a `Candidate`.
+        """
+        chosen = tuple((index, tuple(entities)) for index, entities in sorted(dict(restricted).items()))
+        options = {name: each if name == "operation" else tuple(each) for name, each in options.items()}
+        return export.export(self, Candidate(path, "", restricted=chosen, **options)).sparql
