@@ -64,6 +64,7 @@ FULL = {
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
     ],
     "exists": [{"entity": A}],
+    "subject_count": [{}],
     "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
     "labels_by_predicate": [
