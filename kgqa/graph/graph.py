@@ -18,10 +18,9 @@ from kgqa.graph.query.patterns import PathPattern, Restrictions, hop_pattern, jo
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
-from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.graph.tables.graph_tables import GraphTables, find_subject_relations
 from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
-from kgqa.graph.tables.node_types import find_subject_relations
 from kgqa.model import Candidate, Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.model.conditions import BOOLEAN, Condition
 from kgqa.net.threads import Item, Result, ThreadPool
@@ -464,9 +463,10 @@ class KnowledgeGraph:
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Return each value with its name: an entity's label or a literal's text.
 
-        The name of an entity without a label is the readable end of its IRI.
+        The name of an entity without a label is the readable end of its IRI; that of a blank node says what is known of
+        it, such as its type.
         """
-        return with_labels(values, schema=self.schema, labels=self.labels)
+        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.edges_of)
 
     # --- tables of the whole graph, see `GraphTables`
 
@@ -522,6 +522,13 @@ class KnowledgeGraph:
             return (Literal("true" if self._queries.ask_exported(sparql) else "false", BOOLEAN),)
         return tuple(row[0] for row in self.rows(sparql) if row[0] is not None)
 
-    def answer_query(self, path: RelationPath, **options: Any) -> str:
-        """Return the SPARQL query whose result is the ends of a path. See `export.answer_query`."""
-        return export.answer_query(self, path, **options)
+    def answer_query(self, path: RelationPath, *, restricted: Any = (), **options: Any) -> str:
+        """Return the SPARQL query whose result is the ends of a path, or of an operation on them. See `export.export`.
+
+        Args:
+            restricted: the entities to which inner nodes of the path are restricted, by index.
+            options: the joins, conditions and operation of a `Candidate`.
+        """
+        chosen = tuple((index, tuple(entities)) for index, entities in sorted(dict(restricted).items()))
+        options = {name: each if name == "operation" else tuple(each) for name, each in options.items()}
+        return export.export(self, Candidate(path, "", restricted=chosen, **options)).sparql

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
-from kgqa.graph.query.export import AnswerInQuery
-from kgqa.methods.grounding import DEFECT, MAX_PIECES, with_evidence_query
+from kgqa.graph.query.export import AnswerInQuery, StatementVocabulary, evidence_query
+from kgqa.methods.grounding import MAX_PIECES, with_evidence_query
 from kgqa.model import (
     Answer,
     Entity,
@@ -157,15 +156,6 @@ def test_query_never_contains_an_answer(graph):
     evil = replace(answer(stated("s1")), answers=(Named(Entity(f"{TEXT}s1"), "s1", "s1"),))
     with pytest.raises(AnswerInQuery):
         with_evidence_query(graph, evil, VOCABULARY)
-
-
-def test_changed_rows_are_a_defect(graph, monkeypatch):
-    rows = iter([graph.rows(evidence_query(graph.view, [Entity(f"{TEXT}s1")], [], VOCABULARY)) for _ in range(2)])
-    changed = [*list(next(rows)), (Entity(f"{TEXT}s1"), *[None] * 6)]
-    results = iter([next(rows), changed])
-    monkeypatch.setattr(type(graph), "rows", lambda self, sparql: next(results))
-    got = with_evidence_query(graph, answer(stated("s1")), VOCABULARY)
-    assert (got.evidence_class, got.defects) == ("none", (DEFECT,))
 
 
 def test_rejected_query_leaves_the_answer(graph, monkeypatch):

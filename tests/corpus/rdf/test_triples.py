@@ -35,7 +35,7 @@ from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.snapshot import Snapshot, role_iri, snapshot_of
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.query.evidence import evidence_query
+from kgqa.graph.query.export import evidence_query
 from kgqa.graph.rdf.lines import LineReader
 from kgqa.model import Triple
 from kgqa.model.terms import Entity, Literal

@@ -13,7 +13,8 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.query.evidence import StatementVocabulary
+from kgqa.graph.query.export import StatementVocabulary
+from kgqa.graph.query.operations import query_text
 from kgqa.graph.query.pattern_text import nested_text
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
 from kgqa.graph.query.templates import Comment, Variable, render, render_part, render_term
@@ -25,7 +26,7 @@ WALK = PathPattern(
     nodes=(A, Variable("e1"), Variable("answer")),
     edges=(
         Edge(A, R, Variable("e1")),
-        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1"), Comment("q in words")),
+        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1")),
     ),
     different=((Variable("answer"), A), (Variable("e1"), A)),
     not_prefixed=(Literal("http://e/g.x"),),
@@ -40,10 +41,6 @@ FULL = {
     "any_triple": [{}],
     "name_languages": [{"predicate": R, "limit": 5}],
     "named_graphs": [{"limit": 100}],
-    "answer": [
-        {"end": WALK.end, "pattern": nested_text(WALK), "comments": [Comment("A = a"), Comment("two\nlines")]},
-        {"end": WALK.end, "pattern": nested_text(replace(WALK, restricted=((1, (A, B)),))), "comments": []},
-    ],
     "count_predicate": [{"predicate": R}],
     "count_up_to": [{"most": 5}],
     "count_triples": [{}],
@@ -67,6 +64,7 @@ FULL = {
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
     ],
     "exists": [{"entity": A}],
+    "subject_count": [{}],
     "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
     "labels_by_predicate": [
@@ -75,10 +73,10 @@ FULL = {
         for predicates, languages in (([R], []), ([R, B], [Literal("de-AT"), Literal("")]))
     ],
     "marked_types": [{"marker": R}],
-    "mediator_relations": [
-        {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"out": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+    "mediator_edges": [
+        {"node": Variable("object"), "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"node": Variable("subject"), "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"node": Variable("subject"), "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
     "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
     "neighbours": [
@@ -108,7 +106,6 @@ FULL = {
     "quoted_answers": [{"places": [(A, 1, 5), (B, 7, 2)], "text_relation": R}],
     "relation_examples": [{"relation": R, "limit": 5}],
     "relation_totals": [{"entities": [A, B], "out": out} for out in (True, False)],
-    "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
     "relations": [
         {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
         for walk, keep, previous in (
@@ -163,8 +160,8 @@ class TestTemplates:
             for item in files("kgqa.queries").iterdir()
             if item.name.endswith(".rq") and not item.name.startswith("_")
         }
-        # test_name_tokens covers those of names, test_conditions operations, test_virtuoso the one for Virtuoso only
-        names = {name for name in names if not name.startswith(("names_", "answer_"))} - {"virtuoso_limits"}
+        # test_name_tokens covers those of names, test_virtuoso the one for Virtuoso only
+        names = {name for name in names if not name.startswith("names_")} - {"virtuoso_limits"}
         assert names == set(FULL) | set(UPDATES)
 
     @pytest.mark.parametrize("name, values", UPDATES.items(), ids=list(UPDATES))
@@ -311,11 +308,8 @@ class TestTerms:
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_comment_never_changes_a_query(self, text):
-        values = {"view": (), "end": WALK.end, "pattern": nested_text(WALK)}
-        rendered = render("answer", comments=[Comment(text)], **values)
-        without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
-        ox.Store().query(prepare_for_engine(rendered))
-        assert without.strip() == render("answer", comments=[], **values).strip()
+        query = query_text("SELECT ?answer", (), nested_text(WALK))
+        ox.Store().query(prepare_for_engine(f"{render_term(Comment(text))}\n{query}"))
 
     def test_injection_stays_a_literal(self):
         """Literals that look like SPARQL stay literals."""
