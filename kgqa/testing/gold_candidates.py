@@ -279,7 +279,9 @@ class _Translator:
         values, named = self._subtracted, []
         if self._group.bound:
             (variable, choice), *more = self._group.bound
-            ensure(not more and variable == self._answer and choice.name == "Builtin_IF", "computed value")
+            ensure(
+                not more and variable == self._answer and getattr(choice, "name", "") == "Builtin_IF", "computed value"
+            )
             ensure(getattr(choice.arg1, "name", "") == "RelationalExpression", "computed value")
             larger, operator, smaller, _ = _sides(choice.arg1)
             ensure(operator in ("<", ">"), "computed value")
