@@ -18,10 +18,9 @@ from kgqa.graph.query.patterns import PathPattern, Restrictions, hop_pattern, jo
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
-from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.graph.tables.graph_tables import GraphTables, find_subject_relations
 from kgqa.graph.tables.labels import LABEL_BATCH, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
-from kgqa.graph.tables.node_types import find_subject_relations
 from kgqa.model import Candidate, Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.model.conditions import BOOLEAN, Condition
 from kgqa.net.threads import Item, Result, ThreadPool

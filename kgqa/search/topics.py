@@ -166,7 +166,8 @@ def check_topics(
         entity if entity is not None and known[entity] else entity_called(graph, _text_of(topic), settings, notes)
         for topic, entity in zip(topics, found)
     ]
-    return list(dict.fromkeys(followed(graph, entity, notes) for entity in entities))
+    # what is only another id of a thing has no label
+    return list(dict.fromkeys(each if each in labels else followed(graph, each, notes) for each in entities))
 
 
 def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
