@@ -40,7 +40,7 @@ class MemoryStore:
         self._closed = False
         self._lock = threading.RLock()  # as in the embedded store, no query runs during an edit
         self._server = RequestHandler()
-        self._server._opened = ox.Store()
+        self._server.store = ox.Store()
         self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:

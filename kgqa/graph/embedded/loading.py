@@ -18,7 +18,7 @@ from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock
 from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash
 from kgqa.graph.embedded.records import GraphMeta, LoadedFile
-from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
+from kgqa.graph.embedded.workers import OUT_OF_MEMORY, Worker
 from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.schema import usable_prefixes
@@ -73,8 +73,8 @@ def create_empty_graph(folder: GraphFolder) -> None:
     lock = folder.write_lock()
     try:
         folder.create_generation(1, None)
-        worker = Worker({"path": str(folder.store_dir(1)), "mode": "write"})
-        worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
+        worker = Worker(folder.store_dir(1), "write")
+        worker.call({"op": "ask", "query": "ASK {}"}, seconds=60)
         worker.kill()
         folder.publish(GraphMeta.of(1, DatasetHash({})))
     finally:
@@ -271,7 +271,7 @@ def _why_failed(folder: GraphFolder, error: Exception) -> str:
             f"No space left on the disk of {folder.path}. The load was discarded and the graph is unchanged. Free some "
             "space and load again."
         )
-    if is_any(_OPEN_FILES_CODES) or TOO_FEW_FILES in str(error):
+    if is_any(_OPEN_FILES_CODES) or "file descriptors" in str(error):
         return (
             "The load needs more open files than the system allows. It was discarded and the graph is unchanged. Raise "
             "the limit and load again: ulimit -n 4096"
@@ -282,14 +282,13 @@ def _why_failed(folder: GraphFolder, error: Exception) -> str:
 def _run_worker(
     folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None, memory: int
 ) -> dict[str, Any]:
-    worker = Worker(None, (lock.fd,))
+    worker = Worker(None, locks=[lock])
     try:
         payload = worker.call(
             {"op": "load", "folder": str(folder.path), "memory": memory},
-            timeout=None,
-            progress=(lambda fields: progress(Progress(**fields))) if progress else None,
+            progress=lambda fields: progress(Progress(**fields)) if progress else None,
         )
-        result: dict[str, Any] = json.loads(payload)
+        result: dict[str, Any] = json.loads(bytes(payload))
         return result
     except StoreError as error:
         if OUT_OF_MEMORY.search(str(error)):

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kgqa.errors import InvalidTerm, StoreError, StoreIncomplete
 from kgqa.graph.editing import terms
@@ -15,7 +16,7 @@ from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.graph_hashes import GraphHash, digests_of
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_term
-from kgqa.graph.embedded.worker_client import Worker
+from kgqa.graph.embedded.workers import Worker
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Entity, Triple
@@ -95,7 +96,7 @@ class WorkingCopy:
             {line: triple for line, triple in unwanted.items() if removing[line]},
         )
 
-    def apply(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
+    def apply(self, worker: Worker, change: Change, start: Callable[[Path], Worker]) -> None:
         """Make a change. If the worker dies or an exception is raised, it may have been made; see `was_applied`.
 
         Args:
@@ -105,19 +106,19 @@ class WorkingCopy:
             if len(change) > MAX_TRANSACTION:
                 self._apply_to_copy(worker, change, start)
             else:
-                worker.call(_request(change.adds, change.removes, drops=self._empties(change)), timeout=None)
+                worker.call(_request(change.adds, change.removes, drops=self._empties(change)))
 
-    def _apply_to_copy(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
+    def _apply_to_copy(self, worker: Worker, change: Change, start: Callable[[Path], Worker]) -> None:
         """Make a large change in parts, on a copy which then becomes the working copy. The worker is killed."""
         with self._copied(worker) as generation:
-            writer = start(str(self.folder.store_dir(generation)))
+            writer = start(self.folder.store_dir(generation))
             try:
                 for part in _parts([*change.removes]):
-                    writer.call(_request((), part), timeout=None)
+                    writer.call(_request((), part))
                 for part in _parts([*change.adds]):
-                    writer.call(_request(part, (), bulk=True), timeout=None)
+                    writer.call(_request(part, (), bulk=True))
                 if self._empties(change):
-                    writer.call(_request((), [next(iter(change.removes))], drops=True), timeout=None)
+                    writer.call(_request((), [next(iter(change.removes))], drops=True))
             finally:
                 writer.kill()
         worker.kill()
@@ -170,7 +171,7 @@ class WorkingCopy:
         generation = self.folder.next_generation()
         try:
             target = self.folder.create_copy_target(generation)
-            worker.call({"op": "copy", "target": str(target)}, timeout=None)
+            worker.call({"op": "copy", "target": str(target)})
             yield generation
         except BaseException:
             with suppress(StoreError):
@@ -209,7 +210,7 @@ def contained(worker: Worker, lines: Sequence[bytes]) -> list[bool]:
     return [
         flag == 1
         for part in _parts(lines)
-        for flag in worker.call({"op": "contained", "lines": b"".join(part).decode()}, timeout=None)
+        for flag in worker.call({"op": "contained", "lines": b"".join(part).decode()})
     ]
 
 
