@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.opening import open_graph
+from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, RelationPath, Triple
 from kgqa.schema import Schema, bundled_schema
 from tests.conftest import SOAK
@@ -60,9 +62,6 @@ def test_a_graph_that_declares_nothing(schema, triples):
 
 
 def test_load_makes_the_tables(kgqa, tmp_path, monkeypatch):
-    from kgqa.graph.opening import open_graph
-    from kgqa.graph.tables.whole_graph import WholeGraphQueries
-
     (tmp_path / "facts.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n")
     assert kgqa("graph", "load", "facts.nt", "--into", "g").returncode == 0
     monkeypatch.setattr(WholeGraphQueries, "read", lambda *_, **__: pytest.fail("a table is computed again"))
