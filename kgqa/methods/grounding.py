@@ -114,7 +114,7 @@ def answer_of_path(
 
 
 def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
-    """Return answers with their names, sorted by them; more than `MAX_NAMED` are sorted by value, and the first named."""
+    """Return answers with their names, sorted by them; of more than `MAX_NAMED` the first by value."""
     if len(values) <= MAX_NAMED:
         return sorted(graph.named(values), key=_by_name)
     values = sorted(values, key=str)
@@ -128,7 +128,7 @@ def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
 
 
 def with_all_names(graph: KnowledgeGraph, answer: Answer) -> Answer:
-    """Return an answer with the names of all its answers, to export them; `ask` looks up those of the first `MAX_NAMED`.
+    """Return an answer with the names of all its answers, to export them; `ask` finds those of the first `MAX_NAMED`.
 
     Raises:
         StoreError: the graph failed.
