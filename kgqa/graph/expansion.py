@@ -19,8 +19,8 @@ from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.query.patterns import Node, TypeTest, path_pattern, returns
 from kgqa.graph.query.templates import Variable, render_part
 from kgqa.graph.store import Row, Rows, count_value
+from kgqa.graph.tables.declarations import SIDES
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.graph.tables.mediators import SIDES
 from kgqa.model import Candidate, Entity, Step, Value
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kgqa.errors import ResultCapped
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
+from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup
 from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import is_unnamed
 from kgqa.trace import Entities
@@ -116,14 +116,13 @@ def _choose(
         chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
         grouped = [_grouped(chunk, reached, texts, prefixes) for chunk in chunks]
         picked = chooser.pick_grouped(question, [groups for groups, _ in grouped], k)
-        usable = [usable_indices(indices, len(order), k) for (_, order), indices in zip(grouped, picked)]
         answers = [
-            order[i] for (_, order), pick in zip(grouped, usable) if isinstance(pick, AnsweringPick) for i in pick
+            order[i] for (_, order), pick in zip(grouped, picked) if isinstance(pick, AnsweringPick) for i in pick
         ]
         if answers:
             return AnsweringPick(answers)
         survivors: list[int] = []
-        for (_, order), pick in zip(grouped, usable):
+        for (_, order), pick in zip(grouped, picked):
             survivors += order[:k] if pick is None else [order[i] for i in pick]  # after an unusable reply the first
         if len(chunks) <= 1 or len(survivors) >= len(left):
             return survivors[:k]

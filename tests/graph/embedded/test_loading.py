@@ -599,7 +599,7 @@ NO_PERMISSION = """
 import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
-from kgqa.graph.embedded import bulk_load as loading, worker_client as process
+from kgqa.graph.embedded import bulk_load as loading, workers as process
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 base = Path(sys.argv[1])

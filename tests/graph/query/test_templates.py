@@ -64,6 +64,7 @@ FULL = {
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
     ],
     "exists": [{"entity": A}],
+    "subject_count": [{}],
     "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
     "labels_by_predicate": [
@@ -72,10 +73,10 @@ FULL = {
         for predicates, languages in (([R], []), ([R, B], [Literal("de-AT"), Literal("")]))
     ],
     "marked_types": [{"marker": R}],
-    "mediator_relations": [
-        {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"out": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+    "mediator_edges": [
+        {"node": Variable("object"), "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"node": Variable("subject"), "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"node": Variable("subject"), "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
     "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
     "neighbours": [
@@ -105,7 +106,6 @@ FULL = {
     "quoted_answers": [{"places": [(A, 1, 5), (B, 7, 2)], "text_relation": R}],
     "relation_examples": [{"relation": R, "limit": 5}],
     "relation_totals": [{"entities": [A, B], "out": out} for out in (True, False)],
-    "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
     "relations": [
         {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
         for walk, keep, previous in (
