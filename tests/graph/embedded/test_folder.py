@@ -10,15 +10,11 @@ import shutil
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import structs
 
 from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -26,10 +22,6 @@ from kgqa.graph.opening import open_store
 from kgqa.storage.atomic_files import write_json
 
 LINES = [f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> ." for n in range(20)]
-
-
-def sorted_hashes(values) -> np.ndarray:
-    return np.unique(np.array(sorted(values), dtype="<u8"))
 
 
 def _refuse(number: int):
@@ -41,27 +33,7 @@ def _refuse(number: int):
     return refuse
 
 
-def fingerprint_of(hashes) -> str:
-    return GraphHash.of(hashes).fingerprint
-
-
 class TestFingerprint:
-    @given(st.sets(st.integers(0, 2**64 - 1), min_size=1, max_size=30), st.data())
-    def test_any_change_changes_it(self, values, data):
-        whole = fingerprint_of(sorted_hashes(values))
-        gone = data.draw(st.sampled_from(sorted(values)))
-        new = data.draw(st.integers(0, 2**64 - 1).filter(lambda n: n not in values))
-        assert fingerprint_of(sorted_hashes(values - {gone})) != whole
-        assert fingerprint_of(sorted_hashes(values | {new})) != whole
-        assert fingerprint_of(sorted_hashes(values - {gone} | {new})) != whole
-        assert fingerprint_of(sorted_hashes(values)) == whole
-
-    def test_fingerprint_format(self):
-        for values in ((), (0,), (2**64 - 1,), range(1000)):
-            text = fingerprint_of(sorted_hashes(values))
-            assert len(text) == 16 and int(text, 16) >= 0
-        assert fingerprint_of(sorted_hashes(())) != fingerprint_of(sorted_hashes((0,)))
-
     def test_does_not_depend_on_order_or_repetition(self, load):
         shuffled = LINES * 2
         random.Random(1).shuffle(shuffled)
