@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Candidate, Entity, RelationPath, Triple
 from kgqa.schema import Schema, bundled_schema
@@ -79,7 +80,7 @@ def test_load_is_kept_if_its_tables_are_interrupted(kgqa, tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     (tmp_path / "facts.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n")
-    monkeypatch.setattr(KnowledgeGraph, "prepare", interrupted)
+    monkeypatch.setattr(GraphTables, "prepare", interrupted)
     done = kgqa("graph", "load", "facts.nt", "--into", "g")
     assert done.returncode == 130 and "has the new triples" in done.err
     monkeypatch.undo()
