@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -13,8 +11,7 @@ import numpy as np
 
 from kgqa.errors import InvalidTerm, StoreError, StoreIncomplete
 from kgqa.graph.editing import terms
-from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.folder_errors import write_error
+from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.graph_hashes import GraphHash, Hashes
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_term
@@ -76,7 +73,7 @@ class WorkingCopy:
         self.notice = folder.unpublished.notice(published.generation)
         self.hashes = published.hashes
         self._changes: list[tuple[Hashes, Hashes]] = []
-        with disk_errors(folder):
+        with disk_errors(folder.path):
             folder.finish_publishing({published.generation})
             self.generation = folder.next_generation()
             try:
@@ -108,7 +105,7 @@ class WorkingCopy:
         Args:
             start: starts a worker that has the engine's files in a folder open for writing.
         """
-        with disk_errors(self.folder):
+        with disk_errors(self.folder.path):
             if len(change) > MAX_TRANSACTION:
                 self._apply_to_copy(worker, change, start)
             else:
@@ -147,8 +144,8 @@ class WorkingCopy:
         """
         log, generation = self.folder.unpublished, 0
         try:
-            with disk_errors(self.folder):
-                log.append_publishing(self.published.generation)
+            with disk_errors(self.folder.path):
+                log.append_publishing()
                 with self._copied(worker) as generation:
                     self.folder.save_hashes(generation, self._all_hashes())
                     self.folder.sync(generation)
@@ -231,20 +228,6 @@ def contained(worker: Worker, lines: Sequence[bytes]) -> list[bool]:
         for part in _parts(lines)
         for flag in worker.call({"op": "contained", "lines": b"".join(part).decode()})
     ]
-
-
-@contextmanager
-def disk_errors(folder: GraphFolder) -> Iterator[None]:
-    """Convert errors of the operating system to StoreUnavailable. The engine reports them as text only."""
-    try:
-        yield
-    except OSError as error:
-        raise write_error(folder.path, error) from error
-    except StoreError as error:
-        for code in (errno.ENOSPC, errno.EDQUOT):
-            if os.strerror(code) in str(error):
-                raise write_error(folder.path, OSError(code, os.strerror(code))) from error
-        raise
 
 
 def _parts(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
