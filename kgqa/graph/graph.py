@@ -19,7 +19,7 @@ from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import DEFAULT_TIMEOUT, Rows, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables, find_subject_relations
-from kgqa.graph.tables.labels import LABEL_BATCH, find_aliases, find_labels, is_blank_node, with_labels
+from kgqa.graph.tables.labels import LABEL_BATCH, find_labels, is_blank_node, with_labels
 from kgqa.graph.tables.mediators import MediatorTable, mediator_filters
 from kgqa.model import Candidate, Direction, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.model.conditions import BOOLEAN, Condition
@@ -454,11 +454,6 @@ class KnowledgeGraph:
             known=self.tables.labels,
             remote=self.store.capabilities.remote,
         )
-
-    def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
-        """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
-        remote = self.store.capabilities.remote
-        return find_aliases(entities, schema=self.schema, select=self._queries.select, remote=remote)
 
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Return each value with its name: an entity's label or a literal's text.

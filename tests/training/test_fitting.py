@@ -82,15 +82,6 @@ def test_directions_are_learned(torch):
     assert hit_rate(ranker, examples, vectors) == 1.0
 
 
-def test_bias_is_learned(torch):
-    """The bias for one step grows if one-step paths are always correct and vectors do not help."""
-    relations = np.eye(3, dtype=np.float32)[[0, 0]]
-    pool = np.array([[0, -1], [0, 1]], dtype=np.int32)  # the same direction, one step or two
-    vectors = Vectors(relations, np.zeros(2, dtype=np.intp), {"q": np.eye(3, dtype=np.float32)[0]}, "m")
-    ranker = fit_ranker([Example("q", pool, 0)] * 64, vectors, TrainingSettings(epochs=30, rate=1e-2))
-    assert ranker.one_step_bias > 0.05 and rank_of_gold(ranker, Example("q", pool, 0), vectors) == 1
-
-
 def test_strong_regularisation_keeps_maps_near_the_identity(torch):
     examples, vectors = rotated_examples(200)
 
@@ -109,18 +100,6 @@ def test_training_is_reproducible_by_seed(torch):
     one, again, other = (fit_ranker(examples, vectors, each) for each in settings)
     assert np.array_equal(one.first_map, again.first_map) and one.one_step_bias == again.one_step_bias
     assert not np.array_equal(one.first_map, other.first_map)
-
-
-def test_interrupt_is_raised(torch):
-    examples, vectors = rotated_examples(70)
-    before = torch.get_num_threads()
-
-    def stop(done, total, loss):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fit_ranker(examples, vectors, progress=stop)
-    assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize("examples", [[], [Example("q", np.array([[0]], dtype=np.int32), 0)]])

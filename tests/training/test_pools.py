@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
@@ -271,11 +269,6 @@ def test_long_gold_path_is_among_its_siblings(ontology):
     assert max(map(len, pool)) == 3
 
 
-def test_no_example_without_graph_or_ontology(ontology):
-    assert PoolBuilder().example(gold("people.person.education")) is None
-    assert PoolBuilder(ontology=ontology).example(gold("unheard.of.it")) is None
-
-
 GRAPH = """\
 m.1 people.person.place_of_birth m.2
 m.1 people.person.education m.3
@@ -357,14 +350,6 @@ def test_relation_is_named_by_the_last_part_of_its_iri(graph):
     assert path.steps == steps("people.person.education")
 
 
-def test_question_is_read_with_the_first_matching_schema():
-    row = {"topic_entities": [{"id": "m.1"}], "gold_path": ["people.person.education"]}
-    assert gold_path_reader([RDFS])(row) == []
-    assert [write_questions(path) for path in gold_path_reader([RDFS, FREEBASE])(row)] == [
-        "m.1: people.person.education"
-    ]
-
-
 @pytest.mark.parametrize(
     ("row", "kept"),
     [
@@ -387,16 +372,3 @@ def test_test_questions_are_excluded_from_training(ontology, row, kept):
     evaluated = [{"question": "where was Ada born?", "id": "WebQTest-7", "sparql": BORN}]
     found = without_evaluated([row], evaluated, gold_path_reader([FREEBASE]), ontology.inverses)
     assert found == ([row] if kept else [])
-
-
-@pytest.mark.slow
-def test_real_pools_contain_the_gold_path_once(data_folder):
-    ontology = read_ontology(data_folder / "ontology", FREEBASE)
-    rows = [q.row for q in read_questions(data_folder / "train" / "webqsp_train.jsonl.gz")][:100]
-    builder = PoolBuilder(ontology=ontology)
-    questions = training_questions(rows, gold_path_reader([FREEBASE]))
-    examples = [example for question in questions if (example := builder.example(question))]
-    assert len(examples) > 0.97 * len(questions)
-    for example in examples[::10]:
-        assert gold_of(builder, example) in pool_of(builder, example)
-        assert len(example.pool) > 30 and json.dumps(example.question)

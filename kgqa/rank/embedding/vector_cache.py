@@ -63,11 +63,6 @@ class VectorCache:
         with self._lock, self._file_errors(), self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 
-    def close(self) -> None:
-        """Close the file. Later calls of `get` and `put` do nothing."""
-        with self._lock:
-            self._connection.close()
-
     @contextmanager
     def _file_errors(self) -> Iterator[None]:
         """Leave the block at an error of SQLite, and tell the user if the file is damaged."""

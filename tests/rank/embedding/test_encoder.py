@@ -62,10 +62,6 @@ def test_vectors_have_length_one(vectors):
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_cached_vectors_have_length_one_in_half_precision(encoder):
-    assert np.linalg.norm(encoder.encode(TEXTS), axis=1) == pytest.approx(1.0, abs=2e-3)
-
-
 def test_onnx_vectors_equal_sentence_transformers(onnx, vectors):
     from sentence_transformers import SentenceTransformer
 
@@ -124,29 +120,10 @@ def test_cached_vectors_equal_computed_ones(onnx, tmp_path):
     assert nothing_new.texts == []
 
 
-def test_text_is_computed_once(onnx, tmp_path):
-    counting = CountingEncoder(onnx)
-    encoder = CachedEncoder(counting, None)
-    result = encoder.encode(["team", "mascot", "team"])
-    assert np.array_equal(result[0], result[2])
-    encoder.encode(["mascot", "capital"])
-    assert counting.texts == ["team", "mascot", "capital"]
-
-
 def test_question_vectors_are_not_cached(onnx, tmp_path):
     vectors = VectorCache(tmp_path / "m.sqlite")
     CachedEncoder(onnx, vectors).encode_questions(["who?"])
     assert vectors.get(["who?"]) == {}
-
-
-def test_many_questions_are_forgotten_and_encoded_again(onnx, monkeypatch):
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._MAX_CACHED", 2)
-    counting = CountingEncoder(onnx)
-    encoder = CachedEncoder(counting, None)
-    first = encoder.encode_questions(["who?", "where?"])
-    assert np.array_equal(encoder.encode_questions(["who?", "where?", "when?"])[:2], first)
-    assert encoder.encode_questions(["who?"])[0] == pytest.approx(first[0], abs=1e-5)
-    assert counting.texts == ["who?", "where?", "when?", "who?"]
 
 
 # ---- the packaged model ----
@@ -202,15 +179,6 @@ def test_damaged_model_in_the_cache_is_built_again(encoder, tmp_path):
 
 
 # ---- questions, and many threads ----
-
-
-def test_prompt_precedes_questions_only(onnx):
-    counting = CountingEncoder(onnx)
-    encoder = CachedEncoder(counting, None, query_prompt="query: ", name="with a prompt")
-    encoder.encode(["team"])
-    encoder.encode_questions(["who?", ""])
-    assert counting.texts == ["team", "query: who?", "query: "]
-    assert encoder.name == "with a prompt"
 
 
 def test_encoder_is_opened_once_per_process(encoder, encoder_cache):

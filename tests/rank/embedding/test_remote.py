@@ -102,11 +102,6 @@ def test_vectors_are_normalised_and_in_order(server):
     assert encoder.size == 3
 
 
-def test_empty_input_is_not_sent(server):
-    assert len(RemoteEncoder(server.url, "m").encode([])) == 0
-    assert server.requests == []
-
-
 def test_empty_texts_are_replaced(server):
     RemoteEncoder(server.url, "m").encode(["", "  ", "a"])
     assert server.texts == [".", ".", "a"]
@@ -123,12 +118,6 @@ def test_key_comes_from_the_environment(server, monkeypatch):
     assert headers["authorization"] == f"Bearer {KEY}"
     assert not [name for name in headers if name.startswith("openai-")]
     assert KEY not in repr(vars(encoder)["name"])
-
-
-def test_keys_of_other_servers_are_not_sent(server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "another")
-    RemoteEncoder(server.url, "m").encode(["a"])
-    assert "another" not in json.dumps(server.headers)
 
 
 # ---- unusable replies ----
@@ -207,21 +196,10 @@ def test_refused_text_is_an_error_with_the_words_of_the_server(server):
     assert len(server.requests) == 1  # the size of a batch was not the reason
 
 
-def test_temporary_failure_is_retried(server):
-    replies = iter([(500, {"error": "busy"})])
-    server.reply = lambda body: next(replies, (200, valid_reply(body)))
-    assert RemoteEncoder(server.url, "m").encode(["a"])[0] == pytest.approx(normalised("a"), abs=1e-6)
-
-
 def test_unreachable_server_is_an_error(server):
     server.close()
     with pytest.raises(ModelUnavailable, match=EMBEDDINGS_KEY_VARIABLE):
         RemoteEncoder(server.url, "m").encode(["a"])
-
-
-def test_changed_vector_length_is_an_error(server):
-    with pytest.raises(ModelUnavailable, match="kgqa cache clear"):
-        RemoteEncoder(server.url, "m", size=4).encode(["a"])
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
@@ -276,17 +254,6 @@ def test_cached_vectors_are_not_requested_again(server, tmp_path, monkeypatch):
     assert server.requests == []
     assert again.encode_questions(["who?"])[0] == pytest.approx(normalised("query: who?"), abs=1e-6)
     assert again.name == first.name
-
-
-def test_name_contains_prompt_and_server(server, tmp_path):
-    names = [
-        open_encoder(Cache(tmp_path), url=server.url, model=model, query_prompt=prompt).name
-        for model in "ab"
-        for prompt in (None, "", "q: ")
-    ]
-    assert len(set(names)) == 4  # no prompt and an empty one are the same
-    folder = tmp_path / "embeddings"
-    assert len(list(folder.glob("*.sqlite"))) == 2  # paths have no prompt
 
 
 @pytest.mark.parametrize("given", [{"model": None}, {"model": ""}])

@@ -118,11 +118,6 @@ def test_empty_pick_drops_its_chunk_only():
     assert chunked("q", pool, chooser, k=3, chunk_size=10) == [pool[3], pool[1]]
 
 
-def test_unusable_replies_keep_the_strongest():
-    pool = pool_of(40)
-    assert chunked("q", pool, FixedChooser([]), k=3, chunk_size=10) == pool[:3]
-
-
 def test_strongest_do_not_meet_in_the_first_round():
     pool = pool_of(30)
     chooser = PerfectChooser(pool)
@@ -191,21 +186,6 @@ def test_every_tournament_finds_the_best_and_counts_its_matches(play, size, k, r
     assert len(won) == min(k, size)
     assert won == sorted(won, key=truth.index)
     assert len(notes) == oracle.calls
-
-
-@every
-@given(
-    size=st.integers(1, 40),
-    k=st.integers(1, 6),
-    p=st.floats(0.5, 1),
-    silent=st.floats(0, 1),
-    seed=st.integers(0, 2**32),
-)
-def test_every_tournament_survives_invalid_and_empty_replies(play, size, k, p, silent, seed):
-    pool = pool_of(size)
-    won = play("q", pool, NoisyOracle(pool[::-1], p=p, silent=silent, seed=seed), k=k)
-    assert len(won) == len(set(won)) == min(k, size)
-    assert set(won) <= set(pool)
 
 
 @every

@@ -102,13 +102,6 @@ def test_only_useful_candidates_are_ranked(play, size, k, useful, random):
 
 
 @both_systems
-@given(sizes, st.integers(1, 8), st.lists(st.sampled_from([-1, 0, 1, NEITHER]), max_size=80))
-def test_any_preferences_give_distinct_candidates(play, size, k, script):
-    won = play("q", pool_of(size), ScriptedChooser(script), k=k)
-    assert len(won) == len(set(won)) <= min(k, size)
-
-
-@both_systems
 @pytest.mark.parametrize("size", range(2, 10))
 def test_no_winner_if_all_pairs_are_useless(play, size):
     assert play("q", pool_of(size), ScriptedChooser([NEITHER] * size), k=3) == []
@@ -161,14 +154,6 @@ def test_matches_are_traced_with_their_winner(play, reply, noted):
     notes = []
     play("q", pool_of(2), ScriptedChooser([reply]), k=1, record=notes.append)
     assert notes == [MatchPlayed(candidates=("r0", "r1"), **noted)]
-
-
-@both_systems
-@given(st.integers(0, 30), st.integers(1, 5), answers)
-def test_one_event_per_match(play, size, k, script):
-    chooser, notes = ScriptedChooser(script), []
-    play("q", pool_of(size), chooser, k=k, record=notes.append)
-    assert [match.candidates for match in notes] == [(first.words, second.words) for first, second in chooser.pairs]
 
 
 @given(st.integers(2, 60), st.integers(1, 8), st.lists(st.sampled_from([1, -1, 0]), max_size=200))

@@ -57,28 +57,20 @@ _Tests = dict[Any, list[Condition]]
 """Conditions by their variable; their `at` is not used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """The candidate of a gold query, without wording, or the reason why there is none."""
-
-    candidate: Candidate | None
-    reason: str = ""
-
-
 def gold_candidate(
     sparql: str, topics: Sequence[str] = (), *, is_date: Callable[[str], bool] = lambda relation: False
-) -> Translation:
-    """Translate a gold query into a candidate.
+) -> Candidate:
+    """Translate a gold query into a candidate, without wording.
 
     Args:
         sparql: the gold query.
         topics: IRIs of the topics; other entities of the query are used if they lead to no translation.
         is_date: whether the values of a relation are dates; decides how values are ordered that are not cast.
+
+    Raises:
+        Untranslatable: there is no such candidate.
     """
-    try:
-        return Translation(_Translator(parsed(sparql), topics, is_date).candidate())
-    except Untranslatable as error:
-        return Translation(None, str(error))
+    return _Translator(parsed(sparql), topics, is_date).candidate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,11 +458,7 @@ def _check_tree(facts: Facts, answer: Any) -> set[Any]:
     ends = [is_variable(subject) + is_variable(value) for subject, _, value in facts.distinct]
     ensure(all(ends), "fact without a variable")
     ensure(answer in variables, "no path to the answer")
-    reached, left = {answer}, [answer]
-    while left:
-        onward = {node for _, node in facts.starts(left.pop())} - reached
-        reached |= onward
-        left += onward
+    reached = {answer, *(node for node in variables if facts.path(facts.starts(answer), node))}
     ensure(reached == variables, "unconnected parts")
     ensure(ends.count(2) < len(variables), "cycle")
     return variables
@@ -478,16 +466,11 @@ def _check_tree(facts: Facts, answer: Any) -> set[Any]:
 
 def _branch(facts: Facts, node: Any, edge: tuple[Step, Any]) -> tuple[tuple[Step, ...], list[Any]]:
     """Return the steps along a branch on a node, and the terms on the way, which must not fork."""
-    steps, passed = (edge[0],), [edge[1]]
-    while is_variable(passed[-1]):
-        onward = [each for each in facts.edges[passed[-1]] if each[1] != node]
-        if not onward:
-            break
-        ensure(len(onward) == 1, "several conditions on a node beside the path")
-        node = passed[-1]
-        steps = (*steps, onward[0][0])
-        passed.append(onward[0][1])
-    return steps, passed
+    step, other = edge
+    onward = [each for each in facts.edges[other] if each[1] != node] if is_variable(other) else []
+    ensure(len(onward) < 2, "several conditions on a node beside the path")
+    steps, passed = _branch(facts, other, onward[0]) if onward else ((), [])
+    return (step, *steps), [other, *passed]
 
 
 def _chains(
