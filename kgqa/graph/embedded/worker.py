@@ -27,7 +27,6 @@ from typing import IO, Any, cast
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.embedded.folder import GraphFolder, system_error
 from kgqa.graph.embedded.messages import receive, send
 from kgqa.graph.embedded.sandbox import deny_network
 from kgqa.text.hints import Place, shown_at
@@ -87,6 +86,8 @@ class RequestHandler:
         try:
             self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
         except (OSError, RuntimeError, ValueError) as error:
+            from kgqa.graph.embedded.folder import system_error  # with numpy, which no query needs
+
             raise system_error(Path(path).parent.parent, error) or StoreUnavailable(
                 f"The graph's data cannot be opened: {error}.", "Load the data again."
             ) from error
@@ -137,6 +138,7 @@ class RequestHandler:
 
     def do_load(self, request: dict[str, Any]) -> bytes:
         from kgqa.graph.embedded.bulk_load import Journal, run_load
+        from kgqa.graph.embedded.folder import GraphFolder
 
         _limit_memory(request["memory"])
         folder = GraphFolder(Path(request["folder"]))
