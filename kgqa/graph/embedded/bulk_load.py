@@ -11,15 +11,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
+from kgqa.graph.embedded.graph_hashes import Digests, digests_of, distinct_hashes
 from kgqa.graph.embedded.records import Generation, GraphSettings, SchemaName
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
-from kgqa.graph.rdf.lines import hashes, hashes_by_graph
+from kgqa.graph.rdf.lines import lines_by_graph
 from kgqa.graph.store import OnError
 from kgqa.schema import usable_prefixes
 from kgqa.storage.atomic_files import write_json
@@ -69,14 +68,14 @@ def run_load(
     journal: Journal,
     report: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Run the load that the journal describes: create a complete generation with its hashes, but do not publish it.
+    """Run the load that the journal describes: create a complete generation, but do not publish it.
 
     Args:
         report: called regularly with the fields of `store.Progress`.
 
     Returns:
-        The `lines`, `malformed`, `examples`, `empty`, `added` and `triples` of `store.LoadReport`, as `graphs` the
-        record of the `DatasetHash`, and as `prefixes` those that each file declares.
+        The `lines`, `malformed`, `examples` and `empty` of `store.LoadReport`, as `graphs` the fields of the
+        `GraphHash` of each graph's new triples, and as `prefixes` those that each file declares.
 
     Raises:
         LoadError: a file is malformed or cut short; the caller discards the generation.
@@ -88,48 +87,15 @@ def run_load(
     report({"file": "", "bytes_done": 0, "bytes_total": 0, "lines": load.lines, "stage": "finishing"})
     store.flush()
     store.optimize()
-    old, before = _base_hashes(folder, journal)
-    merged = _distinct(np.concatenate([old, *(hashes for _, hashes in load.hashes)]))
-    folder.save_hashes(journal.generation, merged)
+    new = distinct_hashes(load.digests)
     return {
         "lines": load.lines,
         "malformed": load.malformed.count,
         "empty": load.empty,
         "examples": [asdict(example) for example in load.malformed.examples],
-        "added": int(merged.size - old.size),
-        "triples": int(merged.size),
         "prefixes": [job.prefixes for job in journal.files],
-        "graphs": before.plus(_new_hashes(load.hashes, old, GraphHash.of(merged) - before.total)).record(),
+        "graphs": {graph: [hash.triples, hash.sum] for graph, hash in new.items()},
     }
-
-
-def _base_hashes(folder: GraphFolder, journal: Journal) -> tuple[Hashes, DatasetHash]:
-    """Return the sorted hashes of all triples before the load, and the hashes of their graphs."""
-    if journal.base is None:
-        return np.empty(0, dtype="<u8"), DatasetHash({})
-    old = folder.load_hashes(journal.base)
-    return old, folder.meta().hashes
-
-
-def _distinct(hashes: Hashes) -> Hashes:
-    """Return distinct hashes, sorted. `numpy.unique` takes ten times as long, because it does not sort first."""
-    ordered = np.sort(hashes)
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: ordered.size]]
-
-
-def _new_hashes(loaded: list[tuple[str, Hashes]], old: Hashes, new: GraphHash) -> dict[str, GraphHash]:
-    """Return the hash of the new triples of each graph; `new` is the hash of all new triples together."""
-    if len({graph for graph, _ in loaded}) <= 1:
-        return {graph: new for graph, _ in loaded[:1]}
-    numbers = {graph: number for number, graph in enumerate(dict(loaded))}
-    sizes = [hashes.size for _, hashes in loaded]
-    graphs = np.repeat([numbers[graph] for graph, _ in loaded], sizes)
-    distinct, first = np.unique(np.concatenate([hashes for _, hashes in loaded]), return_index=True)
-    is_new = ~np.isin(distinct, old, assume_unique=True)
-    distinct, graphs = distinct[is_new], graphs[first[is_new]]
-    by_graph = np.argsort(graphs, kind="stable")
-    ends = np.cumsum(np.bincount(graphs, minlength=len(numbers)))
-    return dict(zip(numbers, map(GraphHash.of, np.split(distinct[by_graph], ends[:-1]))))
 
 
 class _Load:
@@ -140,12 +106,15 @@ class _Load:
     ) -> None:
         self.lines = 0
         self.empty: list[str] = []
-        self.hashes: list[tuple[str, Hashes]] = []
+        self.digests: list[tuple[str, Digests]] = []
+        """Those of the lines that the graph did not have before the load, by graph and block."""
         self.malformed = MalformedLines(journal.on_error)
         self._store = store
         self._folder = folder
         self._journal = journal
         self._report = report
+        self._base = None if journal.base is None else ox.Store.read_only(str(folder.store_dir(journal.base)))
+        self._triples = 0
 
     def file(self, job: FileJob) -> None:
         """Load one file."""
@@ -155,29 +124,32 @@ class _Load:
             self._report_progress(job, bytes_done, self.lines + lines, "reading")
 
         with open_lines(job, staging, on_staging) as source:
-            lines, hashes, malformed = self.lines, len(self.hashes), copy.deepcopy(self.malformed)
+            lines, digests, malformed = self.lines, len(self.digests), copy.deepcopy(self.malformed)
             try:
                 self._feed(source, strict=False)
             except SyntaxError:
                 # the engine is stricter than the quick check: start over, and check each line with the engine's parser
                 self.lines, self.malformed, job.lines_done = lines, malformed, 0
-                del self.hashes[hashes:]
+                del self.digests[digests:]
                 self._feed(source, strict=True)
-        if not any(found.size for _, found in self.hashes[hashes:]):
+        if not self._triples:
             self.empty.append(job.name)
         staged_file(job, staging).unlink(missing_ok=True)
         job.done = True
         self._journal.save(self._folder)
 
     def _feed(self, source: LineSource, *, strict: bool) -> None:
-        """Hash all blocks of a file, and load those that are not loaded yet."""
+        """Hash the new triples of a file, and load the blocks that are not loaded yet."""
+        self._triples = 0
         job, done_before = source.job, source.job.lines_done
         segment: list[bytes] = []
         size = end = 0
         for block in source.blocks(lambda line, message: self.malformed.add(job.name, line, message), strict=strict):
             quads = source.format == ox.RdfFormat.N_QUADS
-            for graph, found in (hashes_by_graph(block.lines) if quads else {"": hashes(block.lines)}).items():
-                self.hashes.append((graph, np.frombuffer(found, dtype="<u8")))
+            new = self._new_lines(block.lines)
+            for graph, lines in (lines_by_graph(new) if quads else {"": new}).items():
+                self.digests.append((graph, digests_of(lines)))
+            self._triples += len(block.lines)
             self.lines += block.end - block.first
             end = block.end
             self._report_progress(job, source.bytes_done, self.lines, "loading")
@@ -194,6 +166,13 @@ class _Load:
         self._store.bulk_load(b"".join(segment), format=ox.RdfFormat.N_QUADS)
         job.lines_done = max(job.lines_done, end)
         self._journal.save(self._folder)
+
+    def _new_lines(self, lines: list[bytes]) -> list[bytes]:
+        """Return the lines that the graph did not have before the load."""
+        if self._base is None:
+            return lines
+        quads = ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS)
+        return [line for line, quad in zip(lines, quads) if quad not in self._base]
 
     def _report_progress(self, job: FileJob, bytes_done: int, lines: int, stage: str) -> None:
         self._report(

@@ -7,7 +7,6 @@
       unpublished.log   the sizes of the edits that are not published yet
       write.lock        held by the one process that loads or edits
       gen-3/store/      the engine's files
-      gen-3/triples.u64 sorted hashes of all triples, for the counts of later loads
       gen-3/read.lock   held (shared) by all readers of this generation
 
 A load builds the next generation from hard links to the files of the published generation, and so does a process that
@@ -26,11 +25,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import structs, to_builtins
 
 from kgqa.errors import StoreBusy, StoreError, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.graph_hashes import Hashes
 from kgqa.graph.embedded.records import GraphMeta, is_generation_name
 from kgqa.graph.embedded.unpublished import UnpublishedLog
 from kgqa.schema import usable_prefixes
@@ -324,7 +321,7 @@ class GraphFolder:
 
     def sync(self, generation: int) -> None:
         """Wait until the files of a generation are on the disk. The engine has written its own files that way."""
-        for path in (self.triples_file(generation), self.store_dir(generation), self.path / f"gen-{generation}"):
+        for path in (self.store_dir(generation), self.path / f"gen-{generation}"):
             sync_to_disk(path)
 
     def create_copy_target(self, generation: int) -> Path:
@@ -332,20 +329,6 @@ class GraphFolder:
         (self.path / f"gen-{generation}").mkdir()
         (self.path / f"gen-{generation}" / "read.lock").touch()
         return self.store_dir(generation)
-
-    def triples_file(self, generation: int) -> Path:
-        """Return the path of a generation's file of sorted hashes."""
-        return self.path / f"gen-{generation}" / "triples.u64"
-
-    def load_hashes(self, generation: int) -> Hashes:
-        """Read the sorted uint64 hashes of all triples of a generation."""
-        return np.fromfile(self.triples_file(generation), dtype="<u8")
-
-    def save_hashes(self, generation: int, sorted_hashes: Hashes) -> None:
-        """Write the sorted uint64 hashes of all triples of a generation."""
-        # not written by numpy, which does not report a full disk
-        with open(self.triples_file(generation), "wb") as file:
-            file.write(np.ascontiguousarray(sorted_hashes, dtype="<u8").data.cast("B"))
 
 
 def _link(source: Path, target: Path) -> None:

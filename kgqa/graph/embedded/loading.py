@@ -14,7 +14,7 @@ from typing import Any
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.embedded.bulk_load import Journal
 from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock, disk_errors, system_error
-from kgqa.graph.embedded.graph_hashes import DatasetHash
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash
 from kgqa.graph.embedded.records import GraphMeta, LoadedFile
 from kgqa.graph.embedded.workers import OUT_OF_MEMORY, Worker
 from kgqa.graph.rdf.files import check_unchanged, file_job
@@ -28,9 +28,7 @@ LOAD_MEMORY = 4 << 30
 MEMORY_PER_BYTE = 8
 """Bytes added to the memory limit per byte of the files to load.
 
-The last stage of a load needs 24 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
-MEMORY_PER_TRIPLE = 32
-"""Bytes added to the memory limit per triple that the graph has before the load."""
+The last stage of a load needs 56 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
 
 
 def make_folder(path: Path) -> GraphFolder:
@@ -64,7 +62,6 @@ def create_empty_graph(folder: GraphFolder) -> None:
         worker = Worker(folder.store_dir(1), "write")
         worker.call({"op": "ask", "query": "ASK {}"}, seconds=60)
         worker.kill()
-        folder.triples_file(1).touch()
         folder.publish(GraphMeta.of(1, DatasetHash({})))
     finally:
         lock.release()
@@ -140,17 +137,15 @@ def load_graph(
                 journal.save(folder)
             if not any(job.lines_done or job.done for job in journal.files):
                 folder.create_generation(journal.generation, journal.base)
-            limit = memory or (
-                LOAD_MEMORY
-                + MEMORY_PER_BYTE * sum(job.size for job in journal.files)
-                + MEMORY_PER_TRIPLE * (base.triples if base else 0)
-            )
+            limit = memory or (LOAD_MEMORY + MEMORY_PER_BYTE * sum(job.size for job in journal.files))
             result = _run_worker(folder, lock, progress, limit)
+            known = base.hashes if base else DatasetHash({})
+            hashes = known.plus({graph: GraphHash(*each) for graph, each in result["graphs"].items()})
             history = (*(base.files if base else ()), *(LoadedFile(job.path, job.sha256) for job in journal.files))
             declared = [base.prefixes if base else {}, *result["prefixes"]]
             meta = (base.with_hashes if base else GraphMeta.of)(
                 journal.generation,
-                DatasetHash.of_record(result["graphs"]),
+                hashes,
                 schema=schema or journal.schema or (base.schema if base else ""),
                 settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
                 files=history,
@@ -162,8 +157,8 @@ def load_graph(
     return LoadReport(
         files=len(journal.files),
         lines=result["lines"],
-        added=result["added"],
-        triples=result["triples"],
+        added=meta.triples - (base.triples if base else 0),
+        triples=meta.triples,
         malformed=result["malformed"],
         examples=tuple(MalformedLine(**example) for example in result["examples"]),
         fingerprint=meta.fingerprint,

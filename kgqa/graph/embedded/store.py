@@ -340,7 +340,7 @@ class EmbeddedStore:
         if self._copy:
             self._settle()
             return self._copy.hashes.view(graphs)
-        return self._meta.view(graphs)
+        return self._meta.hashes.view(graphs)
 
     @contextmanager
     def _worker(self) -> Iterator[Worker]:

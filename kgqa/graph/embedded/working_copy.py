@@ -7,17 +7,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from kgqa.errors import InvalidTerm, StoreError, StoreIncomplete
 from kgqa.graph.editing import terms
 from kgqa.graph.embedded.folder import GraphFolder, disk_errors
-from kgqa.graph.embedded.graph_hashes import GraphHash, Hashes
+from kgqa.graph.embedded.graph_hashes import GraphHash, digests_of
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.embedded.workers import Worker
 from kgqa.graph.query.templates import render_term
-from kgqa.graph.rdf.lines import hashes, stored_line
+from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Entity, Triple
 from kgqa.text.hints import Command
 
@@ -72,7 +70,8 @@ class WorkingCopy:
         self.published = published
         self.notice = folder.unpublished.notice(published.generation)
         self.hashes = published.hashes
-        self._changes: list[tuple[Hashes, Hashes]] = []
+        self.is_published = True
+        """Whether nothing was edited since the last publication."""
         with disk_errors(folder.path):
             folder.finish_publishing({published.generation})
             self.generation = folder.next_generation()
@@ -81,11 +80,6 @@ class WorkingCopy:
             except OSError:
                 folder.remove_generation(self.generation)
                 raise
-
-    @property
-    def is_published(self) -> bool:
-        """Whether the published generation has the same triples."""
-        return not self._changes
 
     def plan(self, worker: Worker, graph: str, adds: Iterable[Triple], removes: Iterable[Triple]) -> Change:
         """Return what an edit has to change. Raises InvalidTerm."""
@@ -130,9 +124,9 @@ class WorkingCopy:
 
     def record(self, change: Change) -> GraphHash:
         """Record a change that has been made, and return the hash of its graph."""
-        added, removed = (np.frombuffer(hashes(lines), dtype="<u8") for lines in (change.adds, change.removes))
-        self._changes.append((added, removed))
-        self.hashes = self.hashes.plus({change.graph: GraphHash.of(added) - GraphHash.of(removed)})
+        added, removed = (GraphHash.of(digests_of(lines)) for lines in (change.adds, change.removes))
+        self.is_published = False
+        self.hashes = self.hashes.plus({change.graph: added - removed})
         return self.hashes.view([change.graph] if change.graph else [])
 
     def publish(self, worker: Worker) -> None:
@@ -147,7 +141,6 @@ class WorkingCopy:
             with disk_errors(self.folder.path):
                 log.append_publishing()
                 with self._copied(worker) as generation:
-                    self.folder.save_hashes(generation, self._all_hashes())
                     self.folder.sync(generation)
                     self.folder.publish(
                         self.published.with_hashes(generation, self.hashes), keep={generation, self.generation}
@@ -155,7 +148,7 @@ class WorkingCopy:
         finally:
             if self.folder.current_generation() == generation:  # even if what follows the publication was interrupted
                 self.published = self.folder.meta()
-                self._changes.clear()
+                self.is_published = True
             else:
                 log.drop_last()
 
@@ -168,18 +161,6 @@ class WorkingCopy:
         if not change.graph or self.hashes.key(change.graph) != change.graph:
             return False
         return self.hashes.view([change.graph]).triples + len(change.adds) == len(change.removes)
-
-    def _all_hashes(self) -> Hashes:
-        """Return the sorted hashes of all triples: those of the published generation and of the changes since then."""
-        published = self.folder.load_hashes(self.published.generation)
-        if not self._changes:
-            return published
-        added, removed = (np.concatenate(each) for each in zip(*self._changes))
-        changed, numbers = np.unique(np.concatenate([added, removed]), return_inverse=True)
-        # a triple may come and go several times: 1 if it came in the end, -1 if it went, 0 if it is as it was
-        sums = np.bincount(numbers, np.repeat([1, -1], [added.size, removed.size]), minlength=changed.size)
-        kept = published[~np.isin(published, changed[sums < 0], assume_unique=True)]
-        return np.sort(np.concatenate([kept, changed[sums > 0]]), kind="stable")
 
     @contextmanager
     def _copied(self, worker: Worker) -> Iterator[int]:

@@ -34,9 +34,9 @@ RECORD = {
     "schema": "rdfs",
     "settings": {"walks": "free", "mediator_hop": "free"},
     "files": [{"path": "/x.nt", "sha256": "0" * 64}],
-    "format": 2,
+    "format": 3,
     "id": "0" * 32,
-    "graphs": {"": {"triples": 1, "sum": "0" * 32, "xor": "0" * 16}},
+    "graphs": {"": {"triples": 1, "sum": "0" * 64}},
 }
 MAX_EXAMPLES = 100 if SOAK else 5
 
@@ -86,7 +86,6 @@ def test_generation_must_be_a_number(copy, tmp_path, generation):
         "gen-1",
         "gen-1/store",
         "gen-2",
-        "gen-1/triples.u64",
         "gen-1/store/CURRENT",
         "gen-1/read.lock",
         "write.lock",
