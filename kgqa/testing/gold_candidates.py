@@ -276,10 +276,12 @@ class _Translator:
 
         Or that of `BIND(IF(?value_of_a > ?value_of_b, a, b) AS ?answer)`.
         """
-        values, kind, named = self._subtracted, "difference", []
+        values, named = self._subtracted, []
         if self._group.bound:
             (variable, choice), *more = self._group.bound
-            ensure(not more and variable == self._answer and choice.name == "Builtin_IF", "computed value")
+            ensure(
+                not more and variable == self._answer and getattr(choice, "name", "") == "Builtin_IF", "computed value"
+            )
             ensure(getattr(choice.arg1, "name", "") == "RelationalExpression", "computed value")
             larger, operator, smaller, _ = _sides(choice.arg1)
             ensure(operator in ("<", ">"), "computed value")
@@ -300,15 +302,15 @@ class _Translator:
             topics = (Entity(str(one)), Entity(str(other)))
             return Candidate(RelationPath(topics[0]), "", operation=Operation("difference", steps, topics=topics))
         ensure({one, other} == set(named), "comparison of two values")
-        kind = "most" if one == named[0] else "least"
+        order = _Order("most" if one == named[0] else "least")
         topics = (Entity(str(named[0])), Entity(str(named[1])))
-        operation = replace(self._extreme(_Order(kind), steps, None), topics=topics)
+        operation = replace(self._extreme(order, steps, None), topics=topics)
         return Candidate(RelationPath(topics[0]), "", operation=operation)
 
     def _from_any_topic(self, facts: Facts) -> Candidate:
         connected = _check_tree(facts, self._answer)
         ensure(self._tests.keys() <= connected, "condition of a variable without facts")
-        excluded = {each.test for each in self._tests.get(self._answer, ()) if each.negated}
+        excluded = {each.test for each in self._tests.get(self._answer, ()) if each.negated and not each.steps}
         given = sorted(self._topics, key=lambda topic: Entity(topic) not in excluded)
         entities = {str(entity): entity for entity in facts.entities}
         reason = Untranslatable("no topic")
@@ -322,7 +324,8 @@ class _Translator:
 
     def _from(self, facts: Facts, topic: Any, start: tuple[Step, Any]) -> Candidate:
         path = facts.path([start], self._answer)
-        ensure(path, "no path to the answer")
+        if path is None:
+            raise Untranslatable("no path to the answer")
         steps, nodes = path
         order, operation = self._order, self._operation
         tests = {node: list(each) for node, each in self._tests.items()}
