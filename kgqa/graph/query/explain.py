@@ -54,7 +54,7 @@ def is_of_graph(graph: NamedGraph, sparql: str) -> bool:
     sparql = decode_codepoints(sparql)
     iris, base = iris_of(declare_prefixes(sparql, graph.schema.prefixes)), graph.schema.id_base
     known = not iris or not iris.isdisjoint(graph.relations) or bool(graph.labels([*map(Entity, sorted(iris))]))
-    return known or (base and any(iri.startswith(base) for iri in iris)) or bool(carried_words(sparql))
+    return known or any(base and iri.startswith(base) for iri in iris) or bool(carried_words(sparql))
 
 
 def parse_query(sparql: str) -> Any:

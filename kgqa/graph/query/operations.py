@@ -78,7 +78,8 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
     Args:
         walk: the pattern of the path; None if the operation compares topics.
     """
-    end = start = Variable("answer") if walk is None else walk.end
+    end: Node = Variable("answer") if walk is None else walk.end
+    start = end
     if operation.at is not None and walk is not None:
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
