@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
-from typing import Protocol
+from typing import Any, Protocol
 
 from kgqa.errors import KgqaError
 from kgqa.graph.query.operations import (
@@ -24,12 +24,11 @@ from kgqa.graph.query.operations import (
     valued,
 )
 from kgqa.graph.query.pattern_text import nested_text
-from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render, render_term
 from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, solid_tokens, tokens
 from kgqa.graph.query.words import NamedGraph, query_words
-from kgqa.graph.store import Rows, Store
-from kgqa.model import Candidate, Entity, Join, QueryClass, RelationPath, Value
+from kgqa.graph.store import Store
+from kgqa.model import Candidate, Entity, QueryClass, RelationPath, Value
 from kgqa.model.conditions import Comparison, Condition
 from kgqa.text.words import clean
 
@@ -46,15 +45,11 @@ class ExportableGraph(NamedGraph, Protocol):
     @property
     def view(self) -> tuple[Entity, ...]: ...
 
-    def pattern(
-        self,
-        path: RelationPath,
-        joins: Sequence[Join] = (),
-        restricted: Restrictions = (),
-        conditions: Sequence[Condition] = (),
-    ) -> PathPattern: ...
+    @property
+    def paths(self) -> Any: ...
 
-    def rows(self, sparql: str) -> Rows: ...
+    @property
+    def queries(self) -> Any: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -83,19 +78,21 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     it compares or adds are looked at first.
 
     Raises:
-        ValueError: the path has no steps and the operation names no topics, or the path has steps or conditions and the
-            operation names topics, or a restriction is not on an inner node.
+        ValueError: the path has no steps, and no operation compares topics.
         StoreError: the look at the values failed.
     """
     path, conditions, operation = candidate.path, candidate.conditions, candidate.operation
-    compared = operation.topics if operation else ()
-    if not path.steps and not compared:
+    if not path.steps and not (operation and operation.topics):
         raise ValueError("a path without steps has no query")
+<<<<<<< HEAD
+    walk = graph.pattern(path, **candidate.limits) if path.steps else None
+=======
     if compared and (path.steps or conditions):
         raise ValueError("an operation on topics takes a path without steps and no conditions")
     if any(not 0 < index < len(path.steps) for index, _ in candidate.restricted):
         raise ValueError("only inner nodes can be restricted")
-    walk = graph.pattern(path, **candidate.limits) if path.steps else None
+    walk = graph.paths.pattern(candidate) if path.steps else None
+>>>>>>> main
     graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
     words = query_words(graph, walk, conditions, operation, path.steps)
     if operation is None:
@@ -106,7 +103,7 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     top = sums = None
     if operation.kind not in ("count", "exists"):
         limit = min(MAX_ROWS, graph.store.capabilities.row_cap or MAX_ROWS)
-        rows = list(graph.rows(look_query(operation, block, graph.view, limit)))
+        rows = list(graph.queries.rows(look_query(operation, block, graph.view, limit)))
         if operation.kind in operation.returns_ends:
             top = top_of(operation, rows, complete=len(rows) < limit)
         elif len(rows) < limit:

@@ -12,7 +12,7 @@ from kgqa.graph.endpoint.results import canonical_text
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.settings.values import resolve
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
@@ -111,7 +111,9 @@ def graphs_of_values(tmp_path_factory, virtuoso_server):
 
 
 def ends(graph, number: int):
-    (value,) = graph.ends(RelationPath(Entity(f"http://e/s{number}"), (Step(f"http://e/p{number}"),))).values
+    (value,) = graph.paths.ends(
+        [Candidate(RelationPath(Entity(f"http://e/s{number}"), (Step(f"http://e/p{number}"),)))]
+    )[0].values
     return value
 
 
