@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -103,7 +104,9 @@ class KnowledgeGraph:
     def for_question(self, trace: Trace) -> KnowledgeGraph:
         """Return a copy of this object whose queries are charged to the budget of one question."""
         # these tables are shared by all questions and charged to none of them
+        started = time.monotonic()
         self.prepare()
+        trace.leave_out(time.monotonic() - started)
         bound = copy.copy(self)
         bound._trace, bound._names, bound._known_ends = trace, None, KnownEnds()
         return bound
