@@ -45,6 +45,7 @@ SEARCHING = (
     "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains "
     "and names of relations."
 )
+Types = dict[Direction, dict[str, str]]
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -265,26 +266,34 @@ class GraphTables:
         return self.declarations.inverse_of
 
     @property
-    def types(self) -> dict[Direction, dict[str, str]]:
+    def types(self) -> Types:
         """For each direction, a map from relations to the type of the nodes they lead to: their range or domain.
 
         A relation without an entry is not declared; nothing is known of its nodes.
         """
         return self._values.get("types", self._find_types, self._follow_types)
 
-    def _find_types(self) -> dict[Direction, dict[str, str]]:
-        relations, declared = self.relations, self.declarations.types
-        types = {
-            side: {name: kinds[0] for name, kinds in declared[side].items() if name in relations} for side in SIDES
-        }
+    def _find_types(self) -> Types:
+        return self._with_types({"out": {}, "in": {}}, self.relations)
+
+    def _with_types(self, types: Types, relations: Iterable[str]) -> Types:
+        """Add the types of some relations of the graph."""
+        relations = [name for name in relations if name in self.relations]
+        for side, declared in self.declarations.types.items():
+            types[side] |= {name: declared[name][0] for name in relations if name in declared}
         # types for one direction only would give steps in that direction an advantage
         for name in relations if types["out"] else ():
             if domain := self.schema.domain_in_name(name):
                 types["in"].setdefault(name, domain)
         return types
 
-    def _follow_types(self, types: Any, changes: Changes) -> Any:
-        return None if changes.relations & self._declaring or self._came_or_went(changes) else types
+    def _follow_types(self, types: Types, changes: Changes) -> Types | None:
+        turned = self._came_or_went(changes)
+        kept: Types = {side: {n: type_ for n, type_ in types[side].items() if n not in turned} for side in SIDES}
+        followed = self._with_types(kept, turned)
+        # whether names of relations give domains depends on whether there are any ranges
+        same = bool(followed["out"]) == bool(types["out"]) and self._declaring.isdisjoint(changes.relations)
+        return followed if same else None
 
     @property
     def subject_relations(self) -> dict[str, frozenset[str]]:
