@@ -276,10 +276,12 @@ class _Translator:
 
         Or that of `BIND(IF(?value_of_a > ?value_of_b, a, b) AS ?answer)`.
         """
-        values, kind, named = self._subtracted, "difference", []
+        values, named = self._subtracted, []
         if self._group.bound:
             (variable, choice), *more = self._group.bound
-            ensure(not more and variable == self._answer and choice.name == "Builtin_IF", "computed value")
+            ensure(
+                not more and variable == self._answer and getattr(choice, "name", "") == "Builtin_IF", "computed value"
+            )
             ensure(getattr(choice.arg1, "name", "") == "RelationalExpression", "computed value")
             larger, operator, smaller, _ = _sides(choice.arg1)
             ensure(operator in ("<", ">"), "computed value")
@@ -300,9 +302,9 @@ class _Translator:
             topics = (Entity(str(one)), Entity(str(other)))
             return Candidate(RelationPath(topics[0]), "", operation=Operation("difference", steps, topics=topics))
         ensure({one, other} == set(named), "comparison of two values")
-        kind = "most" if one == named[0] else "least"
+        order = _Order("most" if one == named[0] else "least")
         topics = (Entity(str(named[0])), Entity(str(named[1])))
-        operation = replace(self._extreme(_Order(kind), steps, None), topics=topics)
+        operation = replace(self._extreme(order, steps, None), topics=topics)
         return Candidate(RelationPath(topics[0]), "", operation=operation)
 
     def _from_any_topic(self, facts: Facts) -> Candidate:
@@ -322,7 +324,8 @@ class _Translator:
 
     def _from(self, facts: Facts, topic: Any, start: tuple[Step, Any]) -> Candidate:
         path = facts.path([start], self._answer)
-        ensure(path, "no path to the answer")
+        if path is None:
+            raise Untranslatable("no path to the answer")
         steps, nodes = path
         order, operation = self._order, self._operation
         tests = {node: list(each) for node, each in self._tests.items()}

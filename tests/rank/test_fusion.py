@@ -41,16 +41,6 @@ def test_weighted_sum_with_ties_by_hand():
     assert fused == pytest.approx([0.25 / 61.5 + 2 / 62, 0.25 / 61.5 + 2 / 61])
 
 
-def test_zero_weight_excludes_a_ranking():
-    one, two = np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])
-    assert reciprocal_rank_fusion([one, two], weights=[1, 0]) == pytest.approx(reciprocal_rank_fusion([one]))
-
-
-def test_empty_input():
-    assert reciprocal_rank_fusion([]).shape == (0,)
-    assert reciprocal_rank_fusion([np.zeros(0), np.zeros(0)]).shape == (0,)
-
-
 score = st.integers(-3, 3).map(float) | st.floats(-10, 10)
 
 

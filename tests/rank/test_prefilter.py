@@ -41,14 +41,6 @@ def test_bm25_ranks_the_match_first(pool):
     ]
 
 
-def test_ties_keep_the_order_of_the_pool(pool):
-    assert lexical("unheard of", pool, 3) == pool[:3]
-
-
-def test_empty_pool_with_embeddings(encoder):
-    assert prefilter("film", [], keep=5, encoder=encoder, lexical_weight=0.25) == []
-
-
 _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
 
 
@@ -81,19 +73,6 @@ def test_both_rankings_are_fused(pool, encoder):
 
 
 # ---- other orders ----
-
-
-def test_embeddings_only(pool, encoder):
-    question = "what money does a person use?"
-    semantic = encoder.encode(words_of(pool)) @ encoder.encode_questions([question])[0]
-    kept = prefilter(question, pool, keep=8, encoder=encoder, method="sbert")
-    assert [semantic[pool.index(each)] for each in kept] == sorted(semantic, reverse=True)
-    assert kept == prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0)
-
-
-def test_words_only_despite_embeddings(pool, encoder):
-    kept = prefilter("what money does a person use?", pool, keep=8, encoder=encoder, method="bm25")
-    assert kept == lexical("what money does a person use?", pool, 8)
 
 
 @pytest.mark.parametrize("method", ["rrf", "sbert"])

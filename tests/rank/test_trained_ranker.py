@@ -96,29 +96,6 @@ def test_batch_scores_equal_single_scores(model, many, question):
         assert abs(score) <= 1 + abs(model.one_step_bias) + 1e-3
 
 
-def test_more_paths_than_one_block(ranker_384):
-    random = np.random.default_rng(1)
-    relations = {f"r{n}": random.normal(size=384).astype(np.float32) for n in range(60)}
-    names = sorted(relations)
-    paths = [
-        RelationPath(TOPIC, tuple(Step(str(name)) for name in random.choice(names, random.integers(1, 5))))
-        for _ in range(1300)
-    ]
-    question = random.normal(size=384)
-    together = ranker_384.score(question, paths, lambda wanted: np.stack([relations[r] for r in wanted]))
-    some = [*range(5), *range(500, 530), *range(1020, 1030), 1299]  # at the borders of blocks of 512
-    alone = [
-        ranker_384.score(question, [paths[i]], lambda wanted: np.stack([relations[r] for r in wanted]))[0] for i in some
-    ]
-    assert together[some] == pytest.approx(np.array(alone), abs=1e-5)
-
-
-def test_no_paths_and_no_steps():
-    assert ranker().score(np.ones(2), [], vectors_of).shape == (0,)
-    assert ranker().score(np.array([1.0, 0.0]), [path(""), path("c b"), path("a")], vectors_of)[0] == -1.0
-    assert ranker().score(np.ones(2), [path("")], vectors_of).shape == (1,)
-
-
 # ---- the file ----
 
 
@@ -139,11 +116,6 @@ def test_saved_ranker_is_loaded_unchanged(ranker_384, tmp_path):
     assert (loaded.one_step_bias, loaded.embeddings, loaded.size) == (0.02, "minilm-1", 384)
     assert (tmp_path / "my.ranker").stat().st_size < 2_000_000
     assert [file.name for file in tmp_path.iterdir()] == ["my.ranker"]
-
-
-def test_unwritable_folder_is_an_error(ranker_384, tmp_path):
-    with pytest.raises(SettingsError, match="Cannot write the ranker"):
-        ranker_384.save(tmp_path / "no folder" / "my.ranker")
 
 
 HEADER = {"kind": "kgqa-ranker", "version": 2, "size": 4, "embeddings": "m", "one_step_bias": 0.0}

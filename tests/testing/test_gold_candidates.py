@@ -110,6 +110,7 @@ IN_1999 = (
         ("SELECT ?x { :ada :size ?x FILTER(?x + 1 > 2) }", "! comparison of computed values"),
         ("SELECT ?x { SERVICE <http://e/> { :ada :knows ?x } }", "! not allowed"),
         ("SELECT ?x { :ada :knows }", "! not valid SPARQL 1.1"),
+        ("SELECT ?z { :ada :knows ?x BIND(?x AS ?z) }", "! computed value"),
     ],
 )
 def test_the_candidate_of_a_gold_query_returns_its_answers(graph, query, expected):

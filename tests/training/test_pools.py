@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
 from kgqa.graph.graph import KnowledgeGraph
@@ -105,11 +103,6 @@ def test_paths_of_queries(query, topics, expected):
     ] == expected
 
 
-@given(st.text(alphabet="SELECT?x{}().;,<>:nsa 1\"'|^/", max_size=60))
-def test_any_query_text_is_read(text):
-    assert isinstance(query_paths(f"SELECT ?x {{ {text} }}"), tuple)
-
-
 @pytest.mark.parametrize(
     ("row", "schema", "names", "expected"),
     [
@@ -180,24 +173,6 @@ def test_steps_from_a_type(ontology):
     assert ontology.steps_from(None) == ontology.steps_from(NS + "unheard.of") == ()
 
 
-def test_types_at_the_end_of_steps(ontology):
-    (born,) = steps("people.person.place_of_birth")
-    assert ontology.start(born) == ontology.end(born.reversed()) == NS + "people.person"
-    assert ontology.end(born) == NS + "location.location"
-    assert ontology.leads_to_mediator(steps("people.person.education")[0])
-    assert ontology.leads_to_mediator(steps("^education.education.degree")[0])
-    assert ontology.folded(born.reversed()) == steps("location.location.people_born_here")[0]
-    assert ontology.folded(born) == born
-    assert ontology.start(Step(NS + "unheard.of.it")) is None
-
-
-def test_ontology_from_one_file(ontology, tmp_path):
-    assert read_ontology(tmp_path / "ontology" / "fb_roles", FREEBASE) == ontology
-    (tmp_path / "alone").write_text(ROLES)
-    alone = read_ontology(tmp_path / "alone", FREEBASE)
-    assert alone.ends == ontology.ends and not alone.inverses and not alone.mediators
-
-
 @pytest.mark.parametrize(
     ("content", "message"), [(b"", "is not an ontology"), (b"\xff" * 9, "Cannot read"), (None, "Cannot read")]
 )
@@ -250,13 +225,6 @@ def test_gold_path_is_folded_like_its_pool(ontology):
     example = builder.example(gold("^people.person.place_of_birth"))
     assert gold_of(builder, example) == steps("location.location.people_born_here")
     assert steps("^people.person.place_of_birth") not in pool_of(builder, example)
-
-
-def test_gold_path_outside_the_ontology_is_added(ontology):
-    builder = PoolBuilder(ontology=ontology)
-    example = builder.example(gold("film.actor.film people.person.place_of_birth"))
-    assert gold_of(builder, example) == steps("film.actor.film people.person.place_of_birth")
-    assert steps("film.actor.film film.performance.film") in pool_of(builder, example)
 
 
 def test_long_gold_path_is_among_its_siblings(ontology):

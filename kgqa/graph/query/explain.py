@@ -7,7 +7,7 @@ and aggregates are put into words one by one, from the algebra of the query.
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.export import carried_words
@@ -22,21 +22,14 @@ _AGGREGATES = {
     "Count": "the number of", "Sum": "the sum of", "Avg": "the average of", "Min": "the smallest",
     "Max": "the largest", "Sample": "any", "GroupConcat": "a list of",
 }  # fmt: skip
-_TOGETHER = {"LeftJoin": "optionally: ", "Minus": "but not: "}
+_JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: ", "Union": ""}
 MAX_ROWS = 10
 """Most given values of a variable that are listed."""
 _one_at_a_time = threading.Lock()
 """pyparsing finds out how to call its functions at their first use; two threads at once break it for good."""
 
 
-class ExplainableGraph(NamedGraph, Protocol):
-    """The part of `KnowledgeGraph` that the explanation needs."""
-
-    @property
-    def relations(self) -> dict[str, int]: ...
-
-
-def explain(graph: ExplainableGraph, sparql: str) -> str:
+def explain(graph: NamedGraph, sparql: str) -> str:
     """Explain a SELECT or ASK query, one line per condition. It need not declare the prefixes of the graph.
 
     Raises:
@@ -56,7 +49,7 @@ def explain(graph: ExplainableGraph, sparql: str) -> str:
     return _Explainer(graph, declared).query(algebra)
 
 
-def is_of_graph(graph: ExplainableGraph, sparql: str) -> bool:
+def is_of_graph(graph: NamedGraph, sparql: str) -> bool:
     """Return whether a query uses an entity or a relation of the graph, names none, or carries its explanation."""
     sparql = decode_codepoints(sparql)
     iris, base = iris_of(declare_prefixes(sparql, graph.schema.prefixes)), graph.schema.id_base
@@ -84,7 +77,7 @@ def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected
 class _Explainer:
     """Collects the conditions of one query, and the sentences about its whole result."""
 
-    def __init__(self, graph: ExplainableGraph, sparql: str) -> None:
+    def __init__(self, graph: NamedGraph, sparql: str) -> None:
         self._graph = graph
         self._schema = graph.schema.with_prefixes(usable_prefixes(declared_prefixes(sparql)))
         self._names = graph.labels([*map(Entity, sorted(iris_of(sparql)))])
@@ -101,16 +94,16 @@ class _Explainer:
     def _conditions(self, node: Any) -> list[str]:
         name = getattr(node, "name", "")
         if name == "BGP":
-            return [self._triple(*triple) for triple in _in_order(node.triples)]
+            return [self._triple(*triple) for triple in node.triples]
         if name == "Join":
             return self._conditions(node.p1) + self._conditions(node.p2)
-        if name in _TOGETHER:  # one line, because the parts hold or fail together
+        if name in _JOINED:  # one line, because the parts hold or fail together
             conditions, inner = self._conditions(node.p1), self._conditions(node.p2)
             if name == "LeftJoin" and node.expr.name != "TrueFilter":
                 inner += self._filters(node.expr)
-            return [*conditions, _TOGETHER[name] + " and ".join(inner)] if inner else conditions
-        if name == "Union":
-            return ["either " + " — or ".join("; and ".join(self._conditions(each)) for each in (node.p1, node.p2))]
+            if name == "Union":
+                return [f"either {' and '.join(conditions)} — or {' and '.join(inner)}"]
+            return [*conditions, _JOINED[name] + " and ".join(inner)] if inner else conditions
         if name == "values" or (name == "ToMultiSet" and node.p.name == "values"):
             return self._values((node if name == "values" else node.p).res)
         if getattr(node, "p", None) is None:
@@ -182,8 +175,8 @@ class _Explainer:
         if name == "UnaryNot":
             return f"it is not true that {self._words(term.expr)}"
         if name.startswith("Builtin_"):
-            return f"{name.removeprefix('Builtin_')} of {', '.join(map(self._words, _arguments(term)))}"
-        parts = dict.fromkeys(self._words(each) for each in _variables(term))
+            return f"{name.removeprefix('Builtin_')} of {', '.join(map(self._words, _terms(term)))}"
+        parts = dict.fromkeys(self._words(each) for each in _terms(term) if _is_variable(each))
         return f"a value computed from {' and '.join(parts)}" if parts else "a computed value"
 
 
@@ -191,26 +184,8 @@ def _is_variable(term: Any) -> bool:
     return type(term).__name__ == "Variable"
 
 
-def _in_order(triples: list[Any]) -> list[Any]:
-    """Order the triples of a pattern as a chain from known terms, instead of the parser's order."""
-    left, ordered = list(triples), []
-    known: set[Any] = set()
-    while left:
-        best = next((t for t in left if any(not _is_variable(n) or n in known for n in (t[0], t[2]))), left[0])
-        left.remove(best)
-        ordered.append(best)
-        known |= {best[0], best[2]}
-    return ordered
-
-
-def _arguments(node: Any) -> list[Any]:
-    """Return the arguments of a function, apart from lists of variables that the parser adds."""
-    given = [value for key, value in node.items() if not str(key).startswith("_") and value is not None]
-    return [part for value in given for part in (value if isinstance(value, (list, tuple)) else [value])]
-
-
-def _variables(node: Any) -> list[Any]:
-    if _is_variable(node):
-        return [node]
-    parts = _arguments(node) if isinstance(node, dict) else node if isinstance(node, (list, tuple)) else ()
-    return [variable for part in parts for variable in _variables(part)]
+def _terms(node: Any) -> list[Any]:
+    """Return the terms of an expression, apart from those of the lists of variables that the parser adds."""
+    if isinstance(node, dict):
+        node = [value for key, value in node.items() if not str(key).startswith("_") and value is not None]
+    return [term for part in node for term in _terms(part)] if isinstance(node, (list, tuple)) else [node]

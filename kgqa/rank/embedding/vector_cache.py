@@ -44,7 +44,7 @@ class VectorCache:
         row = None
         with self._lock, self._file_errors():
             row = self._connection.execute("SELECT length(vector) / 2 FROM vectors LIMIT 1").fetchone()
-        return row and row[0]
+        return int(row[0]) if row else None
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the cached embeddings by text, each a float32 array."""

@@ -56,12 +56,6 @@ def vectors(onnx) -> np.ndarray:
     return onnx.encode(TEXTS)
 
 
-def test_vectors_have_length_one(vectors):
-    assert vectors.shape == (20, 384)
-    assert vectors.dtype == np.float32
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
-
-
 def test_onnx_vectors_equal_sentence_transformers(onnx, vectors):
     from sentence_transformers import SentenceTransformer
 
@@ -86,10 +80,6 @@ def test_vectors_are_in_the_order_of_the_texts(onnx, vectors):
     few = TEXTS[:17]  # without the long ones
     again = onnx.encode((few * 4)[::-1])[::-1]  # more than one batch, each sorted by length
     assert cosines(again, np.concatenate([vectors[:17]] * 4)).min() > 0.9999
-
-
-def test_empty_input(encoder, onnx):
-    assert len(onnx.encode([])) == len(encoder.encode([])) == len(encoder.encode_questions([])) == 0
 
 
 # ---- the cache of vectors ----
@@ -118,12 +108,6 @@ def test_cached_vectors_equal_computed_ones(onnx, tmp_path):
     second = CachedEncoder(nothing_new, VectorCache(tmp_path / "m.sqlite"))
     assert np.array_equal(second.encode(TEXTS[::-1])[::-1], computed)
     assert nothing_new.texts == []
-
-
-def test_question_vectors_are_not_cached(onnx, tmp_path):
-    vectors = VectorCache(tmp_path / "m.sqlite")
-    CachedEncoder(onnx, vectors).encode_questions(["who?"])
-    assert vectors.get(["who?"]) == {}
 
 
 # ---- the packaged model ----
@@ -159,13 +143,6 @@ def test_packaged_model_is_prepared_without_torch(encoder, tmp_path):
     seen = json.loads(done.stdout)
     assert seen["heavy"] == ["onnx"] and len(seen["told"]) == 1
     assert [each.name for each in (tmp_path / "models").iterdir()] == [encoder.name]
-
-
-def test_packaged_model_runs_if_the_cache_cannot_be_written(vectors, tmp_path):
-    (tmp_path / "file").write_text("")
-    encoder = open_encoder(Cache(tmp_path / "file" / "cache"))
-    assert np.array_equal(encoder.encode_once(TEXTS[:5]), encoder.encode_once(TEXTS[:5]))
-    assert encoder.encode_once(TEXTS[:5]) == pytest.approx(vectors[:5], abs=1e-5)
 
 
 def test_damaged_model_in_the_cache_is_built_again(encoder, tmp_path):

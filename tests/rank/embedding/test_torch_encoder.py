@@ -16,7 +16,7 @@ import pytest
 
 from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.rank.embedding.torch_encoder import TorchEncoder, file_slug
+from kgqa.rank.embedding.torch_encoder import TorchEncoder
 from kgqa.storage.cache import Cache
 from kgqa.text.installation import install_command
 
@@ -138,14 +138,6 @@ def test_code_of_a_model_is_not_run(bert, tmp_path):
     with pytest.raises(ModelUnavailable):
         open_encoder(Cache(tmp_path / "cache"), model=str(folder))
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("Qwen/Qwen3-Embedding-4B", "qwen-qwen3-embedding-4b"), ("../..", "model"), ("a" * 99, "a" * 60), ("é", "model")],
-)
-def test_file_names_of_models(name, expected):
-    assert file_slug(name) == expected
 
 
 # ---- without a model ----

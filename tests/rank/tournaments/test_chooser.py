@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.tournaments.chooser import (
     EntityGroup,
     RandomChooser,
@@ -55,26 +53,7 @@ def test_best_of_every_chunk_come_first(chooser, pool):
     assert [indices[0] for indices in picked] == [2, 2, 0]
 
 
-def test_word_scores_are_between_zero_and_one(pool):
-    chooser = OfflineChooser(None)
-    assert chooser.score("mascot", pool).tolist() == [0, 1, 0, 0]
-    assert chooser.score("unheard of", pool).tolist() == [0, 0, 0, 0]
-
-
 _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
-
-
-@given(_words, st.lists(st.lists(_words, max_size=5), max_size=4), st.integers(1, 6))
-def test_picks_use_word_statistics_of_all_chunks(question, chunks, k):
-    topic = Entity("http://ex.org/t")
-    path = RelationPath(topic, (Step("http://ex.org/r"),))
-    pools = [[Candidate(path, text) for text in chunk] for chunk in chunks]
-    chooser = OfflineChooser(None)
-    scores = iter(chooser.score(question, [candidate for pool in pools for candidate in pool]))
-    for pool, indices in zip(pools, chooser.pick(question, pools, k), strict=True):
-        part = [next(scores) for _ in pool]
-        assert len(indices) == len(set(indices)) == min(k, len(pool))
-        assert [part[i] for i in indices] == sorted(part, reverse=True)[:k]
 
 
 def by_length(question, candidates):
@@ -108,10 +87,6 @@ def test_pairs_of_a_batch_are_scored_in_one_call(candidate):
     a, b, c = map(candidate, "abc")
     chooser.prefer("q", [(a, b), (b, c), (c, a)])
     assert requested == [["a", "b", "c"]]
-
-
-def test_missing_score_is_picked_last(lengths, candidate):
-    assert lengths.pick("q", [[candidate(words) for words in ("?", "a", "bb")]], 3) == [[2, 1, 0]]
 
 
 def test_entities_are_picked_across_groups(lengths):

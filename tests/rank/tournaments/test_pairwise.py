@@ -130,23 +130,6 @@ def test_ties_keep_the_prefilter_order(play, size, k, reply):
 
 
 @both_systems
-@given(st.integers(2, 40), st.integers(1, 8), st.randoms(use_true_random=False))
-def test_sorting_of_equal_candidates_is_stable(play, size, k, random):
-    """Sorting is stable when all candidates within each half of the pool are equal."""
-    pool = pool_of(size)
-    better = set(random.sample(pool, size // 2))
-
-    class HalvesChooser:
-        name = "halves"
-
-        def prefer(self, question, pairs):
-            return [(first in better) - (second in better) for first, second in pairs]
-
-    expected = [c for c in pool if c in better] + [c for c in pool if c not in better]
-    assert play("q", pool, HalvesChooser(), k=k) == expected[:k]
-
-
-@both_systems
 @pytest.mark.parametrize(
     ("reply", "noted"), [(1, {"picked": ("r0",)}), (-1, {"picked": ("r1",)}), (0, {"picked": ("r0",), "tie": True})]
 )
@@ -186,13 +169,6 @@ def test_knockout_winner_costs_one_match_per_loser(size, script):
     knockout("q", pool_of(size), chooser, k=1)
     assert len(chooser.pairs) == size - 1
     assert len(chooser.rounds) == (math.ceil(math.log2(size)) if size > 1 else 0)
-
-
-def test_strongest_has_the_bye_with_odd_numbers():
-    chooser = ScriptedChooser([])
-    r0, r1, r2, r3, r4 = pool = pool_of(5)
-    knockout("q", pool, chooser, k=1)
-    assert chooser.rounds == [[(r1, r4), (r2, r3)], [(r1, r2)], [(r0, r1)]]
 
 
 def test_only_losers_to_the_winner_play_for_second_place():
