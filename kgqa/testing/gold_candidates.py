@@ -310,7 +310,7 @@ class _Translator:
     def _from_any_topic(self, facts: Facts) -> Candidate:
         connected = _check_tree(facts, self._answer)
         ensure(self._tests.keys() <= connected, "condition of a variable without facts")
-        excluded = {each.test for each in self._tests.get(self._answer, ()) if each.negated}
+        excluded = {each.test for each in self._tests.get(self._answer, ()) if each.negated and not each.steps}
         given = sorted(self._topics, key=lambda topic: Entity(topic) not in excluded)
         entities = {str(entity): entity for entity in facts.entities}
         reason = Untranslatable("no topic")
