@@ -6,10 +6,10 @@ segment, the journal records the position in the file; an interrupted load is re
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import IO, Any, cast
+from typing import Any
 
 import pyoxigraph as ox
 
@@ -26,7 +26,7 @@ from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.text.hints import Command
 
 __all__ = ["FileJob", "Journal", "file_job", "run_load"]
-SEGMENT_LINES = 2_000_000
+SEGMENT_BYTES = 64 << 20
 
 
 @dataclass
@@ -124,15 +124,13 @@ class _Load:
             self._report_progress(job, bytes_done, self.lines + lines, "reading")
 
         with open_lines(job, staging, on_staging) as source:
-            before = self.lines, self.malformed.checkpoint(), len(self.digests)
+            lines, digests, malformed = self.lines, len(self.digests), copy.deepcopy(self.malformed)
             try:
                 self._feed(source, strict=False)
             except SyntaxError:
                 # the engine is stricter than the quick check: start over, and check each line with the engine's parser
-                self.lines = before[0]
-                self.malformed.rollback(before[1])
-                del self.digests[before[2] :]
-                job.lines_done = 0
+                self.lines, self.malformed, job.lines_done = lines, malformed, 0
+                del self.digests[digests:]
                 self._feed(source, strict=True)
         if not self._triples:
             self.empty.append(job.name)
@@ -141,33 +139,33 @@ class _Load:
         self._journal.save(self._folder)
 
     def _feed(self, source: LineSource, *, strict: bool) -> None:
+        """Hash the new triples of a file, and load the blocks that are not loaded yet."""
         self._triples = 0
-        read_end = [0]
-        segment = _Segment(self._new_blocks(source, strict, read_end))
-        while segment.more():
-            self._store.bulk_load(cast(IO[bytes], segment), format=ox.RdfFormat.N_QUADS)
-            source.job.lines_done = max(source.job.lines_done, read_end[0])
-            self._journal.save(self._folder)
-
-    def _new_blocks(self, source: LineSource, strict: bool, read_end: list[int]) -> Iterator[tuple[bytes, int]]:
-        """Yield the canonical blocks not yet loaded, with their numbers of lines. Hash all blocks of the file."""
         job, done_before = source.job, source.job.lines_done
-
-        def malformed(line: int, message: str) -> None:
-            self.malformed.add(job.name, line, message)
-
-        for block in source.blocks(malformed, strict=strict):
-            read_end[0] = block.end
+        segment: list[bytes] = []
+        size = end = 0
+        for block in source.blocks(lambda line, message: self.malformed.add(job.name, line, message), strict=strict):
             quads = source.format == ox.RdfFormat.N_QUADS
             new = self._new_lines(block.lines)
             for graph, lines in (lines_by_graph(new) if quads else {"": new}).items():
                 self.digests.append((graph, digests_of(lines)))
             self._triples += len(block.lines)
             self.lines += block.end - block.first
+            end = block.end
             self._report_progress(job, source.bytes_done, self.lines, "loading")
             # a segment ends at the end of a block, so each block was loaded completely or not at all
             if block.lines and block.end > done_before:
-                yield b"".join(block.lines), block.end - block.first
+                segment.append(b"".join(block.lines))
+                size += len(segment[-1])
+            if size >= SEGMENT_BYTES:
+                self._load(segment, job, end)
+                segment, size = [], 0
+        self._load(segment, job, end)
+
+    def _load(self, segment: list[bytes], job: FileJob, end: int) -> None:
+        self._store.bulk_load(b"".join(segment), format=ox.RdfFormat.N_QUADS)
+        job.lines_done = max(job.lines_done, end)
+        self._journal.save(self._folder)
 
     def _new_lines(self, lines: list[bytes]) -> list[bytes]:
         """Return the lines that the graph did not have before the load."""
@@ -180,38 +178,3 @@ class _Load:
         self._report(
             {"file": job.name, "bytes_done": bytes_done, "bytes_total": job.size, "lines": lines, "stage": stage}
         )
-
-
-class _Segment(io.RawIOBase):
-    """A file of at most SEGMENT_LINES lines, read from an iterator of blocks."""
-
-    def __init__(self, source: Iterator[tuple[bytes, int]]) -> None:
-        super().__init__()
-        self._source = source
-        self._pending: tuple[bytes, int] | None = None
-        self._buffer = memoryview(b"")
-        self._left = 0
-
-    def more(self) -> bool:
-        """Start the next segment. Returns False if there are no more lines."""
-        self._left = SEGMENT_LINES
-        if self._pending is None:
-            self._pending = next(self._source, None)
-        return self._pending is not None
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._buffer and self._left > 0:
-            block = self._pending or next(self._source, None)
-            self._pending = None
-            if block is None:
-                self._left = 0
-            else:
-                self._buffer = memoryview(block[0])
-                self._left -= block[1]
-        if size < 0:
-            size = len(self._buffer)
-        piece, self._buffer = self._buffer[:size], self._buffer[size:]
-        return bytes(piece)

@@ -20,19 +20,18 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs, to_builtins
 
-from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.folder_errors import write_error
+from kgqa.errors import StoreBusy, StoreError, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.records import GraphMeta, is_generation_name
 from kgqa.graph.embedded.unpublished import UnpublishedLog
 from kgqa.schema import usable_prefixes
-from kgqa.storage.atomic_files import sync_to_disk, write_json
+from kgqa.storage.atomic_files import cannot_create, sync_to_disk, write_json
 from kgqa.storage.foreign import refuse_links
 from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.storage.lock_files import held
@@ -40,6 +39,43 @@ from kgqa.text.hints import Command
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
+
+
+def system_error(path: Path, error: Exception) -> StoreUnavailable | None:
+    """Return the error for a full disk or too few open files, which the engine reports as text; None for others."""
+
+    def is_any(*codes: int) -> bool:
+        return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)
+
+    if is_any(errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailable(f"No space left on the disk of {path}.", "Free some space and try again.")
+    if is_any(errno.EMFILE, errno.ENFILE) or "file descriptors" in str(error):
+        return StoreUnavailable(
+            "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
+        )
+    return None
+
+
+def write_error(path: Path, error: OSError) -> StoreUnavailable:
+    """Return the error for a graph folder that cannot be written."""
+    if found := system_error(path, error):
+        return found
+    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreUnavailable(cannot_create(path, error), "Choose another folder for the graph.")
+    return StoreUnavailable(
+        f"No permission to write to {path} ({error.strerror}).", "Make the folder writable for the user who runs kgqa."
+    )
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Convert errors of the operating system to StoreUnavailable."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(path, error) from error
+    except StoreError as error:
+        raise system_error(path, error) or error from error.__cause__
 
 
 class Lock:
@@ -162,11 +198,10 @@ class GraphFolder:
 
     def is_journal_published(self) -> bool:
         """Return whether the load in the journal has been published; if so, only the journal is left to remove."""
-        try:
+        with suppress(OSError, ValueError, StoreUnavailable):
             loaded = parse_json(read_bytes(self.journal_file), dict[str, Any])
             return bool(loaded.get("generation") == self.current_generation())
-        except (OSError, ValueError, StoreUnavailable):
-            return False
+        return False
 
     def is_being_written(self) -> bool:
         """Return whether a process is loading or editing."""
@@ -267,11 +302,9 @@ class GraphFolder:
             raise
 
     def _holder(self) -> str:
-        try:
-            with open(self.path / "write.lock", encoding="ascii") as file:
-                return f" ({int(file.read(20))})"
-        except (OSError, ValueError):
-            return ""
+        with suppress(OSError, ValueError), open(self.path / "write.lock", encoding="ascii") as file:
+            return f" ({int(file.read(20))})"
+        return ""
 
     def create_generation(self, generation: int, base: int | None) -> None:
         """Create a new generation: empty, or with hard links to the files of generation `base`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -14,8 +13,7 @@ from typing import Any
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.embedded.bulk_load import Journal
-from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock
-from kgqa.graph.embedded.folder_errors import write_error
+from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock, disk_errors, system_error
 from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash
 from kgqa.graph.embedded.records import GraphMeta, LoadedFile
 from kgqa.graph.embedded.workers import OUT_OF_MEMORY, Worker
@@ -31,8 +29,6 @@ MEMORY_PER_BYTE = 8
 """Bytes added to the memory limit per byte of the files to load.
 
 The last stage of a load needs 56 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
-_DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
-_OPEN_FILES_CODES = (errno.EMFILE, errno.ENFILE)
 
 
 def make_folder(path: Path) -> GraphFolder:
@@ -43,8 +39,8 @@ def make_folder(path: Path) -> GraphFolder:
     """
     folder = GraphFolder(Path(path))
     path = folder.path
-    try:
-        if not _is_utf8(path.absolute()):
+    with disk_errors(path):
+        if str(path.absolute()).encode("utf-8", "replace") != os.fsencode(path.absolute()):
             raise StoreUnavailable(
                 f"The path {path} is not valid UTF-8, which the engine needs.", "Choose another folder for the graph."
             )
@@ -54,17 +50,7 @@ def make_folder(path: Path) -> GraphFolder:
         if path.is_dir() and not is_graph and any(not _OWN_FILES.fullmatch(item.name) for item in path.iterdir()):
             raise StoreUnavailable(f"{path} contains other files.", "Choose a new folder for the graph.")
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_error(path, error) from error
     return folder
-
-
-def _is_utf8(path: Path) -> bool:
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def create_empty_graph(folder: GraphFolder) -> None:
@@ -257,26 +243,8 @@ def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
         _discard(folder)
         if isinstance(error, LoadError):
             raise
-        raise LoadError(_why_failed(folder, error)) from error
-
-
-def _why_failed(folder: GraphFolder, error: Exception) -> str:
-    """Return the message for a failed load. The engine reports system errors as text only, so the text is searched."""
-
-    def is_any(codes: tuple[int, ...]) -> bool:
-        return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)
-
-    if is_any(_DISK_FULL_CODES):
-        return (
-            f"No space left on the disk of {folder.path}. The load was discarded and the graph is unchanged. Free some "
-            "space and load again."
-        )
-    if is_any(_OPEN_FILES_CODES) or "file descriptors" in str(error):
-        return (
-            "The load needs more open files than the system allows. It was discarded and the graph is unchanged. Raise "
-            "the limit and load again: ulimit -n 4096"
-        )
-    return f"The load failed and was discarded: {error}"
+        why = system_error(folder.path, error) or error
+        raise LoadError(f"The load was discarded and the graph is unchanged. {why}") from error
 
 
 def _run_worker(

@@ -15,13 +15,13 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory
-from kgqa.graph.embedded.folder import GraphFolder, Lock
+from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
 from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
-from kgqa.graph.embedded.working_copy import Change, WorkingCopy, disk_errors
+from kgqa.graph.embedded.working_copy import Change, WorkingCopy
 from kgqa.graph.query.prefixes import engine_error
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
@@ -193,7 +193,7 @@ class EmbeddedStore:
             change = copy.plan(worker, graph, adds, removes)
             if not len(change):
                 return self._history.add(graph, (), (), fingerprint=self.fingerprint_of([graph] if graph else ()))
-            with disk_errors(self.folder):
+            with disk_errors(self.folder.path):
                 self.folder.unpublished.append_edit(self._meta.generation, len(change.adds), len(change.removes))
             self._uncertain = change
             try:

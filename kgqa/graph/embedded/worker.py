@@ -11,7 +11,6 @@ runs the request, because passing requests between threads would take as long as
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
@@ -28,7 +27,6 @@ from typing import IO, Any, cast
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.embedded.folder_errors import write_error
 from kgqa.graph.embedded.messages import receive, send
 from kgqa.graph.embedded.sandbox import deny_network
 from kgqa.text.hints import Place, shown_at
@@ -88,14 +86,11 @@ class RequestHandler:
         try:
             self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
         except (OSError, RuntimeError, ValueError) as error:
-            if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
-                raise StoreUnavailable(
-                    "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
-                ) from error
-            if os.strerror(errno.ENOSPC) in str(error):
-                folder = Path(path).parent.parent
-                raise write_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
-            raise StoreUnavailable(f"The graph's data cannot be opened: {error}.", "Load the data again.") from error
+            from kgqa.graph.embedded.folder import system_error  # with numpy, which no query needs
+
+            raise system_error(Path(path).parent.parent, error) or StoreUnavailable(
+                f"The graph's data cannot be opened: {error}.", "Load the data again."
+            ) from error
         return b""
 
     def do_select(self, request: dict[str, Any]) -> bytearray:

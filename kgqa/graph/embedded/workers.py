@@ -232,10 +232,12 @@ class WorkerPool:
             raise StoreUnavailable(f"The graph at {self._name} has been closed.", "Open it again.")
         # only one caller at a time waits for a slot, so that a loop of edits never overtakes a query
         at = None if seconds is None else time.monotonic() + seconds
-        free = self._turn.acquire(timeout=-1 if seconds is None else seconds)
-        if free:
-            free = self._slots.acquire(timeout=None if at is None else max(0.0, at - time.monotonic()))
-            self._turn.release()
+        free = False
+        if self._turn.acquire(timeout=-1 if seconds is None else seconds):
+            try:
+                free = self._slots.acquire(timeout=None if at is None else max(0.0, at - time.monotonic()))
+            finally:
+                self._turn.release()
         if not free:
             raise StoreTimeout(
                 f"All {self._size} workers were busy for {seconds:g} s.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,8 +9,7 @@ from pathlib import Path
 
 from kgqa.errors import InvalidTerm, StoreError, StoreIncomplete
 from kgqa.graph.editing import terms
-from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.folder_errors import write_error
+from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.graph_hashes import GraphHash, digests_of
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_term
@@ -75,7 +72,7 @@ class WorkingCopy:
         self.hashes = published.hashes
         self.is_published = True
         """Whether nothing was edited since the last publication."""
-        with disk_errors(folder):
+        with disk_errors(folder.path):
             folder.finish_publishing({published.generation})
             self.generation = folder.next_generation()
             try:
@@ -102,7 +99,7 @@ class WorkingCopy:
         Args:
             start: starts a worker that has the engine's files in a folder open for writing.
         """
-        with disk_errors(self.folder):
+        with disk_errors(self.folder.path):
             if len(change) > MAX_TRANSACTION:
                 self._apply_to_copy(worker, change, start)
             else:
@@ -141,8 +138,8 @@ class WorkingCopy:
         """
         log, generation = self.folder.unpublished, 0
         try:
-            with disk_errors(self.folder):
-                log.append_publishing(self.published.generation)
+            with disk_errors(self.folder.path):
+                log.append_publishing()
                 with self._copied(worker) as generation:
                     self.folder.sync(generation)
                     self.folder.publish(
@@ -212,20 +209,6 @@ def contained(worker: Worker, lines: Sequence[bytes]) -> list[bool]:
         for part in _parts(lines)
         for flag in worker.call({"op": "contained", "lines": b"".join(part).decode()})
     ]
-
-
-@contextmanager
-def disk_errors(folder: GraphFolder) -> Iterator[None]:
-    """Convert errors of the operating system to StoreUnavailable. The engine reports them as text only."""
-    try:
-        yield
-    except OSError as error:
-        raise write_error(folder.path, error) from error
-    except StoreError as error:
-        for code in (errno.ENOSPC, errno.EDQUOT):
-            if os.strerror(code) in str(error):
-                raise write_error(folder.path, OSError(code, os.strerror(code))) from error
-        raise
 
 
 def _parts(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
-from kgqa.errors import InvalidTerm, QueryRejected, StoreCrashed, StoreIncomplete, StoreUnavailable
+from kgqa.errors import InvalidTerm, StoreCrashed, StoreIncomplete
 from kgqa.graph.embedded import working_copy
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.graph_hashes import MAX_GRAPHS, DatasetHash, GraphHash, digests_of, distinct_hashes
@@ -65,19 +65,6 @@ def assert_published_alike(load, folder: GraphFolder) -> None:
 
 
 class TestEdits:
-    def test_report_has_the_triples_as_the_engine_stores_them(self, new_store):
-        store = new_store(LINES, writable=True)
-        seven = [
-            Triple(Entity("http://e/a"), "http://e/p", Literal(text, XSD + "integer")) for text in ("007", "+7", "7")
-        ]
-        report = store.edit("", [*seven, Triple(Entity("http://e/a"), "http://e/q", Literal("x", language="EN-gb"))])
-        assert [triple.object for triple in report.added] == [
-            Literal("7", XSD + "integer"),
-            Literal("x", language="en-gb"),
-        ]
-        assert store.edit("", [], seven[:1]).removed == report.added[:1]
-        assert {Triple(s, p.iri, o) for s, p, o in store.select(ALL)} == {*triples(LINES), report.added[1]}
-
     @pytest.mark.parametrize(
         "values",
         [
@@ -139,20 +126,6 @@ class TestEdits:
                 store.edit("", numbered(2))
         assert store.edit("", numbered(1, 2)).added == tuple(numbered(2))
 
-    def test_named_graphs_have_versions_and_fingerprints_of_their_own(self, new_store):
-        store = new_store([*LINES, *QUADS], writable=True)
-        before = {view: (store.version_of(view), store.fingerprint_of(view)) for view in ((), (G,), (H,), (G, H))}
-        assert [store.triples_of(view) for view in before] == [5, 3, 0, 3]
-        report = store.edit(H, numbered(1, 2))
-        assert store.fingerprint_of([H]) == report.fingerprint and store.version_of([H]) == report.version
-        for view, (version, fingerprint) in before.items():
-            changed = H in view
-            assert (store.version_of(view) != version) == (store.fingerprint_of(view) != fingerprint) == changed
-            assert store.edits_since(version, view) == ([report] if changed else [])
-        store.edit(H, [], numbered(1, 2))
-        assert store.fingerprint_of((G, H)) == before[(G, H)][1]
-        assert store.select("SELECT ?g { GRAPH ?g {} }").rows == [(Entity(G),)]
-
     def test_large_edit(self, new_store, load, monkeypatch):
         monkeypatch.setattr(working_copy, "MAX_TRANSACTION", 20)
         monkeypatch.setattr(working_copy, "PART", 7)
@@ -177,17 +150,6 @@ class TestEdits:
         with pytest.raises(InvalidTerm):
             store.edit("no iri", numbered(1))
         assert len(store.select(ALL)) == 5 and store.version_of() == "0"
-
-    def test_store_for_reading_refuses(self, new_store):
-        store = new_store(LINES)
-        with pytest.raises(QueryRejected, match="writable=True"):
-            store.edit("", numbered(1))
-        store.publish()
-
-    def test_load_through_a_store_for_editing_is_refused(self, new_store, tmp_path):
-        store = new_store(LINES, writable=True)
-        with pytest.raises(StoreUnavailable, match="open for editing"):
-            store.load([tmp_path / "x.nt"])
 
 
 class TestPublishing:
@@ -235,21 +197,6 @@ class TestPublishing:
             raise ZeroDivisionError
         with EmbeddedStore(folder, writable=True) as store:
             assert len(store.select(ALL)) == 6 and not store.notice()
-
-    def test_closing_without_edits_publishes_nothing(self, load):
-        folder = load(LINES)
-        record = (folder / "graph.json").read_bytes()
-        with EmbeddedStore(folder, writable=True) as store:
-            assert store.edit("", triples(LINES)).added == ()
-        assert (folder / "graph.json").read_bytes() == record
-        assert [item.name for item in folder.glob("gen-*")] == ["gen-1"]
-
-    def test_new_graph(self, tmp_path, load):
-        with EmbeddedStore(tmp_path / "new", writable=True, create=True) as store:
-            assert store.triples_of() == 0 and store.select(ALL).rows == []
-            store.edit("", numbered(1))
-            store.edit(G, numbered(1))
-        assert_published_alike(load, GraphFolder(tmp_path / "new"))
 
     def test_load_after_edits_counts_new_triples(self, load):
         folder = load([*LINES, *QUADS])

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 
-import pyoxigraph as ox
 import pytest
 
 from kgqa.errors import KgqaError
@@ -58,13 +57,6 @@ def test_worker_cannot_connect(listener, load):
     assert worker.call({"op": "ask", "query": "ASK { ?s ?p ?o }"}, seconds=30) == b"1"
     worker.kill()
     assert found == []
-
-
-def test_engine_connects_without_sandbox(listener):
-    port, found = listener
-    with pytest.raises(OSError):
-        list(ox.Store().query(query_to(port)))
-    assert len(found) >= 1
 
 
 def test_queries_work_in_the_sandbox():
