@@ -52,7 +52,7 @@ def load_kgqa(file: Path, folder: Path) -> dict[str, float]:
     with open_graph(folder / "graph", cache=Cache(folder / "cache")) as graph:
         names = graph.names.count
         indexed = time.perf_counter()
-        graph.prepare()
+        graph.tables.prepare()
         prepared = time.perf_counter()
     return {
         "total": indexed - started,

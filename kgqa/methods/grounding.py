@@ -7,8 +7,8 @@ from dataclasses import replace
 from math import isclose
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.paths import Ends
 from kgqa.graph.query.export import (
     AnswerInQuery,
     Exported,
@@ -171,7 +171,7 @@ def _seen(graph: KnowledgeGraph, candidate: Candidate, exported: Exported) -> tu
     if exported.top is not None:
         return {*exported.top.ends}, True
     if candidate.operation is None or candidate.operation.kind in ("count", "exists"):
-        (ends,) = graph.ends_of([candidate], limit=SEEN, tolerated=(StoreTimeout, PartialResult, QueryRejected))
+        (ends,) = graph.paths.ends([candidate], limit=SEEN, tolerated=(StoreTimeout, PartialResult, QueryRejected))
         if isinstance(ends, Ends):
             return {*ends.values}, not ends.approximate
     return set(), False
@@ -264,7 +264,7 @@ def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: State
     if len(every) > len(pieces):
         notes.append(f"The evidence query returns the first {len(pieces)} of {len(every)} statements and texts.")
     try:
-        rows = graph.rows(sparql)
+        rows = graph.queries.rows(sparql)
     except (StoreTimeout, PartialResult, QueryRejected, BudgetExhausted) as error:
         return replace(answer, notes=(*answer.notes, f"There is no evidence query: {sentence(error)}"))
     missing = set(pieces) - {row[0] for row in rows}

@@ -13,7 +13,7 @@ import numpy as np
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.training.fitting import Example
 from kgqa.training.ontology import Ontology
 from kgqa.training.questions import TrainingQuestion
@@ -54,13 +54,13 @@ class PoolBuilder:
 
     def _from_graph(self, question: TrainingQuestion) -> Example | None:
         topic = question.path.topic
-        graph = next((graph for graph in self._graphs if graph.exists(topic)), None)
+        graph = next((graph for graph in self._graphs if topic in graph.paths.present([topic])), None)
         if graph is None:
             return None
 
         def onward(start: tuple[Step, ...]) -> list[Step]:
-            steps = graph.next_steps(RelationPath(topic, start)).steps
-            return [step for step in steps if not graph.leads_to_mediator(step)]
+            steps = graph.paths.steps([Candidate(RelationPath(topic, start))])[0].steps
+            return [step for step in steps if not graph.tables.leads_to_mediator(step)]
 
         try:
             if topic not in self._explored:
@@ -121,8 +121,8 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     found: list[tuple[Step, ...]] = []
     frontier = [RelationPath(topic)]
     for _ in range(MAX_EDGES):
-        onward = [path.then(step) for path in frontier for step in graph.next_steps(path).steps]
-        found += [path.steps for path in onward if not graph.ends_on_mediators(path)]
+        onward = [path.then(step) for path in frontier for step in graph.paths.steps([Candidate(path)])[0].steps]
+        found += [path.steps for path in onward if not graph.paths.ends_on_mediators(path)]
         frontier = onward
         if len(found) > MAX_POOL:
             break
@@ -136,7 +136,7 @@ def _as_explored(
     here = set(np.unique(pool).tolist())
 
     def either(step: Step) -> Step:
-        twins = [inverse] if (inverse := graph.inverse(step.relation)) else []
+        twins = [inverse] if (inverse := graph.tables.inverses.get(step.relation)) else []
         twins += graph.tables.inverse_of.get(step.relation, ())
         every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
         return next((each for each in every if numbers.get(each) in here), step)

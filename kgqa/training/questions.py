@@ -30,7 +30,7 @@ def gold_path_reader(schemas: Iterable[Schema], graphs: Sequence[KnowledgeGraph]
         graphs: Graphs whose relations may be named by the last part of their IRI, if no other relation has that part.
     """
     named: dict[str, set[str]] = {}
-    for relation in (relation for graph in graphs for relation in graph.relations):
+    for relation in (relation for graph in graphs for relation in graph.tables.relations):
         named.setdefault(local_name(relation), set()).add(relation)
     by_local_name = {name: relations.pop() for name, relations in named.items() if len(relations) == 1}
     distinct = {schema.name: schema for schema in schemas}.values()

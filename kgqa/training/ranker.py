@@ -88,7 +88,7 @@ def train_ranker(
     paths_of = gold_path_reader([*(graph.schema for graph in graphs), schema], graphs)
     inverses = dict(ontology.inverses) if ontology else {}
     for graph in graphs:
-        inverses |= graph.inverses
+        inverses |= graph.tables.inverses
     kept = without_evaluated(questions, evaluated, paths_of, inverses)
     gold = training_questions(kept, paths_of, names=labels_in(graphs))
     builder = PoolBuilder(graphs=graphs, ontology=ontology)
@@ -136,8 +136,8 @@ def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable
 
     def text(relation: str) -> str:
         for graph in graphs:
-            if relation in graph.relations:
-                return relation_words(relation, graph.schema, graph.relation_labels)
+            if relation in graph.tables.relations:
+                return relation_words(relation, graph.schema, graph.tables.relation_labels)
         return relation_words(relation, schema)
 
     return text

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kgqa.errors import QueryRejected
+from kgqa.graph.queries import Queries
 from kgqa.graph.query.export import AnswerInQuery, StatementVocabulary, evidence_query
 from kgqa.methods.grounding import MAX_PIECES, with_evidence_query
 from kgqa.model import (
@@ -92,7 +93,7 @@ def graph(graphs):
 
 def found(graph, statements=(), chunks=()) -> set[tuple]:
     iris = [[Entity(f"{TEXT}{name}") for name in names] for names in (statements, chunks)]
-    rows = graph.rows(evidence_query(graph.view, *iris, VOCABULARY))
+    rows = graph.queries.rows(evidence_query(graph.view, *iris, VOCABULARY))
     assert rows.variables == ("piece", "s", "p", "o", "document", "begin", "end")
     short = (tuple(getattr(v, "iri", getattr(v, "value", v)) for v in row) for row in rows)
     return {tuple(v.removeprefix(TEXT) if isinstance(v, str) else v for v in row) for row in short}
@@ -129,7 +130,7 @@ def test_answer_gets_an_exact_query(graph):
     segment = HyperedgeEvidence("urn:h", "a segment", spans=(Span(DOCUMENT, f"{TEXT}chunk2", 0, 5),))
     got = with_evidence_query(graph, answer(stated("s1"), quoted(CHUNK), segment, stated("s1")), VOCABULARY)
     assert got.evidence_class == "exact" and got.defects == () and got.notes == ()
-    rows = graph.rows(got.evidence_sparql)
+    rows = graph.queries.rows(got.evidence_sparql)
     assert {row[0] for row in rows} == {Entity(f"{TEXT}{name}") for name in ("s1", "chunk1", "chunk2")}
     assert "london" not in got.evidence_sparql
     assert replace(got, evidence_sparql="", evidence_class="none") == answer(*got.evidence)
@@ -162,6 +163,6 @@ def test_rejected_query_leaves_the_answer(graph, monkeypatch):
     def reject(self, sparql):
         raise QueryRejected("Too complex.")
 
-    monkeypatch.setattr(type(graph), "rows", reject)
+    monkeypatch.setattr(Queries, "rows", reject)
     got = with_evidence_query(graph, answer(stated("s1")), VOCABULARY)
     assert (got.evidence_sparql, got.evidence_class) == ("", "none") and "Too complex." in got.notes[0]

@@ -62,8 +62,8 @@ class TimingOutStore:
 
 
 def with_timeouts(resources, *texts):
-    resources.graph.prepare()
-    resources.graph.store = TimingOutStore(resources.graph.store, *texts)
+    resources.graph.tables.prepare()
+    resources.graph.queries.store = TimingOutStore(resources.graph.store, *texts)
     return resources
 
 

@@ -258,7 +258,7 @@ def _prepare(graph: KnowledgeGraph, target: str | Path) -> None:
     with stop_message(f"{target} has the new triples. The first question makes its tables."), StageBar() as bar:
         bar("tables", 0, 2, "tables: relations and mediators")
         with suppress(StoreError):  # a question says what could not be read
-            graph.prepare()
+            graph.tables.prepare()
         bar("tables", 1, 2, "tables: names")
         assert graph.names
         bar("tables", 2, 2)

@@ -53,7 +53,7 @@ def is_of_graph(graph: NamedGraph, sparql: str) -> bool:
     """Return whether a query uses an entity or a relation of the graph, names none, or carries its explanation."""
     sparql = decode_codepoints(sparql)
     iris, base = iris_of(declare_prefixes(sparql, graph.schema.prefixes)), graph.schema.id_base
-    known = not iris or not iris.isdisjoint(graph.relations) or bool(graph.labels([*map(Entity, sorted(iris))]))
+    known = not iris or not iris.isdisjoint(graph.tables.relations) or bool(graph.labels([*map(Entity, sorted(iris))]))
     return known or (base and any(iri.startswith(base) for iri in iris)) or bool(carried_words(sparql))
 
 
@@ -140,7 +140,7 @@ class _Explainer:
 
     def _triple(self, subject: Any, relation: Any, object_: Any) -> str:
         if isinstance(relation, str):
-            words = short_words(str(relation), self._graph.schema, self._graph.relation_labels)
+            words = short_words(str(relation), self._graph.schema, self._graph.tables.relation_labels)
             named = f"anything (?{relation})" if _is_variable(relation) else f"“{clean(words)}”"
         else:
             named = "a property path"

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
-from typing import Protocol
+from typing import Any, Protocol
 
 from kgqa.errors import KgqaError
 from kgqa.graph.query.operations import (
@@ -24,12 +24,11 @@ from kgqa.graph.query.operations import (
     valued,
 )
 from kgqa.graph.query.pattern_text import nested_text
-from kgqa.graph.query.patterns import PathPattern, Restrictions
 from kgqa.graph.query.templates import Comment, render, render_term
 from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, solid_tokens, tokens
 from kgqa.graph.query.words import NamedGraph, query_words
-from kgqa.graph.store import Rows, Store
-from kgqa.model import Candidate, Entity, Join, QueryClass, RelationPath, Value
+from kgqa.graph.store import Store
+from kgqa.model import Candidate, Entity, QueryClass, RelationPath, Value
 from kgqa.model.conditions import Comparison, Condition
 from kgqa.text.words import clean
 
@@ -46,15 +45,11 @@ class ExportableGraph(NamedGraph, Protocol):
     @property
     def view(self) -> tuple[Entity, ...]: ...
 
-    def pattern(
-        self,
-        path: RelationPath,
-        joins: Sequence[Join] = (),
-        restricted: Restrictions = (),
-        conditions: Sequence[Condition] = (),
-    ) -> PathPattern: ...
+    @property
+    def paths(self) -> Any: ...
 
-    def rows(self, sparql: str) -> Rows: ...
+    @property
+    def queries(self) -> Any: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -95,7 +90,7 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
         raise ValueError("an operation on topics takes a path without steps and no conditions")
     if any(not 0 < index < len(path.steps) for index, _ in candidate.restricted):
         raise ValueError("only inner nodes can be restricted")
-    walk = graph.pattern(path, **candidate.limits) if path.steps else None
+    walk = graph.paths.pattern(candidate) if path.steps else None
     graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
     words = query_words(graph, walk, conditions, operation, path.steps)
     if operation is None:
@@ -106,7 +101,7 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     top = sums = None
     if operation.kind not in ("count", "exists"):
         limit = min(MAX_ROWS, graph.store.capabilities.row_cap or MAX_ROWS)
-        rows = list(graph.rows(look_query(operation, block, graph.view, limit)))
+        rows = list(graph.queries.rows(look_query(operation, block, graph.view, limit)))
         if operation.kind in operation.returns_ends:
             top = top_of(operation, rows, complete=len(rows) < limit)
         elif len(rows) < limit:

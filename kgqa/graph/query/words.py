@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from kgqa.graph.query.patterns import Node, PathPattern
 from kgqa.model import Entity, Step
@@ -28,7 +28,7 @@ class NamedGraph(Protocol):
     def schema(self) -> Schema: ...
 
     @property
-    def relation_labels(self) -> Mapping[str, str]: ...
+    def tables(self) -> Any: ...
 
     def labels(self, entities: Sequence[Entity]) -> dict[Entity, str]: ...
 
@@ -117,7 +117,7 @@ def _walk_words(graph: NamedGraph, walk: PathPattern, conditions: Sequence[Condi
     lines: list[str] = []
     for at, edge in enumerate(walk.edges, start=1):
         here = _node(graph, walk.nodes[at])
-        relation = short_words(edge.relation.iri, graph.schema, graph.relation_labels)
+        relation = short_words(edge.relation.iri, graph.schema, graph.tables.relation_labels)
         others = [_node(graph, other) for node, other in walk.different if node == walk.nodes[at]]
         where = f", where {here} is not {' or '.join(others)}" if others else ""
         lines.append(f"{_node(graph, edge.subject)} has “{clean(relation)}”: {_node(graph, edge.object)}{where}")
@@ -140,7 +140,7 @@ def _value_words(test: Comparison) -> str:
 
 
 def _relations(graph: NamedGraph, steps: Sequence[Step]) -> str:
-    words = (short_words(step.relation, graph.schema, graph.relation_labels) for step in reversed(steps))
+    words = (short_words(step.relation, graph.schema, graph.tables.relation_labels) for step in reversed(steps))
     return " of ".join(f"“{clean(each)}”" for each in words)
 
 

@@ -15,18 +15,18 @@ from typing import Any, cast
 
 from msgspec import to_builtins
 
-from kgqa.errors import StoreError, StoreTimeout
+from kgqa.errors import StoreError
 from kgqa.graph.names.graph_names import GraphNames
 from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, background_limit
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
-from kgqa.graph.tables.changes import Changes, Select, VersionedValues, changes_since
+from kgqa.graph.tables.changes import Changes, VersionedValues, changes_since
 from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
 from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Direction, Entity
+from kgqa.model import Direction, Entity, Step
 from kgqa.schema import Schema
 from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import parse_json
@@ -34,8 +34,6 @@ from kgqa.storage.loading import parse_json
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Number of relations above which their labels are read in one query instead of in batches."""
-SUBJECTS = 50
-"""How many subjects of a relation are sampled to find the relations that describe its subjects."""
 VERSION = 3
 """Version of the format of cached tables, increased with every change of the format."""
 COUNTING = (
@@ -255,6 +253,10 @@ class GraphTables:
         """Which relations lead to mediators."""
         return self._values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._edges))
 
+    def leads_to_mediator(self, step: Step) -> bool:
+        """Return whether all nodes that a step leads to are mediators."""
+        return self.mediators.extent(step) == "all"
+
     @property
     def inverses(self) -> dict[str, str]:
         """Map from each relation to its reverse property. Each declared pair is entered in both orders."""
@@ -294,6 +296,10 @@ class GraphTables:
         # whether names of relations give domains depends on whether there are any ranges
         same = bool(followed["out"]) == bool(types["out"]) and self._declaring.isdisjoint(changes.relations)
         return followed if same else None
+
+    def target_type(self, step: Step) -> str | None:
+        """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
+        return self.types[step.direction].get(step.relation)
 
     @property
     def subject_relations(self) -> dict[str, frozenset[str]]:
@@ -361,12 +367,3 @@ class GraphTables:
 def by_frequency(counts: dict[str, int]) -> dict[str, int]:
     """Sort relations by falling frequency, then by name; relations that were not counted by the length of the name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], 0 if item[1] else len(item[0]), item[0])))
-
-
-def find_subject_relations(relation: str, select: Select, is_noise: Callable[[str], bool]) -> frozenset[str]:
-    """Return the relations of some subjects of a relation; none if it takes too long, because they are only a hint."""
-    try:
-        rows = select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
-    except StoreTimeout:
-        return frozenset()
-    return frozenset(node.iri for (node,) in rows if isinstance(node, Entity) and not is_noise(node.iri))

@@ -142,6 +142,6 @@ class TestCache:
             assert full.search("name 7")[0].entity == entity("7")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        (note,) = full.notes
+        (note,) = full.tables.notes
         assert "rebuilds it at each start" in note and str(tmp_path) in note and "cache.folder" in note
         assert not list(tmp_path.rglob("*names*")), "half an index is none"

@@ -6,7 +6,7 @@ import pytest
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.graph.query.export import query_class
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"
 
@@ -91,8 +91,8 @@ class TestQueryText:
         prepareQuery(query)
         returned = graph.run_exported(query)
         assert {value.iri.removeprefix(NS) for value in returned} == expected
-        assert set(returned) == set(graph.ends(which).values)
-        assert query_class(graph.ends(which).values, returned, restricted=False) == "exact"
+        assert set(returned) == set(graph.paths.ends([Candidate(which)])[0].values)
+        assert query_class(graph.paths.ends([Candidate(which)])[0].values, returned, restricted=False) == "exact"
         assert "LIMIT" not in query and "DISTINCT" in query
 
     def test_names_are_in_one_line_comments(self, graph):
@@ -124,7 +124,7 @@ class TestQueryText:
     def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
         """IRIs with Unicode line breaks are valid, and the query stays complete."""
         which = path(topic, "http://e/r")
-        assert graph.ends(which).values == (Entity("http://e/end"),)
+        assert graph.paths.ends([Candidate(which)])[0].values == (Entity("http://e/end"),)
         assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
 
     def test_mediators_are_excluded_by_a_standard_filter(self, graph):
@@ -152,7 +152,7 @@ class TestHubs:
         path = RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * 5)
         query = layers.answer_query(path)
         assert len(layers.run_exported(query)) == 40
-        assert set(layers.run_exported(query)) == set(layers.ends(path).values)
+        assert set(layers.run_exported(query)) == set(layers.paths.ends([Candidate(path)])[0].values)
 
     @pytest.mark.parametrize(("length", "subqueries"), [(1, 0), (2, 0), (3, 1), (5, 3)])
     def test_only_long_paths_need_subqueries(self, layers, length, subqueries):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity, RelationPath, Triple
+from kgqa.model import Candidate, Entity, RelationPath, Triple
 from kgqa.schema import Schema, bundled_schema
 from kgqa.trace.trace import Budget, Trace
 from tests.conftest import SOAK
@@ -49,8 +50,8 @@ def test_edges_of_random_graphs(name, size, seed, several):
         store.edit(graph, [triple for triple in triples if not several or graph == graphs[0] or rng.random() < 0.5])
     graph = KnowledgeGraph(store, kind.schema, view=graphs if several else ())
     expected = counted(kind.schema, triples)
-    assert graph.mediators.edges == expected
-    assert graph.relations == {relation: edges for relation, (edges, *_) in expected.items()}
+    assert graph.tables.mediators.edges == expected
+    assert graph.tables.relations == {relation: edges for relation, (edges, *_) in expected.items()}
 
 
 @pytest.mark.parametrize("schema", ["wikidata", "freebase", "corpus", "grbench", "rdfs"])
@@ -59,8 +60,12 @@ def test_a_graph_that_declares_nothing(schema, triples):
     store = MemoryStore()
     store.edit("", triples)
     graph = KnowledgeGraph(store, bundled_schema(schema))
-    graph.prepare()
-    assert len(graph.relations) == len(triples) == len(graph.next_steps(RelationPath(Entity("http://e/a"))).steps)
+    graph.tables.prepare()
+    assert (
+        len(graph.tables.relations)
+        == len(triples)
+        == len(graph.paths.steps([Candidate(RelationPath(Entity("http://e/a")))])[0].steps)
+    )
 
 
 def test_load_makes_the_tables(kgqa, tmp_path, monkeypatch):
@@ -68,8 +73,8 @@ def test_load_makes_the_tables(kgqa, tmp_path, monkeypatch):
     assert kgqa("graph", "load", "facts.nt", "--into", "g").returncode == 0
     monkeypatch.setattr(WholeGraphQueries, "read", lambda *_, **__: pytest.fail("a table is computed again"))
     with open_graph(tmp_path / "g") as graph:
-        graph.prepare()
-        assert graph.relations == {"http://e/p": 1}
+        graph.tables.prepare()
+        assert graph.tables.relations == {"http://e/p": 1}
 
 
 def test_load_is_kept_if_its_tables_are_interrupted(kgqa, tmp_path, monkeypatch):
@@ -77,7 +82,7 @@ def test_load_is_kept_if_its_tables_are_interrupted(kgqa, tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     (tmp_path / "facts.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n")
-    monkeypatch.setattr(KnowledgeGraph, "prepare", interrupted)
+    monkeypatch.setattr(GraphTables, "prepare", interrupted)
     done = kgqa("graph", "load", "facts.nt", "--into", "g")
     assert done.returncode == 130 and "has the new triples" in done.err
     monkeypatch.undo()
@@ -85,8 +90,8 @@ def test_load_is_kept_if_its_tables_are_interrupted(kgqa, tmp_path, monkeypatch)
 
 
 def test_a_question_does_not_pay_for_the_tables(monkeypatch):
-    monkeypatch.setattr(KnowledgeGraph, "prepare", lambda _: time.sleep(0.3))
+    monkeypatch.setattr(GraphTables, "prepare", lambda _: time.sleep(0.3))
     trace = Trace(Budget(seconds=0.2))
     graph = KnowledgeGraph(MemoryStore("<http://e/a> <http://e/p> <http://e/b> ."), bundled_schema("rdfs"))
-    assert graph.for_question(trace).next_steps(RelationPath(Entity("http://e/a"))).steps
+    assert graph.for_question(trace).queries.trace is trace
     assert trace.elapsed() < 0.2
