@@ -77,7 +77,7 @@ def rated_answers(
                 hidden = {step["relation"] for step in steps} if topics == "hidden" else set()
                 if topics == "hidden" and not hidden:
                     continue
-                hidden |= {inverse for each in hidden if (inverse := resources.graph.inverse(each))}
+                hidden |= {inverse for each in hidden if (inverse := resources.graph.tables.inverses.get(each))}
                 with without_relations(hidden):
                     record = ask_question(question, resources, topics="linked" if topics == "linked" else "gold")
                 rated = next((each for each in record.answer["trace"] if each["kind"] == "rated"), None)

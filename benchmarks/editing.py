@@ -34,7 +34,7 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
-from kgqa.model import Entity, Literal, RelationPath, Step, Triple
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Triple
 from kgqa.storage.cache import Cache
 
 LIMIT_MS = 10.0
@@ -83,7 +83,7 @@ def measure_round(
         with timer.measure("edit"):
             report = graph.store.edit("", adds, removes)
         with timer.measure("next_steps"):
-            steps = graph.next_steps(RelationPath(neighbour)).steps
+            steps = graph.paths.steps([Candidate(RelationPath(neighbour))])[0].steps
         with timer.measure("labels"):
             labels = graph.labels([entity])
         with timer.measure("search"):

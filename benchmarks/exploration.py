@@ -203,7 +203,7 @@ def main() -> None:
     calls: list[Call | None] = []
     generator = random.Random(options.seed)
     with ready_graph(options.graph, timeout=options.timeout) as graph:
-        graph.prepare()
+        graph.tables.prepare()
         bare = bare_store(graph)
         fingerprint = graph.store.fingerprint_of([each.iri for each in graph.view])
         for topic in topics(bare, options.graph, fingerprint, options.topics, options.hubs, options.seed):

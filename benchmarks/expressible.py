@@ -60,7 +60,7 @@ def date_relations(graph: KnowledgeGraph) -> Callable[[str], bool]:
 
     @cache
     def is_date(relation: str) -> bool:
-        rows = graph.rows(f"SELECT ?value WHERE {{ ?node {render_term(Entity(relation))} ?value }} LIMIT 50")
+        rows = graph.queries.rows(f"SELECT ?value WHERE {{ ?node {render_term(Entity(relation))} ?value }} LIMIT 50")
         texts = [row[0].value for row in rows if isinstance(row[0], Literal)]
         return any(not re.fullmatch(NUMBER_TEXT, text) for text in texts)
 

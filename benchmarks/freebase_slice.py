@@ -19,7 +19,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, RelationPath
+from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.storage.cache import Cache
 
 ORDINARY = range(15, 61)
@@ -97,7 +97,7 @@ def random_paths(graph: KnowledgeGraph, topic: Entity, walks: int, generator: ra
             if hop == MAX_HOPS:
                 break
             try:
-                steps = graph.next_steps(path).steps
+                steps = graph.paths.steps([Candidate(path)])[0].steps
             except StoreTimeout:
                 break
             if not steps:

@@ -205,7 +205,7 @@ def measure(names: list[str], work: Path, limit: int, fit: RelationFit | None) -
     found: dict[str, list[dict[str, Any]]] = {"linking": [], "masking": []}
     for name in names:
         with ready_graph(name, work) as graph:
-            graph.prepare()
+            graph.tables.prepare()
             for file in SETS[name][1]:
                 for half, rows in halves(questions_of(file, limit)):
                     where = {"set": name, "questions": Path(file).name.removesuffix(".jsonl.gz"), "half": half}
@@ -233,8 +233,8 @@ def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> lis
         KnowledgeGraph(CountingStore(url), local.schema, view=[iri]) as remote,
     ):
         print(f"{type(remote.names).__name__}: {remote.names.count:,} names", file=sys.stderr)
-        local.prepare()
-        remote.prepare()
+        local.tables.prepare()
+        remote.tables.prepare()
         return [
             {"set": name, **compared(local, remote, "linking", questions, find_mentions)},
             {"set": name, **compared(local, remote, "search", searched(local, limit), KnowledgeGraph.search)},

@@ -52,8 +52,8 @@ def _as_explored(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
     """Rewrite a path with the steps that exploration offers; it offers only one of a relation and its inverse."""
     found = RelationPath(path.topic)
     for step in path.steps:
-        twin = graph.inverse(step.relation)
-        offered = graph.next_steps(found).steps if twin else ()
+        twin = graph.tables.inverses.get(step.relation)
+        offered = graph.paths.steps([Candidate(found)])[0].steps if twin else ()
         other = Step(twin, step.direction).reversed() if twin else step
         found = found.then(other if step not in offered and other in offered else step)
     return found
@@ -68,6 +68,6 @@ def _meeting(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> list[tuple
     while common < min(len(first), len(second)) and first.steps[-1 - common] == second.steps[-1 - common]:
         common += 1
     before = [RelationPath(path.topic, path.steps[: len(path) - common]) for path in paths]
-    if not common or not all(len(path) and graph.ends_on_mediators(path) for path in before):
+    if not common or not all(len(path) and graph.paths.ends_on_mediators(path) for path in before):
         return [(first, second)]
     return [(first, before[1]), (second, before[0])]

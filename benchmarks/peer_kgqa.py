@@ -30,7 +30,7 @@ def main() -> None:
         given["graph.iri"] = options.graph_iri
     with open_resources(options.sparql, settings=resolve(given)) as resources, open(options.out, "w") as out:
         # So the tables of the whole graph and the index of names do not count towards a question.
-        resources.graph.prepare()
+        resources.graph.tables.prepare()
         resources.graph.search("name", limit=1)
         for line in Path(options.questions).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)

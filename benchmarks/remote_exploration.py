@@ -46,7 +46,7 @@ from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.profiles import Profile
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, RelationPath
+from kgqa.model import Candidate, Entity, RelationPath
 
 ORDINARY = range(15, 61)
 OVERHEAD = 0.20
@@ -99,7 +99,7 @@ def topics_of(graph: KnowledgeGraph, ordinary: int, hubs: int, generator: random
     query = DEGREES.format(graph=iri, pattern="?other ?relation ?node .", having="ORDER BY DESC(?edges)", limit=200)
     most = [row[0] for row in graph.store.select(query, timeout=300.0) if _explored(row[0], graph)]
     chosen = [Entity(iri) for iri in generator.sample(usual, min(3 * ordinary, len(usual)))]
-    chosen = [entity for entity, degree in graph.degrees(chosen).items() if degree in ORDINARY]
+    chosen = [entity for entity, degree in graph.paths.degrees(chosen).items() if degree in ORDINARY]
     return {"ordinary": chosen[:ordinary], "hub": most[:hubs]}
 
 
@@ -148,19 +148,19 @@ def operations(
     for path in paths:
         if len(path) < 3:
             peers = None if len(path) else lambda peer: relation_queries(peer, iri, topic)
-            add(f"next_steps hop {len(path) + 1}", lambda path=path: graph.next_steps(path), peers)
+            add(f"next_steps hop {len(path) + 1}", lambda path=path: graph.paths.steps([Candidate(path)])[0], peers)
         if len(path):
             peers = (lambda peer, path=path: tail_queries(iri, topic, path.steps[0])) if len(path) == 1 else None
-            add(f"ends hop {len(path)}", lambda path=path: graph.ends(path, limit=100), peers)
-    steps = graph.next_steps(RelationPath(topic)).steps
+            add(f"ends hop {len(path)}", lambda path=path: graph.paths.ends([Candidate(path)], limit=100)[0], peers)
+    steps = graph.paths.steps([Candidate(RelationPath(topic))])[0].steps
     one_hop = [path for path in paths if len(path) == 1][:3]
     if len(one_hop) == 3:
-        add("frontier of 3", lambda: graph.map(graph.next_steps, one_hop))
+        add("frontier of 3", lambda: graph.paths.steps(list(map(Candidate, one_hop))))
     beam = [RelationPath(topic, (step,)) for step in steps[:10]]
     if len(beam) == 10:
-        add("beam of 10", lambda: graph.map(graph.next_steps, beam))
-    add("degree", lambda: graph.degree(topic))
-    near = [node for _, node in graph.neighbours(topic, limit=25) if isinstance(node, Entity)][:50]
+        add("beam of 10", lambda: graph.paths.steps(list(map(Candidate, beam))))
+    add("degree", lambda: graph.paths.degrees([topic]))
+    near = [node for _, node in graph.paths.neighbours(topic, limit=25) if isinstance(node, Entity)][:50]
 
     def labels() -> dict[Entity, str]:
         for entity in near:
@@ -213,7 +213,7 @@ def _run(options: argparse.Namespace, url: str, round_trip: float) -> int:
         if not graph.view:
             sys.exit("Name the graph: --graph-iri IRI")
         triples = graph.store.triples_of([each.iri for each in graph.view])
-        graph.prepare()
+        graph.tables.prepare()
         bare = Bare(url, graph.store.profile, options.timeout)
         for kind, chosen in topics_of(graph, options.topics, options.hubs, generator).items():
             for topic in chosen:

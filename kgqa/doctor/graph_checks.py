@@ -169,18 +169,24 @@ def other_texts(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
 def check_tables(subject: Subject) -> Iterator[Finding]:
     """Derive the tables of the whole graph that questions need, and report what they hold."""
     graph, schema, started = subject.graph, subject.graph.schema, time.monotonic()
-    graph.prepare()
-    pairs = len(set(map(frozenset, graph.inverses.items())))
-    found = " ".join(graph.notes) or f"Derived in {time.monotonic() - started:.1f} s."
-    yield warning("tables", found, "See docs/schemas.md, Very large graphs.") if graph.notes else ok("tables", found)
+    graph.tables.prepare()
+    pairs = len(set(map(frozenset, graph.tables.inverses.items())))
+    found = " ".join(graph.tables.notes) or f"Derived in {time.monotonic() - started:.1f} s."
+    yield (
+        warning("tables", found, "See docs/schemas.md, Very large graphs.")
+        if graph.tables.notes
+        else ok("tables", found)
+    )
     ranges, domains = len(graph.tables.types["out"]), len(graph.tables.types["in"])
-    found = f"Range known for {ranges:,} and domain for {domains:,} of {counted(len(graph.relations), 'relation')}."
+    found = (
+        f"Range known for {ranges:,} and domain for {domains:,} of {counted(len(graph.tables.relations), 'relation')}."
+    )
     load = f"The type of an answer is not used. Load triples with {' and '.join(map(schema.short_id, schema.range))}."
     unused = schema.range and not ranges and not schema.fallback
     yield warning("relation types", found, load) if unused else ok("relation types", found)
-    count = sum(extent != "none" for side in graph.mediators.leads.values() for extent in side.values())
+    count = sum(extent != "none" for side in graph.tables.mediators.leads.values() for extent in side.values())
     found = f"{counted(count, 'relation')} {'leads' if count == 1 else 'lead'} to mediators."
-    unmarked = schema.mediator_marked_by and not graph.mediators.marks
+    unmarked = schema.mediator_marked_by and not graph.tables.mediators.marks
     missing = missing_mediators(graph.store, subject.id.iris, schema) if unmarked else ""
     listed = f" The graph marks no type as mediator, so kgqa uses its list of mediators in {schema.title}."
     yield first_case(
@@ -292,9 +298,11 @@ def draw_sample(graph: KnowledgeGraph) -> tuple[list[Entity], Exception | None]:
         StoreTimeout, PartialResult: the relations could not be fetched.
     """
     rows = () if graph.tables.counted else select(graph, "doctor_relations", triples=LOOKED_AT)
-    known = sorted(relation.iri for (relation,) in rows if isinstance(relation, Entity)) or list(graph.relations)
-    leads = [(relation, {graph.mediators.extent(Step(relation, way)) for way in ("out", "in")}) for relation in known]
-    usable = [relation for relation, extents in leads if extents == {"none"} and not graph.is_noise(relation)]
+    known = sorted(relation.iri for (relation,) in rows if isinstance(relation, Entity)) or list(graph.tables.relations)
+    leads = [
+        (relation, {graph.tables.mediators.extent(Step(relation, way)) for way in ("out", "in")}) for relation in known
+    ]
+    usable = [relation for relation, extents in leads if extents == {"none"} and not graph.tables.is_noise(relation)]
     # most relations in the rarer half have only one or two edges
     usable = usable[: max(RELATIONS, len(usable) // 2)]
     entities, missed = dict[Entity, None](), None

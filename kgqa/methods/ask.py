@@ -168,7 +168,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
     return ranker_scorer(
         TrainedRanker.load(Path(file), embeddings=encoder.name),
         encoder,
-        lambda relation: relation_words(relation, graph.schema, graph.relation_labels),
+        lambda relation: relation_words(relation, graph.schema, graph.tables.relation_labels),
     )
 
 
@@ -357,7 +357,7 @@ def _answer(
     known_notes = "\n".join(found.notes)
     notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
     # the graph's notes say what could not be determined about a large graph; this may explain a missing answer
-    notes = list(dict.fromkeys((*notes, *graph.notes)))
+    notes = list(dict.fromkeys((*notes, *graph.tables.notes)))
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))
 
 

@@ -82,7 +82,7 @@ def _walks(
 ) -> list[tuple[Value, ...]]:
     try:
         wanted = None if ends is None else ends[:MAX_ENDS]
-        every = graph.walks_along(path, ends=wanted, limit=20 * MAX_ENDS, timeout=SECONDS, **limits)
+        every = graph.paths.walks([Candidate(path, **limits)], ends=wanted, limit=20 * MAX_ENDS, seconds=SECONDS)[0]
     except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
         # a server may reject a query with a value that the server itself returned, such as xsd:time on Virtuoso
         trace.record(GaveUp(error=str(error), evidence=True))
@@ -107,14 +107,14 @@ def _evidence(
     names = {named.value: named for named in graph.named(nodes)}
     along = (triple for walk in walks for triple in path.triples_along(walk))
     triples = dict.fromkeys(Triple(s, relation, object_) for s, relation, object_ in along if isinstance(s, Entity))
-    is_mediator = graph.leads_to_mediator
+    is_mediator = graph.tables.leads_to_mediator
     return PathEvidence(
         path,
-        arrow_words(names[path.topic].name, path, graph.schema, graph.relation_labels, is_mediator=is_mediator),
+        arrow_words(names[path.topic].name, path, graph.schema, graph.tables.relation_labels, is_mediator=is_mediator),
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),
         mediators=tuple(i for i, step in enumerate(path.steps, start=1) if is_mediator(step)),
         triples=tuple(triples),
         score=score,
         approximate=approximate,
-        step_words=tuple(short_words(step.relation, graph.schema, graph.relation_labels) for step in path.steps),
+        step_words=tuple(short_words(step.relation, graph.schema, graph.tables.relation_labels) for step in path.steps),
     )

@@ -1,4 +1,4 @@
-"""Builds grounded answers: runs their queries twice, and classifies the queries by the results."""
+"""Builds grounded answers: runs their queries, and classifies the queries by the results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_PIECES = 50
 """Most statements and chunks in an evidence query; servers are slow with long lists."""
-DEFECT = "The exported query returned a different result when it was run again."
+DEFECT = "The exported query returned other values than the search found."
 
 
 def _by_name(item: Named) -> tuple[str, str, str]:
@@ -71,8 +71,7 @@ def answer_of_path(
         **{**candidate.limits, "restricted": dict(candidate.restricted)},
         operation=operation,
     )
-    first, again = graph.map(graph.run_exported, [sparql, sparql])
-    values = tuple(dict.fromkeys(first))
+    values = tuple(dict.fromkeys(graph.run_exported(sparql)))
     words, computed = all_words(graph, candidate.conditions, operation, candidate.path.steps)
     trace.record(Read(path=candidate.words, answers=len(values), conditions=words, operation=computed))
     compared = operation.topics if operation else ()
@@ -87,7 +86,8 @@ def answer_of_path(
     checked = [each for each in values if isinstance(each, Entity) or not (candidate.conditions or operation)]
     check = check_names_no_answers if operation else check_no_answers
     check(sparql, checked, named_in_query)
-    class_ = query_class(values, again, restricted=bool(candidate.restricted))
+    found = values if operation else graph.paths.ends([candidate])[0].values
+    class_ = query_class(found, values, restricted=bool(candidate.restricted))
     named = sorted(graph.named(values), key=_by_name)
     ends = None if operation and operation.is_computed else [item.value for item in named]
     evidence = gather_evidence(graph, candidate, score, ends and ([v for v in ends if v in chosen] or ends), trace)
@@ -163,8 +163,8 @@ def answer_of_entities(
 def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: StatementVocabulary) -> Answer:
     """Return the answer with the query that returns its statements, and the chunks of its quotes and hyperedges.
 
-    The query is run twice. It is `exact` if both runs returned the same rows, with at least one row for each statement
-    and chunk. If the graph cannot run the query in time, the answer stands without the query, and a note says so.
+    The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run the query
+    in time, the answer stands without the query, and a note says so.
 
     Args:
         graph: A view of the graphs that contain the statements and chunks.
@@ -192,16 +192,14 @@ def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: State
     if len(every) > len(pieces):
         notes.append(f"The evidence query returns the first {len(pieces)} of {len(every)} statements and texts.")
     try:
-        first, again = graph.map(graph.rows, [sparql, sparql])
+        rows = graph.queries.rows(sparql)
     except (StoreTimeout, PartialResult, QueryRejected, BudgetExhausted) as error:
         return replace(answer, notes=(*answer.notes, f"There is no evidence query: {sentence(error)}"))
-    missing = set(pieces) - {row[0] for row in first}
+    missing = set(pieces) - {row[0] for row in rows}
     if missing:
         defects.append(
             f"The evidence query returned {len(pieces) - len(missing)} of {len(pieces)} statements and texts."
         )
-    elif set(first) != set(again):
-        defects.append(DEFECT)
     return replace(
         answer,
         evidence_sparql=sparql,

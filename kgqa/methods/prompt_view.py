@@ -13,8 +13,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from kgqa.errors import PartialResult, StoreTimeout
-from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.paths import Ends
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.search.masking import Span, leaks, placeholders, replace_spans, topic_spans
@@ -120,7 +120,7 @@ class PromptView:
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
         new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
-        found = self._graph.ends_of(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
+        found = self._graph.paths.ends(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
         self._ends_known |= zip([each.identity for each in new], found)
         shown = (self._shown(each)[: self._sampled] for each in new)
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
@@ -157,13 +157,13 @@ class PromptView:
         """Return where a joined path meets a path: at its end (""), at a record, or at the nodes of a hop."""
         if at == len(path):
             return ""
-        if self._graph.leads_to_mediator(path.steps[at - 1]):
+        if self._graph.tables.leads_to_mediator(path.steps[at - 1]):
             return " in the same record"
-        return f" at hop {sum(not self._graph.leads_to_mediator(step) for step in path.steps[:at])}"
+        return f" at hop {sum(not self._graph.tables.leads_to_mediator(step) for step in path.steps[:at])}"
 
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
         graph = self._graph
-        schema, labels = graph.schema, graph.relation_labels
+        schema, labels = graph.schema, graph.tables.relation_labels
         if self.published:
             return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
         return tuple(f"-> {each}" for each in path_words(graph, path))
@@ -236,10 +236,10 @@ def path_words(graph: KnowledgeGraph, path: RelationPath) -> tuple[str, ...]:
     return prompt_words(
         path,
         graph.schema,
-        graph.relation_labels,
-        is_mediator=graph.leads_to_mediator,
-        inverse=graph.inverse,
-        target_type=graph.target_type,
+        graph.tables.relation_labels,
+        is_mediator=graph.tables.leads_to_mediator,
+        inverse=graph.tables.inverses.get,
+        target_type=graph.tables.target_type,
         ambiguous=ambiguous_in(graph),
     )
 
@@ -249,11 +249,11 @@ _AMBIGUOUS: WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]
 
 def ambiguous_in(graph: KnowledgeGraph) -> frozenset[str]:
     """Return the ambiguous relations of a graph; they are computed again after an edit."""
-    relations = graph.relations
+    relations = graph.tables.relations
     known = _AMBIGUOUS.get(graph.tables)
     if known is None or known[0] is not relations:
         found = ambiguous_relations(
-            relations, graph.schema, of_mediators=lambda relation: graph.leads_to_mediator(Step(relation, "in"))
+            relations, graph.schema, of_mediators=lambda relation: graph.tables.leads_to_mediator(Step(relation, "in"))
         )
         known = _AMBIGUOUS[graph.tables] = (relations, found)
     return known[1]

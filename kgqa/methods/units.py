@@ -40,7 +40,7 @@ def with_units(
             shown[0].path,
             walks,
             schema=graph.schema,
-            relation_labels=graph.relation_labels,
+            relation_labels=graph.tables.relation_labels,
             select=graph.tables.select,
             find_labels=graph.labels,
         )

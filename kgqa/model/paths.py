@@ -62,7 +62,7 @@ class Candidate:
     """
 
     path: RelationPath
-    words: str
+    words: str = ""
     approximate: bool = False
     hops: tuple[str, ...] = ()
     leads_to: str = ""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.expansion import Expansion
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.paths import Expansion
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.text.words import (
     PathWording,
@@ -154,7 +154,7 @@ def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings)
 
 def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     """Return the length of a path in hops; the two edges at a mediator count as one hop."""
-    return len(grouped_steps(path, graph.leads_to_mediator))
+    return len(grouped_steps(path, graph.tables.leads_to_mediator))
 
 
 def make_candidate(
@@ -166,11 +166,11 @@ def make_candidate(
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = (),
 ) -> Candidate:
     """Build a candidate from a path, described in plain words, or with full names and arrows as published."""
-    hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
+    hops = hop_words(path, graph.schema, graph.tables.relation_labels, is_mediator=graph.tables.leads_to_mediator)
     if settings.last_only:
         words = hops[-1]
     elif settings.wording == "published":
-        words = published_words(path, graph.schema, graph.relation_labels)
+        words = published_words(path, graph.schema, graph.tables.relation_labels)
     else:
         words = ", ".join(hops)
     leads_to = _end_words(graph, path.steps[-1]) if settings.kinds and path.steps else ""
@@ -179,9 +179,10 @@ def make_candidate(
 
 def _end_words(graph: KnowledgeGraph, step: Step) -> str:
     """Return the type of a step's end nodes in words, or if it is unknown, the relations that describe these nodes."""
-    if type_ := graph.target_type(step):
+    if type_ := graph.tables.target_type(step):
         return type_words(type_, graph.schema)
-    return ", ".join(relation_words(r, graph.schema, graph.relation_labels) for r in graph.describing_relations(step))
+    relations = graph.paths.describing_relations([step])[step]
+    return ", ".join(relation_words(relation, graph.schema, graph.tables.relation_labels) for relation in relations)
 
 
 def _expand(
@@ -193,12 +194,12 @@ def _expand(
 ) -> list[Candidate]:
     found: dict[RelationPath, Candidate] = {}
     late: StoreTimeout | None = None
-    mediators = graph.mediators
+    mediators = graph.tables.mediators
     waiting = list(frontier)
     while waiting:
         parents, waiting = waiting, []
         incomplete: list[Candidate] = []
-        expansions = graph.next_steps_of(parents, tolerated=(StoreTimeout,))
+        expansions = graph.paths.steps(parents, tolerated=(StoreTimeout,))
         if settings.kinds:
             _look_up_kinds(graph, parents, expansions, settings)
         for parent, expansion in zip(parents, expansions):
@@ -209,7 +210,7 @@ def _expand(
                 continue
             approximate = parent.approximate or expansion.approximate
             onward = 0
-            completing = bool(settings.completed) and graph.ends_on_mediators(parent.path)
+            completing = bool(settings.completed) and graph.paths.ends_on_mediators(parent.path)
             for step in expansion.steps:
                 path = parent.path.then(step)
                 cost = path_cost(graph, path, settings)
@@ -250,9 +251,9 @@ def _look_up_kinds(
         step: None
         for parent, expansion in zip(parents, expansions)
         for step in (() if isinstance(expansion, StoreTimeout) else expansion.steps)
-        if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.target_type(step)
+        if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.tables.target_type(step)
     }
-    graph.map(graph.describing_relations, steps)
+    graph.paths.describing_relations(steps)
 
 
 def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:
@@ -267,6 +268,6 @@ def _shown(graph: KnowledgeGraph, path: RelationPath) -> str:
         graph.schema.short_id(path.topic.iri),
         path,
         graph.schema,
-        graph.relation_labels,
-        is_mediator=graph.leads_to_mediator,
+        graph.tables.relation_labels,
+        is_mediator=graph.tables.leads_to_mediator,
     )

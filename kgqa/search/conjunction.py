@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.graph.ends import BATCH, Ends
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.lookups import Branch
+from kgqa.graph.paths import Ends
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.search.tolerance import TOLERATED
 from kgqa.trace import GaveUp, Joined
@@ -128,8 +129,8 @@ class JoinFinder:
                 continue
             paths = (p.path if position == len(path) else self._onto_mediator(p.path) for p in partners)
             others = [other for other in dict.fromkeys(paths) if other is not None]
-            for start in range(0, len(others), BATCH):
-                some = others[start : start + BATCH]
+            for start in range(0, len(others), Branch.size):
+                some = others[start : start + Branch.size]
                 self._look_up(some)
                 near = [Join(position, other) for other in some if _may_meet(here, self._ends[other])]
                 found += self._met(candidate, joins, near, here)
@@ -138,12 +139,14 @@ class JoinFinder:
         return found
 
     def _positions(self, path: RelationPath) -> list[int]:
-        inner = [number for number in range(1, len(path)) if self._graph.leads_to_mediator(path.steps[number - 1])]
+        inner = [
+            number for number in range(1, len(path)) if self._graph.tables.leads_to_mediator(path.steps[number - 1])
+        ]
         return [*reversed(inner), len(path)]
 
     def _onto_mediator(self, path: RelationPath) -> RelationPath | None:
         first = path.steps[:1]
-        return RelationPath(path.topic, first) if self._graph.leads_to_mediator(first[0]) else None
+        return RelationPath(path.topic, first) if self._graph.tables.leads_to_mediator(first[0]) else None
 
     def _ends_of(self, path: RelationPath) -> _Ends:
         self._look_up([path])
@@ -170,7 +173,7 @@ class JoinFinder:
 
     def _tolerantly(self, candidates: Sequence[Candidate], limit: int) -> list[Ends | None]:
         """Return the ends of each candidate, and None where the query failed."""
-        found = self._graph.ends_of(candidates, limit=limit, tolerated=TOLERATED)
+        found = self._graph.paths.ends(candidates, limit=limit, tolerated=TOLERATED)
         self.timed_out = self.timed_out or any(isinstance(ends, TOLERATED) for ends in found)
         return [None if isinstance(ends, TOLERATED) else ends for ends in found]
 

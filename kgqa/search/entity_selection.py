@@ -88,7 +88,7 @@ def select_entities(
 
 def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
     tolerated = (*TOLERATED, ResultCapped)
-    ends_of = graph.ends_of(candidates, tolerated=tolerated)
+    ends_of = graph.paths.ends(candidates, tolerated=tolerated)
     every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words, tolerated=tolerated)
     return [
         (candidate, end)

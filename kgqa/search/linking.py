@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.model import Entity, RelationPath
+from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.masking import drop_mentions
@@ -119,7 +119,7 @@ class LinkRanking:
         found = [
             item
             for item in (*self.lookup.whole(), *(() if whole_only else self.lookup.in_part()))
-            if item.match.entity.iri not in graph.relations
+            if item.match.entity.iri not in graph.tables.relations
         ]
         self._total = self.lookup.weight(0, len(self.lookup.words)) or 1.0
         self._mixed = any(question[word.start].isupper() for word in self.lookup.words[1:])
@@ -127,7 +127,7 @@ class LinkRanking:
         self._relations: dict[Entity, tuple[str, ...]] = {}
         self._vocabulary = _relation_vocabulary(graph)
         items = sorted((self._scored(item) for item in found), key=_order)[:MAX_CANDIDATES]
-        degrees = graph.degrees({item.found.match.entity for item in items})
+        degrees = graph.paths.degrees({item.found.match.entity for item in items})
         self.items = sorted(
             (replace(item, score=item.score + DEGREE * math.log1p(degrees[item.found.match.entity])) for item in items),
             key=_order,
@@ -188,10 +188,10 @@ class LinkRanking:
         return self._relations[entity]
 
     def _look_up(self, entities: Iterable[Entity]) -> None:
-        """Look up the relations of entities, concurrently."""
+        """Look up the relations of entities."""
         new = [entity for entity in dict.fromkeys(entities) if entity not in self._relations]
-        expansions = self.graph.map(lambda entity: self.graph.next_steps(RelationPath(entity)), new)
-        labels = self.graph.relation_labels if new else {}
+        expansions = self.graph.paths.steps([Candidate(RelationPath(entity)) for entity in new])
+        labels = self.graph.tables.relation_labels if new else {}
         for entity, expansion in zip(new, expansions):
             words = {relation_words(step.relation, self.graph.schema, labels) for step in expansion.steps}
             self._relations[entity] = tuple(sorted(words))
@@ -231,11 +231,11 @@ _VOCABULARIES: weakref.WeakKeyDictionary[GraphTables, tuple[dict[str, int], froz
 
 def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
     """Return the stems of all words in the names of a graph's relations; noise relations are left out."""
-    relations = graph.relations
+    relations = graph.tables.relations
     known = _VOCABULARIES.get(graph.tables)
     if known is None or known[0] is not relations:
-        kept = (relation for relation in relations if not graph.is_noise(relation))
-        names = (relation_words(relation, graph.schema, graph.relation_labels) for relation in kept)
+        kept = (relation for relation in relations if not graph.tables.is_noise(relation))
+        names = (relation_words(relation, graph.schema, graph.tables.relation_labels) for relation in kept)
         known = (relations, frozenset(term for name in names for term in terms(name)))
         _VOCABULARIES[graph.tables] = known
     return known[1]

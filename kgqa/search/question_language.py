@@ -109,7 +109,7 @@ def _languages(graph: KnowledgeGraph) -> frozenset[str]:
 
 
 def _of_relations(graph: KnowledgeGraph) -> frozenset[str]:
-    names = (relation_words(each, graph.schema, graph.relation_labels) for each in graph.relations)
+    names = (relation_words(each, graph.schema, graph.tables.relation_labels) for each in graph.tables.relations)
     words = Counter(word.lower() for name in names for word in _WORD.findall(name))
     counts = {language: sum(words[word] for word in known) for language, known in _frequent().items()}
     best = max(counts, key=lambda language: counts[language])

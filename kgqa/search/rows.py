@@ -90,7 +90,7 @@ def read_rows(
     Raises:
         StoreError: the graph failed.
     """
-    walks_of = graph.walks_of(candidates, limit=limit + 1, tolerated=TOLERATED)
+    walks_of = graph.paths.walks(candidates, limit=limit + 1, tolerated=TOLERATED)
     every: list[tuple[Candidate, list[tuple[Value, ...]]]] = without_failures(
         candidates, walks_of, trace, worded=lambda each: each.words
     )
@@ -100,7 +100,7 @@ def read_rows(
         for at, step in enumerate(candidate.path.steps, start=1):
             reached = dict.fromkeys(walk[at] for walk in walks[:limit])
             nodes |= reached
-            mediators |= reached.keys() if graph.leads_to_mediator(step) else set()
+            mediators |= reached.keys() if graph.tables.leads_to_mediator(step) else set()
     edges = _fields(graph, nodes, mediators)
     names = _names(graph, nodes, edges)
     return [
@@ -122,7 +122,7 @@ def _path_rows(
     for walk in walks:
         fields = []
         for at, node in enumerate(walk[1:], start=1):
-            is_mediator = graph.leads_to_mediator(path.steps[at - 1])
+            is_mediator = graph.tables.leads_to_mediator(path.steps[at - 1])
             own = edges.get(node, {})
             outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
             for steps, values in own.items():
@@ -149,7 +149,7 @@ def _known_steps(graph: KnowledgeGraph, path: RelationPath) -> dict[int, set[tup
 
 def _same(graph: KnowledgeGraph, step: Step) -> set[Step]:
     """Return a step and the step along the inverse relation, which has the same meaning."""
-    inverse = graph.inverse(step.relation)
+    inverse = graph.tables.inverses.get(step.relation)
     return {step} | ({Step(inverse, "in" if step.direction == "out" else "out")} if inverse else set())
 
 
@@ -162,15 +162,15 @@ def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[
     entities = _entities(nodes)
     links = [node for node in entities if node in mediators]
     beyond: dict[Value, list[tuple[Entity, Step]]] = defaultdict(list)
-    for node, step, value in [*graph.edges_of(entities), *(graph.edges_of(links, "in") if links else ())]:
-        if graph.is_noise(step.relation) and (step.relation not in graph.schema.types or node in mediators):
+    for node, step, value in [*graph.paths.edges(entities), *(graph.paths.edges(links, "in") if links else ())]:
+        if graph.tables.is_noise(step.relation) and (step.relation not in graph.schema.types or node in mediators):
             continue
-        if not graph.leads_to_mediator(step):
+        if not graph.tables.leads_to_mediator(step):
             found[node][(step,)].append(value)
-        elif node not in mediators and graph.leads_to_mediator(step) and len(beyond) < MAX_BEYOND:
+        elif node not in mediators and graph.tables.leads_to_mediator(step) and len(beyond) < MAX_BEYOND:
             beyond[value].append((node, step))
-    for mediator, step, value in graph.edges_of(_entities(beyond)) if beyond else ():
-        if not graph.leads_to_mediator(step) and not graph.is_noise(step.relation):
+    for mediator, step, value in graph.paths.edges(_entities(beyond)) if beyond else ():
+        if not graph.tables.leads_to_mediator(step) and not graph.tables.is_noise(step.relation):
             for node, first in beyond[mediator]:
                 if value != node and value not in found[node][first, step]:
                     found[node][first, step].append(value)

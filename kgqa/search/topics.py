@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
-from kgqa.graph.ends import Ends
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
+from kgqa.graph.paths import Ends
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
@@ -65,11 +65,11 @@ def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: C
     if len(topics) < 2:
         return set()
     typed = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
-    instances = graph.ends_of([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
+    instances = graph.paths.ends([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
     found = {path.topic for path, ends in zip(typed, instances) if isinstance(ends, Ends) and ends.values}
     silent = [topic for topic in topics if topic not in mentioned]
     if 0 < len(silent) < len(topics):
-        found |= {topic for topic, degree in graph.degrees(silent).items() if degree > MANY_EDGES}
+        found |= {topic for topic, degree in graph.paths.degrees(silent).items() if degree > MANY_EDGES}
     return found if len(found) < len(topics) else set()
 
 
@@ -160,9 +160,9 @@ def check_topics(
     ids = [entity for entity in found if entity is not None]
     # the labels are needed next, and what has a label is in the graph
     labels = graph.labels(ids)
-    known = dict(zip(ids, graph.map(lambda each: each in labels or graph.exists(each), ids)))
+    known = labels.keys() | graph.paths.present(each for each in ids if each not in labels)
     entities = [
-        entity if entity is not None and known[entity] else entity_called(graph, _text_of(topic), settings, notes)
+        entity if entity is not None and entity in known else entity_called(graph, _text_of(topic), settings, notes)
         for topic, entity in zip(topics, found)
     ]
     return list(dict.fromkeys(entities))

@@ -51,9 +51,9 @@ def graph_examples(graph: KnowledgeGraph) -> list[str]:
     """
     found: dict[Entity, str] = {}
     with suppress(StoreError):
-        nouns = ((iri, words) for iri in graph.relations if (words := _noun(graph, iri)))
+        nouns = ((iri, words) for iri in graph.tables.relations if (words := _noun(graph, iri)))
         for iri, words in islice(nouns, MAX_RELATIONS):
-            edges = graph.edges_along(Entity(iri), limit=MAX_EDGES)
+            edges = graph.paths.pairs(Entity(iri), limit=MAX_EDGES)
             labels = graph.labels({each for edge in edges for each in edge if isinstance(each, Entity)})
             for subject, value in edges:
                 name = clean(labels.get(subject, ""))
@@ -69,9 +69,9 @@ def graph_examples(graph: KnowledgeGraph) -> list[str]:
 def example_query(graph: KnowledgeGraph) -> str:
     """Return a query for some pairs of a frequent relation; "" for a graph without relations."""
     hidden = {*graph.schema.label, *graph.schema.alias, *graph.schema.types}
-    relations = [iri for iri in graph.relations if iri not in hidden and not graph.is_noise(iri)]
+    relations = [iri for iri in graph.tables.relations if iri not in hidden and not graph.tables.is_noise(iri)]
     named = next((iri for iri in relations[:MAX_RELATIONS] if _noun(graph, iri)), None)
-    for iri in filter(None, [named, *relations, *graph.relations]):
+    for iri in filter(None, [named, *relations, *graph.tables.relations]):
         with suppress(InvalidTerm):
             query = render("relation_examples", relation=Entity(iri), view=(), limit=ROWS)
             return shorten_iris(query, graph.schema.prefixes).strip()
@@ -80,9 +80,9 @@ def example_query(graph: KnowledgeGraph) -> str:
 
 def _noun(graph: KnowledgeGraph, iri: str) -> str:
     """Return the name of a relation if it reads like a noun in the singular, as far as simple rules tell; else ""."""
-    if graph.is_noise(iri) or iri in (*graph.schema.label, *graph.schema.alias, *graph.schema.types):
+    if graph.tables.is_noise(iri) or iri in (*graph.schema.label, *graph.schema.alias, *graph.schema.types):
         return ""
-    words = clean(graph.relation_labels.get(iri) or split_words(local_name(iri).rsplit(".", 1)[-1]))
+    words = clean(graph.tables.relation_labels.get(iri) or split_words(local_name(iri).rsplit(".", 1)[-1]))
     parts = words.lower().split()
     if not (0 < len(parts) <= 3 and words.isprintable() and all(part.isalpha() for part in parts)):
         return ""

@@ -83,7 +83,7 @@ class Service:
         self._base = self._open_base()
         self.graph, self.corpus = self._base.graph, self._base.corpus
         try:
-            self._base.graph.prepare()
+            self._base.graph.tables.prepare()
             open_name_index(self._base, required=False, note=say)
             if self.corpus is not None:
                 self.corpus.index  # noqa: B018  # is brought up to date before the first request

@@ -76,8 +76,8 @@ def view_of(text: str, topics: Sequence[Entity], resources: Resources) -> Prompt
 def relation_names(graph: KnowledgeGraph, paths: Sequence[RelationPath]) -> frozenset[str]:
     """Return the ids and the words of all relations on paths, and of their inverses."""
     relations = {step.relation for path in paths for step in path.steps}
-    relations |= {twin for relation in relations if (twin := graph.inverse(relation))}
-    words = {relation_words(relation, graph.schema, graph.relation_labels) for relation in relations}
+    relations |= {twin for relation in relations if (twin := graph.tables.inverses.get(relation))}
+    words = {relation_words(relation, graph.schema, graph.tables.relation_labels) for relation in relations}
     steps = [Step(relation, direction) for relation in relations for direction in ("out", "in")]
     words |= {path_words(graph, RelationPath(path.topic, (step,)))[0] for path in paths[:1] for step in steps}
     return frozenset(words | {graph.schema.short_id(relation) for relation in relations})
@@ -94,6 +94,6 @@ def walks_of(
     """Return the walks along a path of a solution; none if the graph does not answer."""
     joins = [Join(len(path), other) for other in solution if other is not path]
     try:
-        return resources.graph.walks_along(path, joins=joins, limit=limit)
+        return resources.graph.paths.walks([Candidate(path, joins=joins)], limit=limit)[0]
     except KgqaError:
         return []

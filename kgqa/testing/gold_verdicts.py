@@ -67,8 +67,8 @@ def _turned(graph: KnowledgeGraph, path: RelationPath) -> RelationPath:
 
 
 def _forwards(graph: KnowledgeGraph, step: Step) -> Step:
-    twin = graph.inverse(step.relation) if step.direction == "in" else None
-    return Step(twin) if twin and twin in graph.relations else step
+    twin = graph.tables.inverses.get(step.relation) if step.direction == "in" else None
+    return Step(twin) if twin and twin in graph.tables.relations else step
 
 
 def _field(graph: KnowledgeGraph, shown: ShownPath, at: int, steps: Sequence[Step]) -> str | None:

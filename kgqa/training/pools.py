@@ -13,7 +13,7 @@ import numpy as np
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.training.fitting import Example
 from kgqa.training.ontology import Ontology
 from kgqa.training.questions import TrainingQuestion
@@ -53,7 +53,7 @@ class PoolBuilder:
     def _from_graph(self, question: TrainingQuestion) -> Example | None:
         topic = question.path.topic
         for graph in self._graphs:
-            if topic not in self._explored and graph.exists(topic):
+            if topic not in self._explored and topic in graph.paths.present([topic]):
                 try:
                     self._explored[topic] = graph, self._rows(_paths_in(graph, topic))
                 except StoreTimeout:
@@ -131,8 +131,9 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     found: list[tuple[Step, ...]] = []
     frontier = [RelationPath(topic)]
     for _ in range(MAX_EDGES):
-        onward = [path.then(step) for path in frontier for step in graph.next_steps(path).steps]
-        found += [path.steps for path in onward if not graph.ends_on_mediators(path)]
+        expansions = graph.paths.steps([Candidate(path) for path in frontier])
+        onward = [path.then(step) for path, found_steps in zip(frontier, expansions) for step in found_steps.steps]
+        found += [path.steps for path in onward if not graph.paths.ends_on_mediators(path)]
         frontier = onward
         if len(found) > MAX_POOL:
             break
@@ -146,7 +147,7 @@ def _as_explored(
     here = set(np.unique(pool).tolist())
 
     def either(step: Step) -> Step:
-        twins = [inverse] if (inverse := graph.inverse(step.relation)) else []
+        twins = [inverse] if (inverse := graph.tables.inverses.get(step.relation)) else []
         twins += graph.tables.inverse_of.get(step.relation, ())
         every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
         return next((each for each in every if numbers.get(each) in here), step)
@@ -166,10 +167,10 @@ def _paths_of(ontology: Ontology, start: str) -> list[tuple[Step, ...]]:
 
 def _onward(graph: KnowledgeGraph, path: RelationPath) -> list[Step]:
     try:
-        steps = graph.next_steps(path).steps
+        steps = graph.paths.steps([Candidate(path)])[0].steps
     except StoreTimeout:
         return []
-    return [step for step in steps if not graph.leads_to_mediator(step)]
+    return [step for step in steps if not graph.tables.leads_to_mediator(step)]
 
 
 def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:

@@ -115,6 +115,6 @@ def relations_by_local_name(graphs: Sequence[KnowledgeGraph]) -> dict[str, str]:
     """Map the last part of each relation's IRI to the relation; if several relations share a part, it is left out."""
     found: dict[str, set[str]] = {}
     for graph in graphs:
-        for relation in graph.relations:
+        for relation in graph.tables.relations:
             found.setdefault(local_name(relation), set()).add(relation)
     return {name: relations.pop() for name, relations in found.items() if len(relations) == 1}

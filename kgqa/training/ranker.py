@@ -92,7 +92,7 @@ def train_ranker(
     paths_of = gold_path_reader([by_name[name] for name in schemas], relations_by_local_name(graphs))
     inverses = dict(ontology.inverses) if ontology else {}
     for graph in graphs:
-        inverses |= graph.inverses
+        inverses |= graph.tables.inverses
     guard = LeakGuard(paths_of, inverses)
     guard.add(evaluated)
     kept = guard.keep(questions)
@@ -142,8 +142,8 @@ def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable
 
     def text(relation: str) -> str:
         for graph in graphs:
-            if relation in graph.relations:
-                return relation_words(relation, graph.schema, graph.relation_labels)
+            if relation in graph.tables.relations:
+                return relation_words(relation, graph.schema, graph.tables.relation_labels)
         return relation_words(relation, schema)
 
     return text

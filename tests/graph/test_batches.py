@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
-from kgqa.graph.ends import BATCH, Ends
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.lookups import Branch
+from kgqa.graph.paths import Ends
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step
 from kgqa.settings.table import WALK_RULES
 from kgqa.trace.trace import Trace
@@ -46,14 +47,14 @@ def test_batches_give_the_ends_of_single_queries(graphs):
     def check(facts, every, limit):
         store, name = graphs.write_facts(facts)
         graph = KnowledgeGraph(store, SCHEMA, view=[name], walks="free")
-        for each, found in zip(every, graph.ends_of(every, limit=limit)):
-            alone = graph.ends(each.path, **each.limits, limit=limit)
+        for each, found in zip(every, graph.paths.ends(every, limit=limit)):
+            alone = graph.paths.ends([each], limit=limit)[0]
             assert found.approximate == alone.approximate and len(found.values) == len(alone.values)
-            assert set(found.values) <= set(graph.ends(each.path, **each.limits).values)
+            assert set(found.values) <= set(graph.paths.ends([each])[0].values)
             assert len(set(found.values)) == len(found.values)
         if limit is None:
-            for each, walks in zip(every, graph.walks_of(every, limit=MANY)):
-                assert set(walks) == set(graph.walks_along(each.path, **each.limits, limit=MANY))
+            for each, walks in zip(every, graph.paths.walks(every, limit=MANY)):
+                assert set(walks) == set(graph.paths.walks([each], limit=MANY)[0])
         graph.tables.close()
 
     check()
@@ -66,7 +67,7 @@ def test_walks_of_a_short_path_and_a_longer_one(graphs):
     graph = KnowledgeGraph(store, SCHEMA, view=[name], walks="free")
     short = RelationPath(a, (Step(first),))
     long = RelationPath(a, (Step(first), Step(second)))
-    assert graph.walks_of([Candidate(short, ""), Candidate(long, "")]) == [[(a, b)], [(a, b, c)]]
+    assert graph.paths.walks([Candidate(short, ""), Candidate(long, "")]) == [[(a, b)], [(a, b, c)]]
     graph.tables.close()
 
 
@@ -79,8 +80,8 @@ def test_batches_give_the_steps_of_single_queries(graphs, rule):
         graph = KnowledgeGraph(store, SCHEMA, view=[name], walks=rule, frontier_cap=cap)
         shorter = [replace(each, path=RelationPath(each.path.topic, each.path.steps[:-1])) for each in every]
         asked = [replace(c, restricted=c.restricted if len(c.path) else ()) for c in [*every, *shorter]]
-        for each, found in zip(asked, graph.next_steps_of(asked)):
-            alone = graph.next_steps(each.path, restricted=each.restricted)
+        for each, found in zip(asked, graph.paths.steps(asked)):
+            alone = graph.paths.steps([Candidate(each.path, restricted=each.restricted)])[0]
             assert found.approximate == alone.approximate
             # the engine chooses the nodes within a cap
             assert found.approximate or found == alone
@@ -115,20 +116,20 @@ def paths(count: int) -> list[Candidate]:
 
 def fresh(store: FaultyStore, trace: Trace | None = None) -> KnowledgeGraph:
     graph = KnowledgeGraph(store, SCHEMA)
-    graph.prepare()
+    graph.tables.prepare()
     store.asked.clear()
     return graph.for_question(trace) if trace else graph
 
 
 def test_a_batch_is_one_query(store):
-    found = fresh(store).ends_of(paths(BATCH + 5), limit=2)
+    found = fresh(store).paths.ends(paths(Branch.size + 5), limit=2)
     assert len(store.asked) == 2
     assert all(len(ends.values) == 2 and ends.approximate for ends in found)
 
 
 def test_the_row_cap_of_a_server_limits_a_batch(store):
     store.capabilities = type(store.capabilities)(row_cap=100)
-    fresh(store).ends_of(paths(20), limit=18)
+    fresh(store).paths.ends(paths(20), limit=18)
     assert len(store.asked) == 4
 
 
@@ -136,7 +137,7 @@ def test_the_row_cap_of_a_server_limits_a_batch(store):
 def test_one_hopeless_path_does_not_cost_the_others(store, error):
     store.fault = lambda query: error if "/r3>" in query else None
     trace = Trace()
-    found = fresh(store, trace).ends_of(paths(6), tolerated=(type(error),))
+    found = fresh(store, trace).paths.ends(paths(6), tolerated=(type(error),))
     assert [len(each.values) if each is not error else 0 for each in found] == [3, 3, 3, 0, 3, 3]
     late = [event for event in trace.events() if event.kind == "timeout"]
     assert len(late) == isinstance(error, StoreTimeout)
@@ -145,22 +146,22 @@ def test_one_hopeless_path_does_not_cost_the_others(store, error):
 def test_errors_of_a_path_are_raised(store):
     store.fault = lambda query: StoreTimeout("late") if "/r3>" in query else None
     with pytest.raises(StoreTimeout):
-        fresh(store).ends_of(paths(6))
+        fresh(store).paths.ends(paths(6))
 
 
 def test_a_server_that_cannot_be_reached_is_asked_once(store):
     store.fault = lambda query: StoreUnavailable("gone")
     with pytest.raises(StoreUnavailable):
-        fresh(store).ends_of(paths(6), tolerated=(StoreTimeout,))
+        fresh(store).paths.ends(paths(6), tolerated=(StoreTimeout,))
     assert len(store.asked) == 1
 
 
 def test_a_question_asks_for_the_ends_of_a_path_once(store):
     graph = fresh(store, Trace())
-    first, _ = graph.ends_of(paths(2), limit=5)
-    assert graph.ends(paths(1)[0].path) == first
-    assert graph.ends(paths(1)[0].path, limit=1) == Ends(first.values[:1], approximate=True)
+    first, _ = graph.paths.ends(paths(2), limit=5)
+    assert graph.paths.ends([Candidate(paths(1)[0].path)])[0] == first
+    assert graph.paths.ends([Candidate(paths(1)[0].path)], limit=1)[0] == Ends(first.values[:1], approximate=True)
     assert len(store.asked) == 1
-    some = graph.ends(paths(3)[2].path, limit=1)
-    assert len(some.values) == 1 and len(graph.ends(paths(3)[2].path, limit=2).values) == 2
+    some = graph.paths.ends([Candidate(paths(3)[2].path)], limit=1)[0]
+    assert len(some.values) == 1 and len(graph.paths.ends([Candidate(paths(3)[2].path)], limit=2)[0].values) == 2
     assert len(store.asked) == 3

@@ -21,7 +21,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Entity, Join, Literal, RelationPath, Step
+from kgqa.model import Answer, Candidate, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import parse_schema
 from kgqa.search.linking import find_mentions
 from kgqa.settings.table import WALK_RULES
@@ -70,19 +70,19 @@ def makers(tmp_path_factory, virtuoso_server):
 
 def graph_results(graph: KnowledgeGraph) -> dict[str, object]:
     """Return what is derived from the whole graph."""
-    graph.prepare()
+    graph.tables.prepare()
     return {
         "triples": graph.store.triples_of([each.iri for each in graph.view]),
-        "relations": graph.relations,
-        "inverses": graph.inverses,
-        "mediators": graph.mediators.leads,
-        "marks": set(graph.mediators.marks),
-        "relation_labels": graph.relation_labels,
+        "relations": graph.tables.relations,
+        "inverses": graph.tables.inverses,
+        "mediators": graph.tables.mediators.leads,
+        "marks": set(graph.tables.mediators.marks),
+        "relation_labels": graph.tables.relation_labels,
         "types": graph.tables.types,
         "noise": graph.tables.noise,
         # `longest` is only an upper bound for an index of a server
         "names": (graph.names.count, graph.names.labelled),
-        "notes": graph.notes,
+        "notes": graph.tables.notes,
     }
 
 
@@ -90,14 +90,14 @@ def path_results(
     graph: KnowledgeGraph, path: RelationPath, *, joins: Sequence[Join] = (), restricted=()
 ) -> dict[str, object]:
     """Return the results of every method for a path; unordered rows are sets."""
-    expansion = graph.next_steps(path, restricted=restricted)
+    expansion = graph.paths.steps([Candidate(path, restricted=restricted)])[0]
     # the engine chooses the nodes within a cap
     found: dict[str, object] = {"next_steps": expansion.approximate or expansion.steps}
     if not path.steps:
         return found
-    limited = graph.ends(path, joins=joins, restricted=restricted, limit=3)
-    ends = graph.ends(path, joins=joins, restricted=restricted)
-    walks = graph.walks_along(path, joins=joins, restricted=restricted, limit=MANY)
+    limited = graph.paths.ends([Candidate(path, joins=joins, restricted=restricted)], limit=3)[0]
+    ends = graph.paths.ends([Candidate(path, joins=joins, restricted=restricted)])[0]
+    walks = graph.paths.walks([Candidate(path, joins=joins, restricted=restricted)], limit=MANY)[0]
     query = graph.answer_query(path, joins=joins, restricted=dict(restricted))
     some = sorted(ends.values, key=str)[:10]
     return {
@@ -105,25 +105,26 @@ def path_results(
         "ends": set(ends.values),
         "limited": (len(limited.values), limited.approximate, set(limited.values) <= set(ends.values)),
         "walks": len(walks) == MANY or set(walks),
-        "walks to some ends": set(graph.walks_along(path, ends=some, restricted=restricted, limit=MANY)),
+        "walks to some ends": set(
+            graph.paths.walks([Candidate(path, restricted=restricted)], ends=some, limit=MANY)[0]
+        ),
         "query": [line for line in query.split("\n") if not line.startswith("FROM")],
         "returned": set(graph.run_exported(query)),
-        "mediator": (graph.ends_on_mediators(path), graph.leads_to_mediator(path.steps[0])),
-        "type": (graph.target_type(path.steps[-1]), graph.describing_relations(path.steps[-1])),
+        "mediator": (graph.paths.ends_on_mediators(path), graph.tables.leads_to_mediator(path.steps[0])),
+        "type": (graph.tables.target_type(path.steps[-1]), graph.paths.describing_relations(path.steps[-1:])),
         "named": graph.named(some),
     }
 
 
 def node_results(graph: KnowledgeGraph, nodes: Sequence[Entity]) -> dict[str, object]:
     """Return the results of every method for single nodes."""
-    neighbours = {node: graph.neighbours(node, limit=MANY) for node in nodes}
+    neighbours = {node: graph.paths.neighbours(node, limit=MANY) for node in nodes}
     return {
-        "exists": [graph.exists(node) for node in nodes],
-        "degree": [graph.degree(node) for node in nodes[:3]],
-        "degrees": graph.degrees(nodes),
+        "exists": graph.paths.present(nodes),
+        "degrees": graph.paths.degrees(nodes),
         "neighbours": {node: set(found) for node, found in neighbours.items()},
         "once": all(len(set(found)) == len(found) for found in neighbours.values()),
-        "limited": [len(graph.neighbours(node, limit=2)) for node in nodes[:3]],
+        "limited": [len(graph.paths.neighbours(node, limit=2)) for node in nodes[:3]],
         "labels": graph.labels(nodes),
         "aliases": graph.aliases(nodes),
         "named": graph.named(nodes),
@@ -202,13 +203,15 @@ def test_blank_nodes_can_be_queried_on_virtuoso_only(virtuoso_server):
     graphs = VirtuosoGraphFactory(virtuoso_server)
     graph = graphs.make(["<http://e/a> <http://e/r> _:b .", "_:b <http://e/p> <http://e/b> ."], SCHEMA)
     path = RelationPath(Entity("http://e/a"), (Step("http://e/r"),))
-    (blank,) = graph.ends(path).values
+    (blank,) = graph.paths.ends([Candidate(path)])[0].values
     assert isinstance(blank, Entity) and blank.iri.startswith("nodeID://")
-    assert graph.exists(blank) and graph.walks_along(path) == [(path.topic, blank)]
-    assert [value.iri for _, value in graph.neighbours(blank)] == ["http://e/b", "http://e/a"]
-    assert graph.degrees([blank]) == {blank: 0} and graph.walks_along(path, ends=[blank]) == []
-    assert graph.ends(RelationPath(blank, (Step("http://e/p"),))).values == (Entity("http://e/b"),)
-    assert graph.next_steps(path).steps == (Step("http://e/p"),)
+    assert blank in graph.paths.present([blank]) and graph.paths.walks([Candidate(path)])[0] == [(path.topic, blank)]
+    assert [value.iri for _, value in graph.paths.neighbours(blank)] == ["http://e/b", "http://e/a"]
+    assert graph.paths.degrees([blank]) == {blank: 0} and graph.paths.walks([Candidate(path)], ends=[blank])[0] == []
+    assert graph.paths.ends([Candidate(RelationPath(blank, (Step("http://e/p"),)))])[0].values == (
+        Entity("http://e/b"),
+    )
+    assert graph.paths.steps([Candidate(path)])[0].steps == (Step("http://e/p"),)
     graphs.close()
 
 
@@ -249,7 +252,7 @@ def freebase(makers, data_folder) -> SameGraph:
     files = [data_folder / "freebase_fast" / "kg.nt.gz", data_folder / "freebase" / "schema.nt.gz"]
     pair = SameGraph(*(maker.make_from_files(files, "freebase") for maker in makers[:2]))
     for graph in pair:
-        graph.prepare()
+        graph.tables.prepare()
     return pair
 
 
@@ -270,7 +273,7 @@ def random_paths(graph: KnowledgeGraph, topics: Sequence[str], count: int) -> li
     while len(paths) < count:
         path = RelationPath(Entity(NS + chance.choice(topics)))
         for _ in range(chance.choice([1, 1, 2, 2, 3])):
-            steps = graph.next_steps(path).steps
+            steps = graph.paths.steps([Candidate(path)])[0].steps
             if not steps:
                 break
             path = path.then(chance.choice(steps))
@@ -324,5 +327,5 @@ def test_same_answers_in_both_stores(freebase, data_folder, given_topics):
         assert embedded.query_class == "exact" or embedded.status != "answered"
         for path in virtuoso.paths:
             walks = {tuple(node.value for node in walk) for walk in path.walks}
-            assert walks <= set(freebase.embedded.walks_along(path.path, limit=MANY))
+            assert walks <= set(freebase.embedded.paths.walks([path], limit=MANY)[0])
     assert answered >= len(questions) // 2

@@ -53,9 +53,13 @@ def test_views_by_name(folder):
         with open_graph(folder, view=view) as graph:
             assert [each.iri for each in graph.view] == graphs and graph.schema.name == "corpus"
     with open_graph_of(settings(view="facts, hyper"), folder) as graph:
-        assert graph.exists(Entity("urn:h")) and graph.exists(Entity("urn:a"))
+        assert Entity("urn:h") in graph.paths.present([Entity("urn:h")]) and Entity("urn:a") in graph.paths.present(
+            [Entity("urn:a")]
+        )
     with open_graph_of(settings(graph_iri=HYPER, graph_path=folder)) as graph:
-        assert graph.exists(Entity("urn:h")) and not graph.exists(Entity("urn:a"))
+        assert Entity("urn:h") in graph.paths.present([Entity("urn:h")]) and Entity("urn:a") not in graph.paths.present(
+            [Entity("urn:a")]
+        )
     with open_store(folder) as store:
         assert store.triples_of([FACTS]) == 1
     with pytest.raises(SettingsError, match="has no view 'text'"):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity, Join, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import parse_schema
 from kgqa.settings.table import WALK_RULES
 from tests.conftest import SOAK
@@ -133,18 +133,18 @@ class TestEnds:
         def check(edges, path, pairs):
             graph = write_to_store(graphs, edges, pairs, walks=rule)
             inverse = {a: b for left, right in pairs for a, b in ((left, right), (right, left))}
-            assert graph.inverses == inverse
+            assert graph.tables.inverses == inverse
             expected_walks = walks(edges, path, rule, inverse, final=True)
             expected = {walk[-1] for walk in expected_walks}
-            ends = graph.ends(path)
+            ends = graph.paths.ends([Candidate(path)])[0]
             assert set(ends.values) == expected and len(ends.values) == len(expected) and not ends.approximate
             query = graph.answer_query(path)
             assert {row[0] for row in graph.store.select(query)} == expected
             assert query.count(f"FROM <{graph.view[0].iri}>") == 1
             assert {kgqa_term(row[0]) for row in by_rdflib(edges, pairs).query(without_graph_clause(query))} == expected
-            assert set(graph.walks_along(path, limit=10_000)) == set(expected_walks)
+            assert set(graph.paths.walks([Candidate(path)], limit=10_000)[0]) == set(expected_walks)
             if expected:
-                limited = graph.ends(path, limit=1)
+                limited = graph.paths.ends([Candidate(path)], limit=1)[0]
                 assert limited.approximate == (len(expected) > 1) and set(limited.values) <= expected
 
         check()
@@ -214,12 +214,12 @@ class TestNextSteps:
                             continue
                         expected.add(step)
             graph = write_to_store(graphs, edges, walks=rule)
-            found = graph.next_steps(path)
+            found = graph.paths.steps([Candidate(path)])[0]
             assert set(found.steps) == expected and len(found.steps) == len(expected)
             assert not found.approximate
             for step in found.steps:
                 if rule != "topic-not-end":
-                    assert graph.ends(path.then(step)).values
+                    assert graph.paths.ends([Candidate(path.then(step))])[0].values
 
         check()
 
@@ -231,7 +231,7 @@ class TestNextSteps:
         @given(GRAPHS, PATHS.filter(lambda p: len(p) < 3), st.integers(1, 3))
         def check(edges, path, cap):
             graph = write_to_store(graphs, edges, walks=rule)
-            whole = set(graph.next_steps(path).steps)
+            whole = set(graph.paths.steps([Candidate(path)])[0].steps)
             capped = graphs.reopen(graph, walks=rule, frontier_cap=cap).next_steps(path)
             assert set(capped.steps) <= whole
             if not capped.approximate:
@@ -256,11 +256,11 @@ class TestNextSteps:
             both = list(dict.fromkeys(edges + [(o, twin[r], s) for s, r, o in edges]))
             graph = write_to_store(graphs, both, [(RELATIONS[0], RELATIONS[1])])
             path = RelationPath(topic)
-            steps = graph.next_steps(path).steps
-            reached = {frozenset(graph.ends(path.then(step)).values) for step in steps}
+            steps = graph.paths.steps([Candidate(path)])[0].steps
+            reached = {frozenset(graph.paths.ends([Candidate(path.then(step))])[0].values) for step in steps}
             for relation in RELATIONS[:2]:
                 for direction in ("out", "in"):
-                    ends = frozenset(graph.ends(path.then(Step(relation, direction))).values)
+                    ends = frozenset(graph.paths.ends([Candidate(path.then(Step(relation, direction)))])[0].values)
                     assert not ends or ends in reached
             assert not any(Step(twin[s.relation], "in") in steps for s in steps if s.direction == "out")
 
@@ -278,8 +278,8 @@ class TestJoins:
             met = {walk[-1] for walk in walks(edges, other, rule, {}, final=True)}
             expected = {walk for walk in walks(edges, path, rule, {}, final=True) if walk[position] in met}
             join = [Join(position, other)]
-            assert set(graph.ends(path, joins=join).values) == {walk[-1] for walk in expected}
-            assert set(graph.walks_along(path, joins=join, limit=10_000)) == expected
+            assert set(graph.paths.ends([Candidate(path, joins=join)])[0].values) == {walk[-1] for walk in expected}
+            assert set(graph.paths.walks([Candidate(path, joins=join)], limit=10_000)[0]) == expected
             query = graph.answer_query(path, joins=join)
             assert {row[0] for row in graph.store.select(query)} == {walk[-1] for walk in expected}
 
@@ -294,7 +294,7 @@ class TestJoins:
             graph = write_to_store(graphs, edges, walks="free")
             expected = {walk[-1] for walk in walks(edges, path, "free", {}, final=True) if walk[1] in allowed}
             restricted = ((1, tuple(allowed)),)
-            assert set(graph.ends(path, restricted=restricted).values) == expected
+            assert set(graph.paths.ends([Candidate(path, restricted=restricted)])[0].values) == expected
             query = graph.answer_query(path, restricted=dict(restricted))
             assert {kgqa_term(row[0]) for row in by_rdflib(edges, ()).query(without_graph_clause(query))} == expected
 

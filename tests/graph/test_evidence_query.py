@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from kgqa.errors import QueryRejected
+from kgqa.graph.queries import Queries
 from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
 from kgqa.graph.query.export import AnswerInQuery
-from kgqa.methods.grounding import DEFECT, MAX_PIECES, with_evidence_query
+from kgqa.methods.grounding import MAX_PIECES, with_evidence_query
 from kgqa.model import (
     Answer,
     Entity,
@@ -93,7 +94,7 @@ def graph(graphs):
 
 def found(graph, statements=(), chunks=()) -> set[tuple]:
     iris = [[Entity(f"{TEXT}{name}") for name in names] for names in (statements, chunks)]
-    rows = graph.rows(evidence_query(graph.view, *iris, VOCABULARY))
+    rows = graph.queries.rows(evidence_query(graph.view, *iris, VOCABULARY))
     assert rows.variables == ("piece", "s", "p", "o", "document", "begin", "end")
     short = (tuple(getattr(v, "iri", getattr(v, "value", v)) for v in row) for row in rows)
     return {tuple(v.removeprefix(TEXT) if isinstance(v, str) else v for v in row) for row in short}
@@ -130,7 +131,7 @@ def test_answer_gets_an_exact_query(graph):
     segment = HyperedgeEvidence("urn:h", "a segment", spans=(Span(DOCUMENT, f"{TEXT}chunk2", 0, 5),))
     got = with_evidence_query(graph, answer(stated("s1"), quoted(CHUNK), segment, stated("s1")), VOCABULARY)
     assert got.evidence_class == "exact" and got.defects == () and got.notes == ()
-    rows = graph.rows(got.evidence_sparql)
+    rows = graph.queries.rows(got.evidence_sparql)
     assert {row[0] for row in rows} == {Entity(f"{TEXT}{name}") for name in ("s1", "chunk1", "chunk2")}
     assert "london" not in got.evidence_sparql
     assert replace(got, evidence_sparql="", evidence_class="none") == answer(*got.evidence)
@@ -159,19 +160,10 @@ def test_query_never_contains_an_answer(graph):
         with_evidence_query(graph, evil, VOCABULARY)
 
 
-def test_changed_rows_are_a_defect(graph, monkeypatch):
-    rows = iter([graph.rows(evidence_query(graph.view, [Entity(f"{TEXT}s1")], [], VOCABULARY)) for _ in range(2)])
-    changed = [*list(next(rows)), (Entity(f"{TEXT}s1"), *[None] * 6)]
-    results = iter([next(rows), changed])
-    monkeypatch.setattr(type(graph), "rows", lambda self, sparql: next(results))
-    got = with_evidence_query(graph, answer(stated("s1")), VOCABULARY)
-    assert (got.evidence_class, got.defects) == ("none", (DEFECT,))
-
-
 def test_rejected_query_leaves_the_answer(graph, monkeypatch):
     def reject(self, sparql):
         raise QueryRejected("Too complex.")
 
-    monkeypatch.setattr(type(graph), "rows", reject)
+    monkeypatch.setattr(Queries, "rows", reject)
     got = with_evidence_query(graph, answer(stated("s1")), VOCABULARY)
     assert (got.evidence_sparql, got.evidence_class) == ("", "none") and "Too complex." in got.notes[0]

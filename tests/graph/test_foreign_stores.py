@@ -64,9 +64,9 @@ def test_graph_of_a_foreign_store(package):
     with open_graph(f"memory:{package / 'graph.nt'}") as graph:
         assert graph.schema.name == "rdfs" and graph.store.triples_of() == 2
         assert [match.entity for match in graph.search("ann")] == [Entity("http://e/a")]
-        before = graph.relations
+        before = graph.tables.relations
         graph.store.edit("", [Triple(Entity("http://e/a"), "http://e/new", Literal("x"))])
-        assert set(graph.relations) - set(before) == {"http://e/new"}
+        assert set(graph.tables.relations) - set(before) == {"http://e/new"}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_with_statement_closes_a_store(package):
         assert not graph.store.capabilities.updates
         raise KeyError
     with open_graph("closing:x", writable=True, cache=Cache(package / "cache")) as graph:
-        assert graph.store.capabilities.updates and not graph.relations
+        assert graph.store.capabilities.updates and not graph.tables.relations
     assert brought_stores.Closing.ends == [KeyError, None]
 
 
@@ -129,7 +129,7 @@ def test_exception_in_a_with_statement_discards_edits(package):
         raise KeyError
     with open_graph("folder", schema="rdfs") as graph:
         assert graph.store.triples_of() == 1
-        assert not graph.exists(Entity("http://e/1"))
+        assert Entity("http://e/1") not in graph.paths.present([Entity("http://e/1")])
 
 
 def test_graphs_that_cannot_be_opened_for_writing(package):

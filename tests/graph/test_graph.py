@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import pytest
 
-from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.queries import Queries
 from kgqa.graph.store import Rows
 from kgqa.graph.tables.labels import LABEL_BATCH
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
 from kgqa.trace.trace import Trace
@@ -20,7 +20,7 @@ from tests.graph.memory_store import MemoryStore
 
 class TestExploration:
     def test_from_a_topic(self, graph):
-        found = graph.next_steps(RelationPath(ent("m.ann")))
+        found = graph.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0]
         assert words(found.steps) == {
             "people.person.spouse_s", "film.actor.film", "award.award_winner.awards_won", "base.mixed.about", "people.person.education",
             "people.person.gender", "people.person.height", "people.person.children", "^people.marriage.spouse",
@@ -29,44 +29,51 @@ class TestExploration:
         assert list(found.steps) == list(dict.fromkeys(found.steps))
 
     def test_inverse_twins_are_folded_both_ways(self, graph):
-        assert "^people.person.parents" not in words(graph.next_steps(RelationPath(ent("m.ann"))).steps)
-        from_child = words(graph.next_steps(RelationPath(ent("m.cid"))).steps)
+        assert "^people.person.parents" not in words(
+            graph.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0].steps
+        )
+        from_child = words(graph.paths.steps([Candidate(RelationPath(ent("m.cid")))])[0].steps)
         assert from_child == {"people.person.parents"}
-        assert graph.inverse(f"{NS}people.person.parents") == f"{NS}people.person.children"
-        assert graph.inverse(f"{NS}people.person.gender") is None
+        assert graph.tables.inverses.get(f"{NS}people.person.parents") == f"{NS}people.person.children"
+        assert graph.tables.inverses.get(f"{NS}people.person.gender") is None
 
     def test_noise_relations_are_excluded(self, graph):
         for start in ("m.ann", "people.person", "m.role"):
-            steps = words(graph.next_steps(RelationPath(ent(start))).steps)
+            steps = words(graph.paths.steps([Candidate(RelationPath(ent(start)))])[0].steps)
             assert not any(s.lstrip("^").startswith(("type.", "common.", "freebase.", "http")) for s in steps)
 
     def test_literals_are_ends_without_steps(self, graph):
-        assert short(graph.ends(path("m.ann", "people.person.height")).values) == {"1.7"}
-        assert graph.next_steps(path("m.ann", "people.person.height")).steps == ()
+        assert short(graph.paths.ends([Candidate(path("m.ann", "people.person.height"))])[0].values) == {"1.7"}
+        assert graph.paths.steps([Candidate(path("m.ann", "people.person.height"))])[0].steps == ()
 
     def test_missing_topic(self, graph):
         nowhere = RelationPath(ent("m.nowhere"))
-        assert graph.next_steps(nowhere).steps == ()
-        assert not graph.exists(nowhere.topic) and graph.degree(nowhere.topic) == 0
-        assert graph.neighbours(nowhere.topic) == []
-        assert graph.ends(path("m.nowhere", "people.person.gender")).values == ()
+        assert graph.paths.steps([Candidate(nowhere)])[0].steps == ()
+        assert (
+            nowhere.topic not in graph.paths.present([nowhere.topic])
+            and graph.paths.degrees([nowhere.topic])[nowhere.topic] == 0
+        )
+        assert graph.paths.neighbours(nowhere.topic) == []
+        assert graph.paths.ends([Candidate(path("m.nowhere", "people.person.gender"))])[0].values == ()
 
     def test_relations_and_counts(self, nameless):
-        assert nameless.relations[f"{NS}base.mixed.about"] == 4
-        assert list(nameless.relations.values()) == sorted(nameless.relations.values(), reverse=True)
+        assert nameless.tables.relations[f"{NS}base.mixed.about"] == 4
+        assert list(nameless.tables.relations.values()) == sorted(nameless.tables.relations.values(), reverse=True)
 
     def test_walks_along(self, graph):
         which = path("m.ann", "film.actor.film", "film.performance.film")
-        assert graph.walks_along(which) == [(ent("m.ann"), ent("m.role"), ent("m.movie"))]
-        assert graph.walks_along(which, ends=[ent("m.prize")]) == []
+        assert graph.paths.walks([Candidate(which)])[0] == [(ent("m.ann"), ent("m.role"), ent("m.movie"))]
+        assert graph.paths.walks([Candidate(which)], ends=[ent("m.prize")])[0] == []
         mixed = path("m.ann", "base.mixed.about")
-        assert graph.walks_along(mixed, ends=[Literal("just text")]) == [(ent("m.ann"), Literal("just text"))]
-        assert len(graph.walks_along(mixed, limit=1)) == 1
+        assert graph.paths.walks([Candidate(mixed)], ends=[Literal("just text")])[0] == [
+            (ent("m.ann"), Literal("just text"))
+        ]
+        assert len(graph.paths.walks([Candidate(mixed)], limit=1)[0]) == 1
 
     def test_walks_have_a_value_per_node_even_if_a_server_leaves_one_unbound(self, graph, monkeypatch):
         which = path("m.ann", "film.actor.film", "film.performance.film")
-        monkeypatch.setattr(ChargedQueries, "rows", lambda *_, **__: Rows(("n1", "end"), [(None, ent("m.movie"))]))
-        assert graph.walks_along(which) == [(ent("m.ann"), None, ent("m.movie"))]
+        monkeypatch.setattr(Queries, "rows", lambda *_, **__: Rows(("n1", "end"), [(None, ent("m.movie"))]))
+        assert graph.paths.walks([Candidate(which)])[0] == [(ent("m.ann"), None, ent("m.movie"))]
 
 
 class TestHub:
@@ -85,33 +92,32 @@ class TestHub:
 
     def test_capped_frontier_is_approximate(self, make, lines):
         graph = make(lines, "rdfs", frontier_cap=5)
-        found = graph.next_steps(path("http://e/hub", "http://e/has"))
+        found = graph.paths.steps([Candidate(path("http://e/hub", "http://e/has"))])[0]
         assert found.approximate and 0 < len(found.steps) <= 6
-        few = graph.next_steps(path("http://e/few", "http://e/has"))
+        few = graph.paths.steps([Candidate(path("http://e/few", "http://e/has"))])[0]
         assert not few.approximate
         assert {s.relation for s in few.steps} == {"http://e/at"}
-        graph.frontier_cap = 40
-        found = graph.next_steps(path("http://e/hub", "http://e/has"))
+        graph = make(lines, "rdfs", frontier_cap=40)
+        found = graph.paths.steps([Candidate(path("http://e/hub", "http://e/has"))])[0]
         assert not found.approximate and len([s for s in found.steps if s.direction == "out"]) == 40
-        assert not graph.next_steps(RelationPath(Entity("http://e/hub"))).approximate
+        assert not graph.paths.steps([Candidate(RelationPath(Entity("http://e/hub")))])[0].approximate
 
     @pytest.mark.parametrize("rule", ["topic-not-end", "no-return", "topic-never", "free"])
     def test_many_walks_to_few_nodes(self, make, lines, rule):
         """The cap counts nodes, so many walks to few nodes lose no step."""
         graph = make(lines, "rdfs", walks=rule)
         which = path("http://e/top", "http://e/a", "http://e/b")
-        whole = graph.next_steps(which)
-        graph.frontier_cap = 4
-        capped = graph.next_steps(which)
+        whole = graph.paths.steps([Candidate(which)])[0]
+        capped = make(lines, "rdfs", walks=rule, frontier_cap=4).paths.steps([Candidate(which)])[0]
         assert capped.steps == whole.steps or capped.approximate
         assert {f"http://e/{way}{n}" for way in ("from", "into") for n in range(4)} <= {s.relation for s in whole.steps}
 
     def test_ends_with_a_limit(self, make, lines):
         graph = make(lines, "rdfs")
-        some = graph.ends(path("http://e/hub", "http://e/has"), limit=10)
+        some = graph.paths.ends([Candidate(path("http://e/hub", "http://e/has"))], limit=10)[0]
         assert some.approximate and len(set(some.values)) == 10
         for limit in (40, 41, None):
-            whole = graph.ends(path("http://e/hub", "http://e/has"), limit=limit)
+            whole = graph.paths.ends([Candidate(path("http://e/hub", "http://e/has"))], limit=limit)[0]
             assert not whole.approximate and len(whole.values) == 40
 
     def test_labels_in_batches(self, make):
@@ -128,7 +134,7 @@ class TestHub:
             "<http://e/a> <http://e/z> <http://e/b> ."
         ]
         graph = make(lines, "rdfs")
-        assert graph.neighbours(Entity("http://e/a"), limit=10) == [(Step("http://e/z"), Entity("http://e/b"))]
+        assert graph.paths.neighbours(Entity("http://e/a"), limit=10) == [(Step("http://e/z"), Entity("http://e/b"))]
 
 
 class TestWalkRules:
@@ -145,7 +151,7 @@ class TestWalkRules:
     )
     def test_walks_going_back(self, make, rule, ends):
         graph = make(self.LINES, "rdfs", walks=rule)
-        assert short(graph.ends(path("http://e/a", "http://e/r", "^http://e/r")).values) == ends
+        assert short(graph.paths.ends([Candidate(path("http://e/a", "http://e/r", "^http://e/r"))])[0].values) == ends
 
     @pytest.mark.parametrize("walks, ends", [("topic-not-end", {"m.c"}), ("free", {"m.b", "m.c"})])
     def test_last_hop_through_a_mediator_does_not_end_where_it_began(self, make, walks, ends):
@@ -155,15 +161,15 @@ class TestWalkRules:
         )
         edges = [("m.a", children, "m.b"), ("m.b", married, "m.x"), ("m.x", spouse, "m.b"), ("m.x", spouse, "m.c")]
         graph = make([f"<{base}{s}> <{r}> <{base}{o}> ." for s, r, o in edges], "freebase", walks=walks)
-        found = graph.ends(path(f"{base}m.a", children, married, spouse)).values
+        found = graph.paths.ends([Candidate(path(f"{base}m.a", children, married, spouse))])[0].values
         assert {value.iri.removeprefix(base) for value in found} == ends
 
     def test_loop(self, make):
         graph = make(["<http://e/a> <http://e/r> <http://e/a> ."], "rdfs")
-        assert graph.ends(path("http://e/a", "http://e/r")).values == ()
-        assert graph.next_steps(RelationPath(Entity("http://e/a"))).steps == ()
+        assert graph.paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values == ()
+        assert graph.paths.steps([Candidate(RelationPath(Entity("http://e/a")))])[0].steps == ()
         free = make(["<http://e/a> <http://e/r> <http://e/a> ."], "rdfs", walks="free")
-        assert short(free.ends(path("http://e/a", "http://e/r")).values) == {"http://e/a"}
+        assert short(free.paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values) == {"http://e/a"}
 
 
 class TestViews:
@@ -186,22 +192,29 @@ class TestViews:
 
     def test_triple_in_two_graphs_counts_once(self, view_of):
         graph = view_of("g1", "g2")
-        assert graph.ends(path("http://e/a", "http://e/r")).values == (Entity("http://e/b"),)
-        assert graph.neighbours(Entity("http://e/a")) == [(Step("http://e/r"), Entity("http://e/b"))]
-        assert graph.degree(Entity("http://e/a")) == 1 and graph.degree(Entity("http://e/b")) == 3
-        assert graph.relations["http://e/r"] == 1
-        assert graph.walks_along(path("http://e/a", "http://e/r")) == [(Entity("http://e/a"), Entity("http://e/b"))]
+        assert graph.paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values == (Entity("http://e/b"),)
+        assert graph.paths.neighbours(Entity("http://e/a")) == [(Step("http://e/r"), Entity("http://e/b"))]
+        assert (
+            graph.paths.degrees([Entity("http://e/a")])[Entity("http://e/a")] == 1
+            and graph.paths.degrees([Entity("http://e/b")])[Entity("http://e/b")] == 3
+        )
+        assert graph.tables.relations["http://e/r"] == 1
+        assert graph.paths.walks([Candidate(path("http://e/a", "http://e/r"))])[0] == [
+            (Entity("http://e/a"), Entity("http://e/b"))
+        ]
         assert graph.run_exported(graph.answer_query(path("http://e/a", "http://e/r"))) == (Entity("http://e/b"),)
 
     def test_path_over_two_graphs(self, view_of):
         which = path("http://e/a", "http://e/r", "http://e/q")
-        assert view_of("g1", "g2").ends(which).values == (Entity("http://e/c"),)
-        assert view_of("g1").ends(which).values == ()
-        assert view_of("g1").next_steps(path("http://e/a", "http://e/r")).steps == ()
+        assert view_of("g1", "g2").paths.ends([Candidate(which)])[0].values == (Entity("http://e/c"),)
+        assert view_of("g1").paths.ends([Candidate(which)])[0].values == ()
+        assert view_of("g1").paths.steps([Candidate(path("http://e/a", "http://e/r"))])[0].steps == ()
 
     def test_only_graphs_in_view_are_read(self, view_of):
-        assert short(view_of("g3").ends(path("http://e/a", "http://e/r")).values) == {"http://e/hidden"}
-        assert view_of("g9").ends(path("http://e/a", "http://e/r")).values == ()
+        assert short(view_of("g3").paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values) == {
+            "http://e/hidden"
+        }
+        assert view_of("g9").paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values == ()
         assert view_of("g1", "g2").labels([Entity("http://e/b")]) == {Entity("http://e/b"): "B one"}
         assert [m.name for m in view_of("g3").search("three")] == ["A three"]
         assert view_of("g1").search("three") == []
@@ -209,33 +222,35 @@ class TestViews:
     def test_views_do_not_share_derived_tables(self, view_of, tmp_path):
         cache = Cache(tmp_path)
         one, other = (view_of(g, cache=cache) for g in ("g1", "g2"))
-        assert one.relations != other.relations
+        assert one.tables.relations != other.tables.relations
         assert one.tables.folder != other.tables.folder != view_of(cache=cache).tables.folder
 
 
 def test_only_the_default_graph_is_read_without_view(new_store):
     """This holds for the embedded store only; on a server a view is always named."""
     graph = KnowledgeGraph(new_store(TestViews.LINES), bundled_schema("rdfs"))
-    assert short(graph.ends(path("http://e/a", "http://e/r")).values) == {"http://e/default"}
+    assert short(graph.paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values) == {"http://e/default"}
 
 
 def test_blank_nodes_are_excluded_from_queries():
     with MemoryStore("<http://e/a> <http://e/r> <http://e/b> .\n<http://e/a> <http://e/r> _:b .") as store:
         graph = KnowledgeGraph(store, bundled_schema("rdfs"))
         which = RelationPath(Entity("http://e/a"), (Step("http://e/r"),))
-        ends = graph.ends(which).values
+        ends = graph.paths.ends([Candidate(which)])[0].values
         blank = [end for end in ends if end.iri.startswith("_:")]
         assert len(ends) == 2 and len(blank) == 1
-        assert graph.walks_along(which, ends=blank) == [] and graph.degrees(blank) == {blank[0]: 0}
-        assert len(graph.walks_along(which, ends=ends)) == 1
+        assert graph.paths.walks([Candidate(which)], ends=blank)[0] == [] and graph.paths.degrees(blank) == {
+            blank[0]: 0
+        }
+        assert len(graph.paths.walks([Candidate(which)], ends=ends)[0]) == 1
         assert len(graph.named(ends)) == 2
 
 
 def test_degrees_of_many_nodes_in_few_queries(make):
     lines = [f"<http://e/n{n}> <http://e/r> <http://e/x{m}> ." for n in range(60) for m in range(n % 7)]
     graph = make(lines, "rdfs")
-    graph.prepare()
+    graph.tables.prepare()
     trace = Trace()
-    found = graph.for_question(trace).degrees([Entity(f"http://e/n{n}") for n in range(60)])
+    found = graph.for_question(trace).paths.degrees([Entity(f"http://e/n{n}") for n in range(60)])
     assert found == {Entity(f"http://e/n{n}"): n % 7 for n in range(60)}
     assert trace.usage().queries == 4

@@ -7,7 +7,7 @@ import pytest
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, Named, RelationPath, Step
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step
 from kgqa.schema import parse_schema
 from tests.graph.facts import RDFS, ns, path
 
@@ -36,22 +36,24 @@ class TestWikidata:
         return make(WIKIDATA, "wikidata")
 
     def test_statement_pair_is_folded_with_the_claim(self, wikidata):
-        steps = wikidata.next_steps(path(f"{WD}Q17", f"{P}P36")).steps
+        steps = wikidata.paths.steps([Candidate(path(f"{WD}Q17", f"{P}P36"))])[0].steps
         assert steps == (Step(f"{PQ}P580"),)  # the qualifier says more than the claim
-        assert wikidata.next_steps(path(f"{WD}Q17", f"{P}P39")).steps == (Step(f"{PS}P39"),)
-        backwards = wikidata.next_steps(path(f"{WD}Q1490", f"^{PS}P36")).steps
+        assert wikidata.paths.steps([Candidate(path(f"{WD}Q17", f"{P}P39"))])[0].steps == (Step(f"{PS}P39"),)
+        backwards = wikidata.paths.steps([Candidate(path(f"{WD}Q1490", f"^{PS}P36"))])[0].steps
         assert Step(f"{P}P36", "in") not in backwards
-        assert Step(f"{WDT}P36") in wikidata.next_steps(RelationPath(Entity(f"{WD}Q17"))).steps
+        assert Step(f"{WDT}P36") in wikidata.paths.steps([Candidate(RelationPath(Entity(f"{WD}Q17")))])[0].steps
 
     def test_statements_are_mediators(self, wikidata):
-        assert wikidata.ends_on_mediators(path(f"{WD}Q17", f"{P}P36"))
-        assert wikidata.ends_on_mediators(path(f"{WD}Q1490", f"^{PS}P36"))
-        assert not wikidata.ends_on_mediators(path(f"{WD}Q17", f"{WDT}P36"))
-        assert wikidata.ends(path(f"{WD}Q17", f"{P}P36", f"{PS}P36")).values == (Entity(f"{WD}Q1490"),)
+        assert wikidata.paths.ends_on_mediators(path(f"{WD}Q17", f"{P}P36"))
+        assert wikidata.paths.ends_on_mediators(path(f"{WD}Q1490", f"^{PS}P36"))
+        assert not wikidata.paths.ends_on_mediators(path(f"{WD}Q17", f"{WDT}P36"))
+        assert wikidata.paths.ends([Candidate(path(f"{WD}Q17", f"{P}P36", f"{PS}P36"))])[0].values == (
+            Entity(f"{WD}Q1490"),
+        )
 
     def test_relations_are_named_by_their_entity(self, wikidata):
         for namespace in (WDT, P, PS):
-            assert wikidata.relation_labels[f"{namespace}P36"] == "capital"
+            assert wikidata.tables.relation_labels[f"{namespace}P36"] == "capital"
         assert "capital" in wikidata.answer_query(path(f"{WD}Q17", f"{WDT}P36"))
 
 
@@ -119,31 +121,35 @@ class TestSchemas:
             ]
         )  # fmt: skip
         with graphs.open(lines, schema=schema) as graph:
-            assert graph.schema.name == "zoo" and graph.walks == "no-return"
+            assert graph.schema.name == "zoo" and graph.paths.walk_rule == "no-return"
             (leo,) = [m.entity for m in graph.search("kitty")]
             assert graph.named([leo])[0] == Named(leo, "leo", "Leo der Löwe")
-            assert {(s.relation.removeprefix(zr), s.direction) for s in graph.next_steps(RelationPath(leo)).steps} >= {
+            assert {(s.relation.removeprefix(zr), s.direction) for s in graph.paths.steps([Candidate(RelationPath(leo))])[0].steps} >= {
                 ("eats", "out"), ("lives_in", "out"), ("metaphor", "out"),
             }  # fmt: skip
             first = RelationPath(leo, (Step(f"{zr}eats"),))
-            assert graph.ends_on_mediators(first)
-            (onward,) = graph.next_steps(first).steps
+            assert graph.paths.ends_on_mediators(first)
+            (onward,) = graph.paths.steps([Candidate(first)])[0].steps
             assert onward == Step(f"{zr}food")
-            answer = graph.ends(first.then(onward)).values
+            answer = graph.paths.ends([Candidate(first.then(onward))])[0].values
             assert [n.name for n in graph.named(answer)] == ["Fleisch"]
             query = graph.answer_query(first.then(onward))
             assert graph.run_exported(query) == answer
             assert "Leo der Löwe = leo" in query and "consumed food" in query
             neighbours = RelationPath(leo, (Step(f"{zr}lives_in"), Step(f"{zr}holds")))
-            assert graph.ends(neighbours).values == (Entity(f"{z}tom"),)
+            assert graph.paths.ends([Candidate(neighbours)])[0].values == (Entity(f"{z}tom"),)
             assert graph.schema.iri("z:leo") == leo.iri
 
     def test_folder_keeps_its_schema_and_walks(self, load, tmp_path):
         folder = load(ns("m.a people.person.gender m.b"), schema="freebase", settings={"walks": "free"})
         with open_graph(folder) as graph:
-            assert graph.schema.name == "freebase" and graph.walks == "free" and graph.settings == {"walks": "free"}
+            assert (
+                graph.schema.name == "freebase"
+                and graph.paths.walk_rule == "free"
+                and graph.settings == {"walks": "free"}
+            )
         with open_graph(folder, schema="rdfs", walks="no-return") as graph:
-            assert graph.schema.name == "rdfs" and graph.walks == "no-return"
+            assert graph.schema.name == "rdfs" and graph.paths.walk_rule == "no-return"
         with open_graph(folder, schema=parse_schema('name = "own"')) as graph:
             assert graph.schema.name == "own"
         with pytest.raises(SchemaError, match="Unknown schema 'nope'"):
@@ -153,5 +159,5 @@ class TestSchemas:
 
     def test_demo_graph(self, cache_dir):
         with open_graph() as graph:
-            assert graph.schema.name == "freebase" and graph.relations
+            assert graph.schema.name == "freebase" and graph.tables.relations
             assert graph.search("Kimigayo")

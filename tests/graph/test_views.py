@@ -9,7 +9,7 @@ import pytest
 from kgqa.errors import StoreUnavailable
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, Literal, RelationPath, Step, Triple
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Triple
 from kgqa.trace.trace import Trace
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
@@ -30,8 +30,8 @@ def whole(graphs) -> KnowledgeGraph:
 
 
 def seen(view: KnowledgeGraph) -> tuple[object, ...]:
-    steps = {step.relation for step in view.next_steps(RelationPath(ANN)).steps}
-    return steps, view.labels([ANN]), [match.name for match in view.search("ann")], set(view.relations) - {LABEL}
+    steps = {step.relation for step in view.paths.steps([Candidate(RelationPath(ANN))])[0].steps}
+    return steps, view.labels([ANN]), [match.name for match in view.search("ann")], set(view.tables.relations) - {LABEL}
 
 
 def expected(iri: str) -> tuple[object, ...]:
@@ -65,8 +65,12 @@ def test_closing_a_view_closes_nothing_else(whole):
 
 def test_a_view_of_several_graphs(whole):
     both = whole.view_of(FACTS, HYPER)
-    assert {step.relation for step in both.next_steps(RelationPath(ANN)).steps} == RELATIONS[FACTS] | RELATIONS[HYPER]
-    assert both.ends(RelationPath(ANN, (Step("http://e/knows"),))).values == (Entity("http://e/bob"),)
+    assert {step.relation for step in both.paths.steps([Candidate(RelationPath(ANN))])[0].steps} == RELATIONS[
+        FACTS
+    ] | RELATIONS[HYPER]
+    assert both.paths.ends([Candidate(RelationPath(ANN, (Step("http://e/knows"),)))])[0].values == (
+        Entity("http://e/bob"),
+    )
     both.close()
 
 
@@ -94,7 +98,7 @@ def test_the_graph_of_open_graph_owns_its_store():
     graph = open_graph()
     view = graph.view_of()
     view.close()
-    assert graph.relations
+    assert graph.tables.relations
     graph.close()
     with pytest.raises(StoreUnavailable, match="closed"):
-        graph.exists(ANN)
+        ANN in graph.paths.present([ANN])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.labels import LABEL_BATCH
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
 from kgqa.storage.cache import Cache
 from kgqa.text.words import arrow_words, hop_words, published_words
@@ -47,12 +47,12 @@ def path(topic: str, *steps: str) -> RelationPath:
 
 
 def next_steps(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
-    found = graph.next_steps(path(topic, *steps)).steps
+    found = graph.paths.steps([Candidate(path(topic, *steps))])[0].steps
     return {("^" if s.direction == "in" else "") + SCHEMA.short_id(s.relation) for s in found}
 
 
 def ends(graph: KnowledgeGraph, topic: str, *steps: str) -> set[str]:
-    values = graph.ends(path(topic, *steps)).values
+    values = graph.paths.ends([Candidate(path(topic, *steps))])[0].values
     return {SCHEMA.short_id(v.iri) if isinstance(v, Entity) else v.value for v in values}
 
 
@@ -124,7 +124,7 @@ class TestStatements:
     def test_qualifiers(self, graph):
         assert ends(graph, "Q17", "p:P36", "pq:P580") == {"1868"}
         assert ends(graph, "Q34600", "^pq:P1365", "ps:P36") == {"Q1490"}
-        assert graph.ends_on_mediators(path("Q34600", "^pq:P1365"))
+        assert graph.paths.ends_on_mediators(path("Q34600", "^pq:P1365"))
 
     def test_value_under_another_property(self, graph):
         assert next_steps(graph, "Q142", "p:P36") == {"ps:P1376"}
@@ -137,7 +137,7 @@ class TestStatements:
 
     def test_bookkeeping_relations_are_excluded(self, graph):
         assert all(not s.startswith(("wikibase:", "prov:", "http")) for s in next_steps(graph, "Q17", "p:P36"))
-        assert {SCHEMA.short_id(s.relation) for s, _ in graph.neighbours(wd("Q17"))} == {
+        assert {SCHEMA.short_id(s.relation) for s, _ in graph.paths.neighbours(wd("Q17"))} == {
             "wdt:P36",
             "p:P36",
             "p:P39",
@@ -149,16 +149,20 @@ class TestStatements:
             def __getattr__(self, name):
                 return getattr(graph.store, name)
 
-            def ask(self, query, **options):
-                raise StoreTimeout("too slow")
+            def select(self, query, **options):
+                if "NOT EXISTS" in query:
+                    raise StoreTimeout("too slow")
+                return graph.store.select(query, **options)
 
         assert (
             next_steps(KnowledgeGraph(Slow(), SCHEMA, view=[name.iri for name in graph.view]), "Q183", "p:P36") == set()
         )
 
     def test_relations_found_on_demand_are_mediators(self, graph):
-        assert graph.leads_to_mediator(step("p:P7777")) and graph.leads_to_mediator(step("^pq:P7777"))
-        assert not graph.leads_to_mediator(step("ps:P7777")) and not graph.leads_to_mediator(step("wdt:P7777"))
+        assert graph.tables.leads_to_mediator(step("p:P7777")) and graph.tables.leads_to_mediator(step("^pq:P7777"))
+        assert not graph.tables.leads_to_mediator(step("ps:P7777")) and not graph.tables.leads_to_mediator(
+            step("wdt:P7777")
+        )
 
 
 ITEMS = (1, 2, 3)
@@ -257,7 +261,7 @@ class TestNames:
         assert of("de")["Q17"] == ("Nippon", "Land of the Rising Sun", "Nihon")
 
     def test_lookups_are_batched(self, graph):
-        graph.prepare()
+        graph.tables.prepare()
         trace = Trace()
         bound = graph.for_question(trace)
         entities = [wd(f"Q{number}") for number in range(1000, 1000 + 3 * LABEL_BATCH)]
@@ -271,24 +275,24 @@ class TestNames:
         assert trace.usage().queries == query_count + 3
 
     def test_relations_are_verbalised(self, graph, graphs):
-        labels = graph.relation_labels
+        labels = graph.tables.relation_labels
         assert {labels[SCHEMA.iri(f"{prefix}:P36")] for prefix in ("wdt", "p", "ps")} == {"capital"}
         assert labels[SCHEMA.iri("pq:P580")] == "start time"
-        german = graphs.reopen(graph, languages=("de",)).relation_labels
+        german = graphs.reopen(graph, languages=("de",)).tables.relation_labels
         assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
 
     def test_paths_are_verbalised(self, graph):
-        options = {"schema": SCHEMA, "labels": graph.relation_labels}
+        options = {"schema": SCHEMA, "labels": graph.tables.relation_labels}
         pair = path("Q17", "p:P39", "ps:P39")
-        assert hop_words(pair, **options, is_mediator=graph.leads_to_mediator) == ("position held",)
+        assert hop_words(pair, **options, is_mediator=graph.tables.leads_to_mediator) == ("position held",)
         since = path("Q17", "p:P36", "pq:P580")
-        assert hop_words(since, **options, is_mediator=graph.leads_to_mediator) == ("capital start time",)
+        assert hop_words(since, **options, is_mediator=graph.tables.leads_to_mediator) == ("capital start time",)
         assert (
-            arrow_words("Japan", since, **options, is_mediator=graph.leads_to_mediator)
+            arrow_words("Japan", since, **options, is_mediator=graph.tables.leads_to_mediator)
             == "Japan → capital · start time"
         )
         back = path("Q1490", "^ps:P36", "^p:P36")
-        assert arrow_words("Tokyo", back, **options, is_mediator=graph.leads_to_mediator) == "Tokyo ← capital"
+        assert arrow_words("Tokyo", back, **options, is_mediator=graph.tables.leads_to_mediator) == "Tokyo ← capital"
         assert published_words(since, **options) == "-> capital -> start time"
         assert published_words(since, SCHEMA) == "-> p:P36 -> pq:P580"
         assert hop_words(path("Q17", "wdt:P36", "wdt:P36"), **options) == ("capital", "capital")
@@ -296,7 +300,7 @@ class TestNames:
     def test_languages_are_cached_separately(self, graph, graphs, tmp_path):
         cache = Cache(tmp_path)
         names = [
-            graphs.reopen(graph, cache=cache, languages=languages).relation_labels[SCHEMA.iri("p:P36")]
+            graphs.reopen(graph, cache=cache, languages=languages).tables.relation_labels[SCHEMA.iri("p:P36")]
             for languages in ((), ("fr",), (), ("de", "fr"))
         ]
         assert names == ["capital", "capitale", "capital", "Hauptstadt"]
@@ -316,9 +320,9 @@ class TestNoise:
             )
         )  # fmt: skip
         assert next_steps(graph, "Q17") == {"wdt:P36"}
-        assert graph.is_noise(SCHEMA.iri("pq:P214")) and not graph.is_noise(SCHEMA.iri("wdt:P36"))
-        assert graph.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
-        assert graph.relation_labels == {}
+        assert graph.tables.is_noise(SCHEMA.iri("pq:P214")) and not graph.tables.is_noise(SCHEMA.iri("wdt:P36"))
+        assert graph.paths.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
+        assert graph.tables.relation_labels == {}
 
     def test_graph_without_marks(self, make):
         graph = make(STATEMENTS)
@@ -346,10 +350,13 @@ class TestSlice:
                     continue
                 (gold,) = paths
                 found = all(
-                    gold.steps[hop] in graph.next_steps(RelationPath(gold.topic, gold.steps[:hop])).steps
+                    gold.steps[hop]
+                    in graph.paths.steps([Candidate(RelationPath(gold.topic, gold.steps[:hop]))])[0].steps
                     for hop in range(len(gold))
                 )
-                got = {v.iri if isinstance(v, Entity) else v.value for v in graph.ends(gold).values}
+                got = {
+                    v.iri if isinstance(v, Entity) else v.value for v in graph.paths.ends([Candidate(gold)])[0].values
+                }
                 answers = {answer.get("id") or answer["name"] for answer in question["answers"]}
                 if found and got == answers:
                     right += 1
@@ -359,11 +366,11 @@ class TestSlice:
         assert not wrong, wrong
 
     def test_relations_have_names(self, graph):
-        labels = graph.relation_labels
+        labels = graph.tables.relation_labels
         assert labels[SCHEMA.iri("wdt:P31")] == labels[SCHEMA.iri("p:P31")]
-        named = [r for r in graph.relations if r in labels or graph.is_noise(r)]
-        assert len(named) > 0.8 * len(graph.relations)
+        named = [r for r in graph.tables.relations if r in labels or graph.tables.is_noise(r)]
+        assert len(named) > 0.8 * len(graph.tables.relations)
 
     def test_all_tables_are_available(self, graph):
-        graph.prepare()
-        assert graph.notes == ()
+        graph.tables.prepare()
+        assert graph.tables.notes == ()

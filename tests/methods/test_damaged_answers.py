@@ -74,7 +74,7 @@ def answers(server, tmp_path):
             }
         )
         with open_resources(settings=settings) as resources:
-            resources.graph.prepare()
+            resources.graph.tables.prepare()
             resources.graph.names
             if damage:
                 server.damage = damage
@@ -110,7 +110,7 @@ def test_damaged_reply_is_retried(server, answers, damage):
 
     (found,) = answers([PARASITE], once)
     assert seen and values(found) == values(whole) and found.query_class == "exact"
-    assert not found.approximate and found.notes == whole.notes
+    assert not found.approximate and found.notes == whole.tables.notes
 
 
 def test_path_with_damaged_answers_is_reported_as_skipped(answers):

@@ -62,7 +62,7 @@ class TimingOutStore:
 
 
 def with_timeouts(resources, *texts):
-    resources.graph.prepare()
+    resources.graph.tables.prepare()
     resources.graph.store = TimingOutStore(resources.graph.store, *texts)
     return resources
 

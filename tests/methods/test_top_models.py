@@ -13,6 +13,7 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
+from kgqa.model import Candidate
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
 from kgqa.testing import faults
@@ -202,7 +203,7 @@ def run(films):
 def path_ends(graph, answer):
     """Return the ids at the end of the answer's path, queried again."""
     path = answer.paths[0].path
-    return {graph.schema.short_id(end.iri) for end in graph.ends(path).values}
+    return {graph.schema.short_id(end.iri) for end in graph.paths.ends([Candidate(path)])[0].values}
 
 
 class TestSystemOne:

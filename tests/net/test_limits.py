@@ -85,7 +85,7 @@ def test_queue_timeout_is_traced():
         store = EndpointStore(server.url, access=Access(concurrency=1), profile="generic")
         graph = KnowledgeGraph(store, bundled_schema("rdfs"), timeout=0.1, scan=False).for_question(trace)
         with store, RequestLimiter.for_url(server.url).slot(1, deadline_in()), pytest.raises(QueueTimeout):
-            graph.exists(Entity("http://e/1"))
+            Entity("http://e/1") in graph.paths.present([Entity("http://e/1")])
     assert [(event.kind, event.detail) for event in trace.events()] == [("timeout", {"error": "QueueTimeout"})]
 
 

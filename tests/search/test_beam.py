@@ -111,8 +111,8 @@ class LateStore:
 
 def test_timed_out_hop_keeps_earlier_paths(small):
     graph = small(*CHAIN)
-    graph.prepare()
-    graph.store = LateStore(graph.store, "?frontier")
+    graph.tables.prepare()
+    graph.queries.store = LateStore(graph.store, "?frontier")
     hops, trace = run(graph, "m.a")
     assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.a", "r.r.one")]
     assert all(candidate.approximate for candidate in hops[0].kept)
@@ -121,8 +121,8 @@ def test_timed_out_hop_keeps_earlier_paths(small):
 
 def test_timed_out_first_hop_is_an_error(small):
     graph = small(*CHAIN)
-    graph.prepare()
-    graph.store = LateStore(graph.store, "SELECT")
+    graph.tables.prepare()
+    graph.queries.store = LateStore(graph.store, "SELECT")
     try:
         run(graph, "m.a")
     except StoreTimeout:

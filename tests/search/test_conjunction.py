@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kgqa.errors import StoreTimeout
+from kgqa.graph.queries import Queries
 from kgqa.model import Join
 from kgqa.search.beam import BeamSettings, make_candidate
 from kgqa.search.conjunction import JoinFinder, join_topics
@@ -50,7 +51,7 @@ def test_meet_at_the_answer(films):
     trace = Trace()
     found = join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace)
     assert found[0].joins == (Join(2, path("m.france", "^people.person.nationality")),)
-    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
+    assert films.paths.ends([found[0]])[0].values == (ent("m.ann"),)
     assert [event.kind for event in trace.events()] == ["joined"]
 
 
@@ -60,7 +61,7 @@ def test_meet_at_the_mediator_before_the_answer(films):
     queen = candidates(films, path("m.queen", "^film.performance.character", "film.performance.actor"))
     found = join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, finder=JoinFinder(films), trace=Trace())
     assert found[0].joins == (Join(1, path("m.queen", "^film.performance.character")),)
-    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.ann"),)
+    assert films.paths.ends([found[0]])[0].values == (ent("m.ann"),)
 
 
 def test_empty_intersection_is_reported(films):
@@ -81,7 +82,7 @@ def test_joins_of_three_topics_come_first(films):
     topics = {ent("m.film"): cast, ent("m.king"): king, ent("m.spain"): spanish}
     found = join_topics([*french, *cast], {**topics}, finder=JoinFinder(films), trace=Trace())
     assert found[0].path == cast[0].path and len(found[0].joins) == 2
-    assert films.ends(found[0].path, joins=found[0].joins).values == (ent("m.bob"),)
+    assert films.paths.ends([found[0]])[0].values == (ent("m.bob"),)
 
 
 def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
@@ -92,16 +93,16 @@ def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
     first = candidates(graph, path("m.hub", "r.r.has"))
     other = candidates(graph, path("m.other", "^r.r.kind"))
     found = join_topics(first, {ent("m.hub"): first, ent("m.other"): other}, finder=JoinFinder(graph), trace=Trace())
-    assert len(graph.ends(found[0].path, joins=found[0].joins).values) == 6
+    assert len(graph.paths.ends([found[0]])[0].values) == 6
 
 
 def test_timeouts_are_recorded(films, monkeypatch):
-    def timed_out(candidates, **options):
-        return [StoreTimeout("too late")] * len(candidates)
+    def timed_out(self, lookups, **options):
+        return [StoreTimeout("too late")] * len(list(lookups))
 
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
-    monkeypatch.setattr(films, "ends_of", timed_out)
+    monkeypatch.setattr(Queries, "look_up", timed_out)
     finder, trace = JoinFinder(films), Trace()
     assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
     assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kgqa.graph import lookups
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath, Step
@@ -83,12 +84,13 @@ def test_a_hub_leaves_the_fields_of_other_nodes() -> None:
     assert all(texts(row, 1, "people.person.gender") == ["Female"] for row in found.rows)
 
 
-@pytest.mark.parametrize(("edges", "queries"), [(2, 1), (3, 9)])
-def test_entities_are_queried_one_by_one_only_at_the_limit(edges: int, queries: int) -> None:
+@pytest.mark.parametrize(("edges", "queries"), [(2, 1), (3, 3)])
+def test_entities_are_halved_only_at_the_limit(edges: int, queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookups, "MOST_ROWS", 17)
     with graph_with_hubs(edges) as graph:
         sent = []
         select = graph.store.select
         graph.store.select = lambda *args, **options: sent.append(args) or select(*args, **options)
-        found = graph.edges_of([Entity(NS + node) for node in (*HUBS, *SMALL)], limit=17)
+        found = graph.paths.edges([Entity(NS + node) for node in (*HUBS, *SMALL)], limit=17)
     assert len(sent) == queries
     assert len(found) == 4 * (edges + 1) + 4

@@ -48,7 +48,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     """
     settings = settings_from(options, folder or graph_path)
     with open_graph_of(settings, cache=cache_of(settings)) as graph:
-        relations = {r: n for r, n in graph.relations.items() if not graph.is_noise(r)}
+        relations = {r: n for r, n in graph.tables.relations.items() if not graph.tables.is_noise(r)}
         iris = [entity.iri for entity in graph.view]
         folder_of = GraphFolder(Path(graph.store.location))
         files = folder_of.meta().files if not graph.store.capabilities.remote and folder_of.exists() else ()
@@ -56,24 +56,24 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
             "place": graph.store.location,
             "graphs": iris,
             "triples": graph.store.triples_of(iris),
-            "relations": len(graph.relations),
+            "relations": len(graph.tables.relations),
             "explored_relations": len(relations),
             "labelled_entities": _labelled(graph),
             "names": graph.names.count,
             "mediator_relations": sum(
-                extent != "none" for side in graph.mediators.leads.values() for extent in side.values()
+                extent != "none" for side in graph.tables.mediators.leads.values() for extent in side.values()
             ),
             "schema": graph.schema.name,
-            "walks": graph.walks,
+            "walks": graph.paths.walk_rule,
             "settings": graph.settings,
             "fingerprint": graph.store.fingerprint_of(iris),
             "files": [file.path for file in files],
-            "notes": list(graph.notes),
+            "notes": list(graph.tables.notes),
             "top_relations": [
                 {"id": graph.schema.short_id(r), "edges": n} for r, n in list(relations.items())[:max_relations]
             ],
         }
-        notice, notes = graph.store.notice(), graph.notes
+        notice, notes = graph.store.notice(), graph.tables.notes
     if notice:
         say(f"kgqa: {notice}")
     lines = [

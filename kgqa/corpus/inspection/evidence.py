@@ -141,14 +141,14 @@ def _evidence(
         return HyperedgeEvidence(iri, segment, tuple(map(_participant, [graph] * len(triples), triples, nodes)), spans)
     (triple,) = triples[:1]
     subject, object_ = graph.named((triple.subject, triple.object))
-    words = f"{subject.name} {short_words(triple.relation, graph.schema, graph.relation_labels)} {object_.name}"
+    words = f"{subject.name} {short_words(triple.relation, graph.schema, graph.tables.relation_labels)} {object_.name}"
     confidence = [float(row[3].value) for row in rows if isinstance(row[3], Literal)]
     models = sorted({row[4].value for row in rows if isinstance(row[4], Literal)})
     return StatementEvidence(iri, triple, words, spans, max(confidence, default=None), ", ".join(models), quotes)
 
 
 def _participant(graph: KnowledgeGraph, triple: Triple, node: Named) -> Participant:
-    return Participant(short_words(triple.relation, graph.schema, graph.relation_labels), node)
+    return Participant(short_words(triple.relation, graph.schema, graph.tables.relation_labels), node)
 
 
 def _spans(corpus: Corpus, rows: Sequence[_Row]) -> Iterator[tuple[Span, str]]:

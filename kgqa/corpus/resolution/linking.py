@@ -155,10 +155,10 @@ def _described(graph: KnowledgeGraph, entities: Iterable[Entity]) -> dict[Entity
     types: dict[Entity, set[Entity]] = defaultdict(set)
     near: dict[Entity, set[Value]] = defaultdict(set)
     for direction in ("out", "in"):
-        for one, step, value in graph.edges_of(asked, direction, limit=_MAX_EDGES):
+        for one, step, value in graph.paths.edges(asked, direction, limit=_MAX_EDGES):
             if direction == "out" and step.relation in graph.schema.types and isinstance(value, Entity):
                 types[one].add(value)
-            elif not graph.is_noise(step.relation):
+            elif not graph.tables.is_noise(step.relation):
                 near[one].add(value)
     nodes = {type_ for each in types.values() for type_ in each}
     nodes |= {value for each in near.values() for value in each if isinstance(value, Entity)}

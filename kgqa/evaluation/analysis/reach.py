@@ -15,7 +15,7 @@ from typing import TypeVar
 from kgqa.errors import PartialResult, ResultCapped, StoreTimeout
 from kgqa.evaluation.metrics.keys import Key, answer_keys, needs_names
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity, Join, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.search.beam import BeamSettings, path_cost
 
 EXPANSIONS = 1500
@@ -59,7 +59,7 @@ class _Search:
             self.capped = True
             return ()
         self.expansions -= 1
-        return self._read(lambda: self.graph.next_steps(path).steps, ())
+        return self._read(lambda: self.graph.paths.steps([Candidate(path)])[0].steps, ())
 
     def ends_of(self, path: RelationPath) -> frozenset[Value]:
         if path not in self.ends:
@@ -67,11 +67,15 @@ class _Search:
                 self.capped = True
                 return frozenset()
             self.end_sets -= 1
-            self.ends[path] = self._read(lambda: frozenset(self.graph.ends(path).values), frozenset())
+            self.ends[path] = self._read(
+                lambda: frozenset(self.graph.paths.ends([Candidate(path)])[0].values), frozenset()
+            )
         return self.ends[path]
 
     def joined(self, path: RelationPath, join: Join) -> frozenset[Value]:
-        return self._read(lambda: frozenset(self.graph.ends(path, joins=[join]).values), frozenset())
+        return self._read(
+            lambda: frozenset(self.graph.paths.ends([Candidate(path, joins=[join])])[0].values), frozenset()
+        )
 
     def _read(self, read: Callable[[], T], otherwise: T) -> T:
         try:
@@ -117,7 +121,7 @@ def exact_paths(
     for topic in dict.fromkeys(topics):
         covering[topic], onto_mediators[topic] = [], []
         for path in _walk(search, topic):
-            if graph.ends_on_mediators(path):
+            if graph.paths.ends_on_mediators(path):
                 onto_mediators[topic].append(path)
             elif arriving is None or path.steps[-1] in arriving:
                 found = search.keys(search.ends_of(path))
@@ -140,12 +144,15 @@ def _arriving(search: _Search) -> set[Step] | None:
     if not entities:
         return None
     graph = search.graph
-    edges = graph.neighbours(Entity(graph.schema.iri(min(entities))), limit=NEIGHBOURS)
+    edges = graph.paths.neighbours(Entity(graph.schema.iri(min(entities))), limit=NEIGHBOURS)
     if len(edges) >= NEIGHBOURS:
         return None
     found = {step.reversed() for step, _ in edges}
     # a step and the opposite step of the inverse relation are equivalent; exploration returns only one of them
-    pairs = {*graph.inverses.items(), *((inverse, relation) for relation, inverse in graph.inverses.items())}
+    pairs = {
+        *graph.tables.inverses.items(),
+        *((inverse, relation) for relation, inverse in graph.tables.inverses.items()),
+    }
     twins = {Step(twin, step.direction).reversed() for step in found for name, twin in pairs if name == step.relation}
     return found | twins
 
@@ -163,7 +170,7 @@ def _walk(search: _Search, topic: Entity) -> Iterator[RelationPath]:
                 if hops > settings.depth:
                     continue
                 yield path
-                passing = graph.ends_on_mediators(path) and settings.mediator_hop == "free"
+                passing = graph.paths.ends_on_mediators(path) and settings.mediator_hop == "free"
                 if hops < settings.depth or (passing and len(path) < 3 * settings.depth):
                     onward.append(path)
         frontier = onward
@@ -191,7 +198,7 @@ def _on_mediators(
         for path in paths:
             for place in range(1, len(path)):
                 inner = RelationPath(topic, path.steps[:place])
-                if not search.graph.ends_on_mediators(inner):
+                if not search.graph.paths.ends_on_mediators(inner):
                     continue
                 for other in others:
                     shared = search.ends_of(inner) & search.ends_of(other)

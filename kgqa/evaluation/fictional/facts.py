@@ -65,7 +65,7 @@ def read_facts(graph: KnowledgeGraph, progress: StageProgress = lambda *_: None)
         FictionError: the graph is empty or too large.
         StoreError: see `Store.select`.
     """
-    counts = graph.relations
+    counts = graph.tables.relations
     total = sum(counts.values())
     if not total:
         raise FictionError("The graph has no triples.", "Load RDF files first: ", Command("graph load"))

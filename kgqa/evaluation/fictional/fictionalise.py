@@ -183,7 +183,7 @@ def _load(graph: KnowledgeGraph, facts: Path, folder: Path) -> None:
     if name not in BUNDLED:
         name = f"schema-{graph.schema.digest}.toml"
         (make_folder(folder).path / name).write_text(graph.schema.source, encoding="utf-8")
-    load_graph(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.walks})
+    load_graph(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.paths.walk_rule})
 
 
 def _ask_anew(

@@ -47,7 +47,7 @@ def gold_queries_of(
     If a question has gold paths but no gold query, the query is built from these paths with the graph's rule for walks.
     """
     names: dict[str, str] = {}
-    for relation in graph.relations:
+    for relation in graph.tables.relations:
         names[relation.replace("#", "/").rsplit("/", 1)[-1]] = relation
     found: list[GoldQuery] = []
     for question in questions:

@@ -92,8 +92,8 @@ def split_into_units(facts: Facts, graph: KnowledgeGraph, *, prefer: Mapping[int
     Args:
         prefer: weights of relations; each mediator's edge with the highest weight is rewired.
     """
-    mobile = [not graph.is_noise(name) and not _is_schema_relation(name, graph) for name in facts.relations]
-    pairs = inverse_pairs(facts, graph.inverses, mobile)
+    mobile = [not graph.tables.is_noise(name) and not _is_schema_relation(name, graph) for name in facts.relations]
+    pairs = inverse_pairs(facts, graph.tables.inverses, mobile)
     mediators = mediator_nodes(facts, graph)
     builder = _Builder(facts, pairs, mediators)
     builder.statements(graph.schema.mediator_pairs, mobile)
@@ -134,7 +134,7 @@ def mediator_nodes(facts: Facts, graph: KnowledgeGraph) -> set[int]:
             found |= set(facts.subjects[relation][chosen].tolist())
     for prefix in schema.mediator_iri_prefixes:
         found |= {n for n, term in enumerate(facts.terms) if term.startswith(f"<{prefix}")}
-    leads = graph.mediators.leads
+    leads = graph.tables.mediators.leads
     for relation, name in enumerate(facts.relations):
         for towards, ends in ((leads.get("out", {}), facts.objects), (leads.get("in", {}), facts.subjects)):
             if towards.get(name) == "all":

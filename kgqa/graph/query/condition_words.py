@@ -93,7 +93,7 @@ def _value_words(graph: ExportableGraph, test: Comparison) -> str:
 
 
 def _relation(graph: ExportableGraph, step: Step) -> str:
-    return f"“{clean(short_words(step.relation, graph.schema, graph.relation_labels))}”"
+    return f"“{clean(short_words(step.relation, graph.schema, graph.tables.relation_labels))}”"
 
 
 def _entity(graph: ExportableGraph, entity: Entity | None) -> str:

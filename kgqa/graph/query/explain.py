@@ -55,7 +55,7 @@ def is_of_graph(graph: ExplainableGraph, sparql: str) -> bool:
     iris, base = iris_of(declared), graph.schema.id_base
     if not iris or (base and any(iri.startswith(base) for iri in iris)):
         return True
-    return bool(graph.labels(map(Entity, sorted(iris)))) or not iris.isdisjoint(graph.relations)
+    return bool(graph.labels(map(Entity, sorted(iris)))) or not iris.isdisjoint(graph.tables.relations)
 
 
 def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected:
@@ -169,7 +169,7 @@ class _Explainer:
         if _is_variable(relation):
             return f"anything (?{relation})"
         if hasattr(relation, "toPython") and not hasattr(relation, "args"):
-            words = short_words(str(relation), self._graph.schema, self._graph.relation_labels)
+            words = short_words(str(relation), self._graph.schema, self._graph.tables.relation_labels)
             return f"“{clean(self._comments.get(str(relation), words))}”"
         return "a property path"
 

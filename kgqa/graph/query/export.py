@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from kgqa.errors import KgqaError
 from kgqa.graph.query.handwritten import SELECTED
 from kgqa.graph.query.operations import operation_query
 from kgqa.graph.query.pattern_text import nested_text
-from kgqa.graph.query.patterns import PathPattern, Restrictions
+from kgqa.graph.query.patterns import PathPattern
 from kgqa.graph.query.templates import Comment, render
 from kgqa.graph.query.tokens import Token, decode_codepoints, expand_prefixes, tokens
-from kgqa.model import Entity, Join, Literal, QueryClass, RelationPath, Value
+from kgqa.model import Candidate, Entity, Join, Literal, QueryClass, RelationPath, Value
 from kgqa.model.conditions import Condition, Operation
 from kgqa.schema import Schema
 from kgqa.text.words import clean, short_words
@@ -34,17 +34,12 @@ class ExportableGraph(Protocol):
     def view(self) -> tuple[Entity, ...]: ...
 
     @property
-    def relation_labels(self) -> Mapping[str, str]: ...
+    def tables(self) -> Any: ...
+
+    @property
+    def paths(self) -> Any: ...
 
     def labels(self, entities: Iterable[Entity]) -> dict[Entity, str]: ...
-
-    def pattern(
-        self,
-        path: RelationPath,
-        joins: Sequence[Join] = (),
-        restricted: Restrictions = (),
-        conditions: Sequence[Condition] = (),
-    ) -> PathPattern: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -89,7 +84,8 @@ def answer_query(
     comments = [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}") for e in dict.fromkeys(topics + tested)]
     for chosen in restricted.values():
         comments += [Comment(f"{_name(names, e)} = {graph.schema.short_id(e.iri)}{SELECTED}") for e in chosen]
-    walk = _commented(graph, graph.pattern(path, joins, chosen_at, conditions)) if path.steps else None
+    candidate = Candidate(path, joins=tuple(joins), restricted=chosen_at, conditions=tuple(conditions))
+    walk = _commented(graph, graph.paths.pattern(candidate)) if path.steps else None
     if operation is None:
         assert walk is not None
         text = render("answer", view=graph.view, end=walk.end, pattern=nested_text(walk), comments=comments)
@@ -99,7 +95,7 @@ def answer_query(
 
 
 def _commented(graph: ExportableGraph, walk: PathPattern) -> PathPattern:
-    words = [short_words(edge.relation.iri, graph.schema, graph.relation_labels) for edge in walk.edges]
+    words = [short_words(edge.relation.iri, graph.schema, graph.tables.relation_labels) for edge in walk.edges]
     edges = tuple(replace(edge, comment=Comment(text)) for edge, text in zip(walk.edges, words))
     return replace(walk, edges=edges, joins=tuple((at, _commented(graph, join)) for at, join in walk.joins))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from kgqa.graph.query.templates import Comment, Variable
 from kgqa.model import Entity, Join, Literal, RelationPath, Step, Value
@@ -73,27 +72,6 @@ class NodeTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
-    """One hop of a pattern.
-
-    Attributes:
-        edge: the triple pattern of the hop.
-        different: pairs of nodes that must differ.
-        values: the only entities that the node at the end of the hop may be; empty for any node.
-        joins: patterns of other paths that must lead to the node at the end of the hop.
-        tests: conditions on the node at the end of the hop.
-        keep: the nodes that later hops need.
-    """
-
-    edge: Edge
-    different: tuple[tuple[Node, Node], ...]
-    values: tuple[Entity, ...]
-    joins: tuple[PathPattern, ...]
-    tests: tuple[NodeTest, ...]
-    keep: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
 class PathPattern:
     """The pattern of a relation path.
 
@@ -125,33 +103,6 @@ class PathPattern:
     def end(self) -> Node:
         """The last node."""
         return self.nodes[-1]
-
-    @cached_property
-    def levels(self) -> tuple[Hop, ...]:
-        """The pattern hop by hop, for queries that make the nodes of each hop distinct.
-
-        At hubs the number of walks multiplies with every hop, but the number of distinct nodes does not.
-        """
-        levels = []
-        values = dict(self.restricted)
-        for index, edge in enumerate(self.edges, start=1):
-            later = self.nodes[index + 1 :]
-            needed = {right for left, right in self.different if left in later} | {*self.kept}
-            keep = [node for node in self.nodes[1:index] if node in needed]
-            different = tuple(pair for pair in self.different if pair[0] == self.nodes[index])
-            joins = tuple(pattern for at, pattern in self.joins if at == index)
-            tests = tuple(test for at, test in self.tests if at == index)
-            levels.append(Hop(edge, different, values.get(index, ()), joins, tests, (*keep, self.nodes[index])))
-        return tuple(levels)
-
-    @cached_property
-    def subqueries(self) -> tuple[Hop, ...]:
-        """The hops that need a subquery, outermost first.
-
-        The last hop needs no subquery. Neither does the first hop, because the nodes to which one relation leads from
-        the topic are distinct already.
-        """
-        return tuple(reversed(self.levels[1:-1]))
 
 
 def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) -> bool:

@@ -104,8 +104,3 @@ def render(name: str, **values: Any) -> str:
         InvalidTerm: a value is not a typed term, or has invalid characters.
     """
     return _environment().get_template(f"{name}.rq").render(values)
-
-
-def render_part(name: str, **values: Any) -> Part:
-    """Render queries/NAME.rq as a part of another query. Raises the same errors as `render`."""
-    return Part(render(name, **values))

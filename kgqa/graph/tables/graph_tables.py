@@ -32,7 +32,7 @@ from kgqa.graph.tables.mediators import (
 )
 from kgqa.graph.tables.node_types import Types, find_types, follow_types
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity
+from kgqa.model import Entity, Step
 from kgqa.schema import Schema
 from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import convert
@@ -271,6 +271,10 @@ class GraphTables:
         """Which relations lead to mediators."""
         return cast(MediatorTable, self._table("mediators-3"))
 
+    def leads_to_mediator(self, step: Step) -> bool:
+        """Return whether all nodes that a step leads to are mediators."""
+        return self.mediators.extent(step) == "all"
+
     def _scan_for_mediators(self, name: str, **values: Any) -> Rows | None:
         return self._whole.scan(name, what="The mediators", note=SEARCHING, **values)
 
@@ -313,6 +317,10 @@ class GraphTables:
     def types(self) -> Types:
         """The types of the nodes to which relations lead, for both directions."""
         return cast(Types, self._table("types"))
+
+    def target_type(self, step: Step) -> str | None:
+        """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
+        return self.types[step.direction].get(step.relation)
 
     @property
     def subject_relations(self) -> dict[str, frozenset[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from kgqa.errors import StoreTimeout
 from kgqa.graph.store import Row
 from kgqa.graph.tables.changes import VALUE, Changes, Select, matches
 from kgqa.graph.tables.mediators import SIDES
@@ -66,12 +65,3 @@ def _with_domains(types: Types, schema: Schema, relations: Iterable[str]) -> Typ
         if domain := schema.domain_in_name(name):
             types["in"].setdefault(name, domain)
     return types
-
-
-def find_subject_relations(relation: str, select: Select, is_noise: Callable[[str], bool]) -> frozenset[str]:
-    """Return the relations of some subjects of a relation; none if it takes too long, because they are only a hint."""
-    try:
-        rows = select("subject_relations", relation=Entity(relation), sample=SUBJECTS)
-    except StoreTimeout:
-        return frozenset()
-    return frozenset(node.iri for (node,) in rows if isinstance(node, Entity) and not is_noise(node.iri))

@@ -212,7 +212,9 @@ class Referents:
 def types_in_words(graph: KnowledgeGraph, entities: Iterable[Entity]) -> dict[Entity, list[str]]:
     """Return the types of each entity in words: their labels where relations have labels, else the end of their ids."""
     found: dict[Entity, list[str]] = {entity: [] for entity in entities}
-    values = graph.along(found, [Step(graph.schema.types[0], "out")], limit=_MAX_TYPES) if graph.schema.types else {}
+    values = (
+        graph.paths.hop(found, [Step(graph.schema.types[0], "out")], limit=_MAX_TYPES) if graph.schema.types else {}
+    )
     every = list(dict.fromkeys(each for types in values.values() for each in types if isinstance(each, Entity)))
     labels = graph.labels(every) if graph.schema.wording == "label" else {}
     words = {each: clean(labels.get(each, "")) or type_words(each.iri, graph.schema) for each in every}
@@ -225,7 +227,7 @@ def genders_of(graph: KnowledgeGraph, persons: Sequence[Entity]) -> dict[Value, 
     """Return the gender of each person that the graph calls male or female. Raises StoreError if a query fails."""
     found: dict[Value, str] = {}
     for relation in graph.schema.gender if persons else ():
-        values = graph.along(persons, [Step(relation, "out")], limit=2)
+        values = graph.paths.hop(persons, [Step(relation, "out")], limit=2)
         names = {each.value: each.name for each in graph.named({each for ends in values.values() for each in ends})}
         for person, ends in values.items():
             words = {GENDERS.get(clean(names[each]).lower().split(" ")[-1], "") for each in ends}

@@ -67,7 +67,7 @@ def nearest_relations(
 
 
 def _relations(graph: KnowledgeGraph) -> list[str]:
-    return [name for name in graph.relations if not graph.is_noise(name)]
+    return [name for name in graph.tables.relations if not graph.tables.is_noise(name)]
 
 
 def _lines(graph: KnowledgeGraph, hops: HopNames) -> Iterator[str]:
@@ -78,10 +78,10 @@ def _lines(graph: KnowledgeGraph, hops: HopNames) -> Iterator[str]:
     starts = _domains(graph, relations)
     by_type: dict[str, dict[str, None]] = {}
     for relation in relations:
-        out, back = Step(relation), graph.inverse(relation)
-        ends = [each for each in (graph.target_type(out),) if each]
+        out, back = Step(relation), graph.tables.inverses.get(relation)
+        ends = [each for each in (graph.tables.target_type(out),) if each]
         directions = [(out, starts[relation], ends)]
-        if back and back not in graph.relations:
+        if back and back not in graph.tables.relations:
             directions.append((out.reversed(), ends, starts[relation]))
         for step, here, there in directions:
             leads = ", ".join(type_words(each, graph.schema) for each in there)
@@ -96,10 +96,10 @@ def _domains(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, list[
     """Return the types of nodes from which each relation leads, as the graph declares them."""
     found: dict[str, dict[str, None]] = {relation: {} for relation in relations}
     for predicate in graph.schema.domain:
-        declared = graph.along(map(Entity, relations), (Step(predicate),))
+        declared = graph.paths.hop(map(Entity, relations), (Step(predicate),))
         for node, types in declared.items():
             found[node.iri] |= {each.iri: None for each in sorted(types, key=str) if isinstance(each, Entity)}
     for relation in relations:
-        if not found[relation] and (type_ := graph.target_type(Step(relation, "in"))):
+        if not found[relation] and (type_ := graph.tables.target_type(Step(relation, "in"))):
             found[relation] = {type_: None}
     return {relation: list(types) for relation, types in found.items()}

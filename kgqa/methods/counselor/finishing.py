@@ -235,7 +235,7 @@ def _exact(
 
     Observed neighbours include the topic of a path. Where this matters, the path has the walk rule `free`.
     """
-    ways = [graph] if graph.walks == "free" else [graph, graph.with_walks("free")]
+    ways = [graph] if graph.paths.walk_rule == "free" else [graph, graph.with_walks("free")]
     options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
     try:
         for way in ways:

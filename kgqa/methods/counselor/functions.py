@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
-from kgqa.graph.edges import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
 from kgqa.methods.acting.declarations import CounselorSettings
@@ -30,7 +29,7 @@ from kgqa.methods.counselor.calls.observations import Found, Number, Observation
 from kgqa.methods.counselor.calls.records import Record, read_records, records_text
 from kgqa.methods.counselor.calls.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.calls.seen import SeenValues
-from kgqa.methods.counselor.calls.value_writer import ValueWriter, in_languages
+from kgqa.methods.counselor.calls.value_writer import MAX_NODES, ValueWriter, in_languages
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.model.conditions import Operation
@@ -189,7 +188,11 @@ class GraphFunctions:
         nodes = self._extended(start, hop, pairs, exact)
         total: int | None = len(nodes.values)
         if nodes.approximate:  # more than were read
-            total = self.graph.counts(start.nodes, hop, loops=True)[start.nodes[0]] if len(start.nodes) == 1 else None
+            total = (
+                self.graph.paths.hop_counts(start.nodes, hop, loops=True)[start.nodes[0]]
+                if len(start.nodes) == 1
+                else None
+            )
         found = Found(nodes=nodes, total=total, of=(start, hop), pairs=pairs)
         nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
         # before the values are named, so that one query finds the names of both
@@ -217,7 +220,7 @@ class GraphFunctions:
     def _relations(self, start: NodeSet) -> _Result:
         """Return the relations of a set, with numbers of edges."""
         present = self._hops.present(start.nodes)
-        counts = self.graph.relations_at(start.nodes[:MAX_NODES]) if present else {}
+        counts = self.graph.paths.relations_at(start.nodes[:MAX_NODES]) if present else {}
         listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
         text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
         return _Result(Found(nodes=start, total=len(listed)), text or "nothing: there are no relations.")
@@ -227,7 +230,7 @@ class GraphFunctions:
         if named_hop is None:
             return self._relations(start)
         hop, nodes = named_hop.hop, start.nodes[:MAX_NODES]
-        counts = self.graph.counts(nodes, hop, loops=True)
+        counts = self.graph.paths.hop_counts(nodes, hop, loops=True)
         nodes_named = self._writer.named(nodes)
         numbers = [Number(counts[node], named, None) for node, named in zip(nodes, nodes_named)]
         if not numbers:
@@ -348,16 +351,16 @@ class GraphFunctions:
     def _along(self, start: NodeSet, named: NamedHop, text: str) -> tuple[Pairs, Hop]:
         """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
         nodes = start.nodes[:MAX_NODES]
-        pairs = self.graph.along(nodes, named.hop, loops=True, limit=MAX_VALUES)
+        pairs = self.graph.paths.hop(nodes, named.hop, loops=True, limit=MAX_VALUES)
         if pairs:
             return pairs, named.hop
         other = self._hops.find_present(text, nodes)
         if isinstance(other, NamedHop) and other.hop != named.hop and not other.note:
-            return self.graph.along(nodes, other.hop, loops=True, limit=MAX_VALUES), other.hop
+            return self.graph.paths.hop(nodes, other.hop, loops=True, limit=MAX_VALUES), other.hop
         if not named.may_turn:
             return {}, named.hop
         turned = (named.hop[0].reversed(),)
-        pairs = self.graph.along(nodes, turned, loops=True, limit=MAX_VALUES)
+        pairs = self.graph.paths.hop(nodes, turned, loops=True, limit=MAX_VALUES)
         if not pairs:
             return {}, named.hop
         self._notes.append(f"“{safe(named.name)}” was followed backwards: {self._hops.name(turned)}.")
@@ -376,7 +379,11 @@ class GraphFunctions:
         graph = self.graph
         (topic,) = graph.named([path.topic])
         return arrow_words(
-            topic.name, path.then(*hop), graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator
+            topic.name,
+            path.then(*hop),
+            graph.schema,
+            graph.tables.relation_labels,
+            is_mediator=graph.tables.leads_to_mediator,
         )
 
 

@@ -15,7 +15,7 @@ from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.corpus.rdf.vocabulary import TEXT
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.export import check_names_no_answers, query_class
+from kgqa.graph.query.export import check_names_no_answers
 from kgqa.graph.query.templates import render
 from kgqa.llm.replies.cited_answers import CitedAnswer
 from kgqa.methods.evograph.citing import CitedPlaces, cited_places
@@ -140,7 +140,7 @@ def _with_queries(
 def _with_words_query(
     answer: Answer, found: Sequence[CitedPlaces], graph: KnowledgeGraph, view: Sequence[str]
 ) -> Answer:
-    """Add the query that returns the answers as words of their chunks, and classify it by running it twice."""
+    """Add the query that returns the answers as words of their chunks, and classify it by its result."""
     stated = [each.stated for each in found if each.stated is not None and each.stated.name is not None]
     if not view or len(stated) < len(found):
         return answer  # an answer that was inferred stands nowhere
@@ -153,12 +153,11 @@ def _with_words_query(
     sparql = "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
     # a place or length may equal an answer that is a number
     check_names_no_answers(sparql, [each.value for each in answer.answers if not each.name.isdigit()], ())
-    first, again = graph.map(graph.run_exported, [sparql, sparql])
-    wanted = {each.value for each in answer.answers}
-    class_ = query_class(tuple(first), again, restricted=False) if set(first) == wanted else None
+    returned = set(graph.run_exported(sparql))
+    exact = returned == {each.value for each in answer.answers}
     return replace(
         answer,
         sparql=sparql,
-        query_class=class_ or "none",
-        defects=answer.defects if class_ else (*answer.defects, DEFECT),
+        query_class="exact" if exact else "none",
+        defects=answer.defects if exact else (*answer.defects, DEFECT),
     )

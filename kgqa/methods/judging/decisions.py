@@ -183,7 +183,7 @@ class Decisions:
 
     def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
         try:
-            found = self._graph.ends(candidate.path, **candidate.limits, limit=ENDS)
+            found = self._graph.paths.ends([candidate], limit=ENDS)[0]
         except (StoreTimeout, PartialResult) as error:
             self._trace.record(GaveUp(path=candidate.words, error=str(error)))
             return None

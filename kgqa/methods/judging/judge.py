@@ -145,7 +145,7 @@ class Judge:
         if not chosen.conditions or (operation and operation.kind not in Operation.returns_ends):
             return True
         try:
-            return bool(self._graph.ends(chosen.path, **chosen.limits, limit=1).values)
+            return bool(self._graph.paths.ends([chosen], limit=1)[0].values)
         except TOLERATED:
             return False
 

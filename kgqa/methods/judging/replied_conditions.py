@@ -71,7 +71,7 @@ def _ending_at(shown: ShownPath, end: FieldKey) -> Candidate:
     if any(join.at > at for join in found.joins) or any(each.at > at for each in found.conditions):
         raise UnknownPart(f'The answer must be "{ANSWER}" or a field of the last node of this path.')
     path = RelationPath(found.path.topic, (*found.path.steps[:at], *steps))
-    hops = hop_words(path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
+    hops = hop_words(path, graph.schema, graph.tables.relation_labels, is_mediator=graph.tables.leads_to_mediator)
     restricted = tuple(each for each in found.restricted if each[0] < len(path))
     return replace(found, path=path, words=", ".join(hops), hops=hops, leads_to="", restricted=restricted)
 

@@ -83,8 +83,8 @@ class ShownPaths:
     def _shown(self, rows: PathRows) -> ShownPath:
         path = rows.candidate.path
         inner = range(1, len(path))
-        hops = tuple(at for at in inner if not self._graph.leads_to_mediator(path.steps[at - 1]))
-        mediators = {at for at in (*inner, len(path)) if self._graph.leads_to_mediator(path.steps[at - 1])}
+        hops = tuple(at for at in inner if not self._graph.tables.leads_to_mediator(path.steps[at - 1]))
+        mediators = {at for at in (*inner, len(path)) if self._graph.tables.leads_to_mediator(path.steps[at - 1])}
         shown = ShownPath(self._graph, rows.candidate, rows, self._name, hops)
         names = self._field_names(rows, hops, mediators)
         worth = self._worth(rows, names, mediators)
@@ -167,7 +167,7 @@ class ShownPaths:
         return named
 
     def _step_words(self, step: Step, *, whole: bool = False) -> str:
-        schema, labels = self._graph.schema, self._graph.relation_labels
+        schema, labels = self._graph.schema, self._graph.tables.relation_labels
         if step.relation in schema.types:
             return "type"
         dotted = schema.wording == "dotted" and "." in step.relation and not whole and step.relation not in labels

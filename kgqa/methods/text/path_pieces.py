@@ -136,7 +136,7 @@ def path_pieces(
 ) -> list[Piece]:
     """Return paths as pieces, those with a walk close to the query first, equal ones in the order of their IRIs."""
     failures = (StoreTimeout, PartialResult, QueryRejected)
-    found = graph.walks_of(paths, limit=options.walks, tolerated=failures) if paths else []
+    found = graph.paths.walks(paths, limit=options.walks, tolerated=failures) if paths else []
     walks = [(path, walk) for path, each in zip(paths, found) if not isinstance(each, Exception) for walk in each]
     triples = [_triples(path, walk) for path, walk in walks]
     names = {each.value: each.name for each in graph.named({node for _, walk in walks for node in walk})}
@@ -163,7 +163,7 @@ def _triples(path: Candidate, walk: Walk) -> list[Triple]:
 
 
 def _words(triples: Iterable[Triple], names: dict[Value, str], graph: KnowledgeGraph) -> str:
-    labels = graph.relation_labels
+    labels = graph.tables.relation_labels
     parts = (
         f"{names[each.subject]} {relation_words(each.relation, graph.schema, labels)} {names[each.object]}"
         for each in triples
@@ -205,7 +205,7 @@ def search_paths(
     """
     with Corpus.open(folder, encoder=encoder, cache=cache) as corpus, open_graph(folder, cache=cache) as graph:
         (pieces,) = PathRetriever(graph, corpus.index, encoder).search([text], k)
-        return Found(tuple(pieces), sources_of(pieces, corpus), (*corpus.index.notes, *graph.notes))
+        return Found(tuple(pieces), sources_of(pieces, corpus), (*corpus.index.notes, *graph.tables.notes))
 
 
 def with_paths(

@@ -148,7 +148,7 @@ class PatternPaths:
         if not text:
             return None
         if exact := self._graph.names.exact([text]).get(text):
-            degrees = self._graph.degrees({match.entity for match in exact})
+            degrees = self._graph.paths.degrees({match.entity for match in exact})
             return max(exact, key=lambda match: degrees[match.entity]).entity
         longest = max(find_mentions(self._graph, name), key=lambda mention: len(mention.text), default=None)
         return longest.matches[0].entity if longest else None

@@ -22,7 +22,7 @@ from kgqa.methods.registry import TogSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
 from kgqa.model import Candidate, Entity, Literal, Question, RelationPath, Step, Value
-from kgqa.search.tolerance import map_tolerantly, without_failures
+from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import hop_words, relation_words
 from kgqa.trace import Kept
 from kgqa.trace.trace import Trace
@@ -105,7 +105,7 @@ class ThinkOnGraph:
     def _relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
         every: list[tuple[Chain, dict[str, Step]]] = []
         late = (StoreTimeout,)
-        steps_of = self._graph.next_steps_of([Candidate(chain.from_end(), "") for chain in frontier], tolerated=late)
+        steps_of = self._graph.paths.steps([Candidate(chain.from_end(), "") for chain in frontier], tolerated=late)
         for chain, expansion in without_failures(
             frontier, steps_of, self._trace, worded=lambda chain: self._name(chain.end), tolerated=late
         ):
@@ -130,13 +130,9 @@ class ThinkOnGraph:
     def _neighbours(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Chain]:
         found: list[Chain] = []
         several: list[tuple[Chain, Step, float, list[Value]]] = []
-        reached = map_tolerantly(
-            self._graph,
-            lambda each: self._graph.ends(each[0].from_end().then(each[1]), limit=LISTED),
-            steps,
-            self._trace,
-            worded=lambda each: self._step_name(each[1]),
-        )
+        paths = [Candidate(chain.from_end().then(step)) for chain, step, _ in steps]
+        ends_of = self._graph.paths.ends(paths, limit=LISTED, tolerated=TOLERATED)
+        reached = without_failures(steps, ends_of, self._trace, worded=lambda each: self._step_name(each[1]))
         for (chain, step, score), there in reached:
             ends = self._sampled(chain, there.values)
             if len(ends) == 1:
@@ -183,9 +179,9 @@ class ThinkOnGraph:
 
     def _triples(self) -> list[str]:
         """Return the triples of all kept chains in words."""
+        schema, labels = self._graph.schema, self._graph.tables.relation_labels
         texts = (
-            f"{self._name(subject)}; {relation_words(relation, self._graph.schema, self._graph.relation_labels)}; "
-            f"{self._name(object_)}"
+            f"{self._name(subject)}; {relation_words(relation, schema, labels)}; {self._name(object_)}"
             for chain in self.chains
             for subject, relation, object_ in chain.path.triples_along((chain.path.topic, *chain.nodes))
             if isinstance(subject, Entity)
@@ -193,12 +189,12 @@ class ThinkOnGraph:
         return list(dict.fromkeys(texts))
 
     def hops(self, path: RelationPath) -> tuple[str, ...]:
-        return hop_words(path, self._graph.schema, self._graph.relation_labels)
+        return hop_words(path, self._graph.schema, self._graph.tables.relation_labels)
 
     def _step_name(self, step: Step) -> str:
         if self._settings.rank.wording == "published":
             return self._graph.schema.short_id(step.relation)
-        words = relation_words(step.relation, self._graph.schema, self._graph.relation_labels)
+        words = relation_words(step.relation, self._graph.schema, self._graph.tables.relation_labels)
         return words if step.direction == "out" else f"{words} (backwards)"
 
     def _name_step(self, named: dict[str, Step], step: Step) -> None:

@@ -113,9 +113,9 @@ class RobustThinkOnGraph(ThinkOnGraph):
     def _read(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Reached]:
         graph = self._graph
         every = [Candidate(chain.from_end().then(step), self._step_name(step)) for chain, step, _ in steps]
-        direct = [each for each in every if not graph.leads_to_mediator(each.path.steps[-1])]
+        direct = [each for each in every if not graph.tables.leads_to_mediator(each.path.steps[-1])]
         ends: dict[RelationPath, list[Value]] = {}
-        for each, found in zip(direct, graph.ends_of(direct, limit=LISTED, tolerated=TOLERATED)):
+        for each, found in zip(direct, graph.paths.ends(direct, limit=LISTED, tolerated=TOLERATED)):
             if isinstance(found, Exception):
                 self._trace.record(GaveUp(path=each.words, error=str(found)))
                 ends[each.path] = []

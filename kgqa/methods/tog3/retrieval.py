@@ -113,7 +113,7 @@ class EvidenceSearch:
         entities = dict.fromkeys(match.entity for name in wanted for match in matches.get(name, ()))
         found: dict[str, Piece] = {}
         for entity in entities:
-            for step_taken, value in graph.neighbours(entity, limit=NEIGHBOURS):
+            for step_taken, value in graph.paths.neighbours(entity, limit=NEIGHBOURS):
                 subject, end = (entity, value) if step_taken.direction == "out" else (value, entity)
                 if isinstance(subject, Entity) and len(found) < NEIGHBOURS:
                     piece = table.get(statement_iri(subject.iri, step_taken.relation, end))

@@ -98,7 +98,7 @@ def compose(
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
     """Return the candidates with paths that lead to nodes other than the question's topics."""
-    ends_of = graph.ends_of(candidates, limit=COUNTED, tolerated=TOLERATED)
+    ends_of = graph.paths.ends(candidates, limit=COUNTED, tolerated=TOLERATED)
     every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words)
     topics = {topic.value for topic in empty.topics}
     found: list[tuple[Candidate, list[Value]]] = [
@@ -154,13 +154,13 @@ def _notes_on_ends(
 def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:
     """Return some triples along the path, in words."""
     try:
-        walks = graph.walks_along(candidate.path, **candidate.limits, limit=MOST_TRIPLES, timeout=5.0)
+        walks = graph.paths.walks([candidate], limit=MOST_TRIPLES, seconds=5.0)[0]
     except TOLERATED:
         return []
     nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))
     names = {item.value: view.name(item.value, item.name) for item in graph.named(nodes)}
     texts = dict.fromkeys(
-        f"{names.get(first, '?')}; {relation_words(relation, graph.schema, graph.relation_labels)}; "
+        f"{names.get(first, '?')}; {relation_words(relation, graph.schema, graph.tables.relation_labels)}; "
         f"{names.get(second, '?')}"
         for walk in walks
         for first, relation, second in candidate.path.triples_along(walk)

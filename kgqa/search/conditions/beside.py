@@ -61,17 +61,17 @@ class Beside:
         self._encoder = encoder
 
     def words(self, step: Step) -> str:
-        return relation_words(step.relation, self.graph.schema, self.graph.relation_labels)
+        return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
 
     def steps(self, path: RelationPath) -> tuple[Step, ...]:
         """Return the possible next steps of a path; none if the lookup takes too long."""
-        (found,) = self.graph.next_steps_of([Candidate(path, "")], tolerated=TOLERATED)
+        (found,) = self.graph.paths.steps([Candidate(path, "")], tolerated=TOLERATED)
         return () if isinstance(found, TOLERATED) else found.steps
 
     def pairs(self, candidate: Candidate, steps: Sequence[Step]) -> list[tuple[Value, Value]]:
         """Return pairs of an end of a path and a value at the end of `steps` from it, at most `MAX_WALKS`."""
         longer = replace(candidate, path=candidate.path.then(*steps))
-        (walks,) = self.graph.walks_of([longer], limit=MAX_WALKS, tolerated=TOLERATED)
+        (walks,) = self.graph.paths.walks([longer], limit=MAX_WALKS, tolerated=TOLERATED)
         if isinstance(walks, TOLERATED):
             return []
         return list(dict.fromkeys((walk[len(candidate.path)], walk[-1]) for walk in walks))
@@ -82,7 +82,7 @@ class Beside:
 
     def _ends(self, candidate: Candidate) -> tuple[tuple[Value, ...], bool]:
         """Return what `ends` returns, and whether these are all ends."""
-        (found,) = self.graph.ends_of([candidate], limit=MAX_WALKS, tolerated=TOLERATED)
+        (found,) = self.graph.paths.ends([candidate], limit=MAX_WALKS, tolerated=TOLERATED)
         if isinstance(found, TOLERATED):
             return (), False
         row_cap = self.graph.store.capabilities.row_cap or math.inf
@@ -91,7 +91,7 @@ class Beside:
     def types(self, candidate: Candidate) -> dict[Entity, frozenset[Value]]:
         """Return the types of the ends, each with the ends that have it."""
         found: dict[Entity, set[Value]] = {}
-        for predicate in filter(self.graph.relations.__contains__, self.graph.schema.types):
+        for predicate in filter(self.graph.tables.relations.__contains__, self.graph.schema.types):
             for end, type_ in self.pairs(candidate, [Step(predicate)]):
                 if isinstance(type_, Entity):
                     found.setdefault(type_, set()).add(end)
@@ -118,7 +118,7 @@ class Beside:
         fits = self._fits(measure, texts)
         found: list[Field] = []
         for step, text, fit in sorted(zip(steps, texts, fits), key=lambda item: -item[2])[:MAX_FIELDS]:
-            if fit > 0 and self.graph.leads_to_mediator(step):
+            if fit > 0 and self.graph.tables.leads_to_mediator(step):
                 onward = [each for each in self.steps(path.then(step)) if each.direction == "out"]
                 found += [Field((step, each), f"{text} {self.words(each)}", fit) for each in onward]
             elif fit > 0:

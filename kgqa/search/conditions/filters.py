@@ -137,7 +137,7 @@ class Filters:
 
     def _before_dates(self, rows: PathRows) -> PathRows:
         path = rows.candidate.path
-        if len(path) < 2 or not self._asks_for_others(rows) or self._graph.leads_to_mediator(path.steps[-2]):
+        if len(path) < 2 or not self._asks_for_others(rows) or self._graph.tables.leads_to_mediator(path.steps[-2]):
             return rows
         last = len(path) - 1
         self._date = (last, path.steps[-1:])
@@ -168,7 +168,9 @@ class Filters:
         return replace(found.and_also(conditions, time.cue, 1, time), note=note) if conditions else found
 
     def _words(self, key: FieldKey) -> str:
-        return " ".join(relation_words(s.relation, self._graph.schema, self._graph.relation_labels) for s in key[1])
+        return " ".join(
+            relation_words(s.relation, self._graph.schema, self._graph.tables.relation_labels) for s in key[1]
+        )
 
     def _typed(self, found: Found) -> Found:
         """Add the type that the question asks for if only some ends have it."""
@@ -221,7 +223,7 @@ class Filters:
         """Return whether an entity is an end of a path of which only some walks were read."""
         candidate = self._rows.candidate
         asked = replace(candidate, conditions=(*candidate.conditions, Condition(self._last, (), entity)))
-        (ends,) = self._graph.ends_of([asked], limit=1, tolerated=TOLERATED)
+        (ends,) = self._graph.paths.ends([asked], limit=1, tolerated=TOLERATED)
         # the graph did not tell in time: excluding an entity that is no end changes nothing
         return isinstance(ends, TOLERATED) or bool(ends.values)
 

@@ -49,7 +49,7 @@ class Nouns:
     def type_step(self) -> Step | None:
         """Return the step from an entity to its type; None if no entity of the graph has one."""
         graph = self._beside.graph
-        return next((Step(each) for each in graph.schema.types if each in graph.relations), None)
+        return next((Step(each) for each in graph.schema.types if each in graph.tables.relations), None)
 
     def are_instances(self, path: RelationPath) -> bool:
         """Return whether a path begins with the step from a type to its instances."""
@@ -78,7 +78,7 @@ class Nouns:
         if self.is_property(candidate, noun) or (best is not None and types[best] == every):
             return candidate
         if best is None:
-            declared = self._beside.graph.target_type(last)
+            declared = self._beside.graph.tables.target_type(last)
             return (
                 candidate if declared and self._means(type_words(declared, self._beside.graph.schema), noun) else None
             )
@@ -96,7 +96,7 @@ class Nouns:
     def _noun_of(self, step: Step) -> str:
         """Return the words of a relation without its domain, or its label."""
         graph = self._beside.graph
-        labelled = step.relation in graph.relation_labels
+        labelled = step.relation in graph.tables.relation_labels
         return self._beside.words(step) if labelled else type_words(step.relation, graph.schema)
 
     def _means(self, words: str, noun: str) -> bool:

@@ -122,7 +122,7 @@ class Operations:
             isinstance(end, Literal) for end in self._beside.ends(candidate)
         ):
             return None  # "who was the first president" doesn't ask for the date
-        is_mediator = self._beside.graph.leads_to_mediator
+        is_mediator = self._beside.graph.tables.leads_to_mediator
         inner = [at for at in range(len(path) - 1, 0, -1) if measure.events and is_mediator(path.steps[at - 1])]
         for at in (*inner, None):
             if field := self._beside.compared(candidate, measure, at):
@@ -140,7 +140,7 @@ class Operations:
         """Order the ends by a number, or by how many others they have or the path passes."""
         request, path = self._request, candidate.path
         assert request.measure is not None
-        at = len(path) - len(grouped_steps(path, self._beside.graph.leads_to_mediator)[-1])
+        at = len(path) - len(grouped_steps(path, self._beside.graph.tables.leads_to_mediator)[-1])
         if not request.owned and at:
             passed = Candidate(RelationPath(path.topic, path.steps[:at]), "")
             if self._nouns.fitting(passed, request.counted, score) is not None:
@@ -209,7 +209,7 @@ class Operations:
     def _may_be_end(self, candidate: Candidate, other: Entity) -> bool:
         """Return whether an entity has a type in common with the ends of a path, so that "no" says something."""
         beside, path = self._beside, RelationPath(other)
-        own = {type_ for type_ in beside.types(Candidate(path, "")) if not beside.graph.is_noise(type_.iri)}
+        own = {type_ for type_ in beside.types(Candidate(path, "")) if not beside.graph.tables.is_noise(type_.iri)}
         return bool(own & set(beside.types(candidate))) or candidate.path.steps[-1].reversed() in beside.steps(path)
 
     def instances(self) -> Scored:
@@ -229,7 +229,7 @@ class Operations:
             return []
         if are_ends:
             return [(instances, 1.0)]
-        steps = [each for each in self._beside.steps(path) if not self._beside.graph.leads_to_mediator(each)]
+        steps = [each for each in self._beside.steps(path) if not self._beside.graph.tables.leads_to_mediator(each)]
         texts = [self._beside.words(each) for each in steps]
         close = self._beside.similarity(request.text, texts)
         best = max(zip(close, texts, steps), key=lambda item: item[0], default=None)

@@ -77,19 +77,19 @@ def neighbours(
     """
     entity = entity_by_id(graph, id)
     limit, offset = max(1, min(limit, MAX_NEIGHBOURS)), max(0, min(offset, MAX_NEIGHBOURS))
-    counts = graph.relations_at([entity])
+    counts = graph.paths.relations_at([entity])
     hidden = {*graph.schema.label, *graph.schema.alias}
     wanted = [step for step in counts if direction in (None, step.direction)]
     if relation:
         wanted = [step for step in wanted if step.relation == relation]
     else:
-        wanted = [step for step in wanted if step.relation not in hidden and not graph.is_noise(step.relation)]
+        wanted = [step for step in wanted if step.relation not in hidden and not graph.tables.is_noise(step.relation)]
     steps = sorted(wanted, key=lambda step: (step.direction == "in", step.relation))
     shown = steps[:MAX_RELATIONS]
     most = min(offset + limit, MAX_NEIGHBOURS)
-    values: list[tuple[Value, ...]] = graph.map(
-        lambda step: graph.along([entity], [step], loops=True, limit=most).get(entity, ()), shown
-    )
+    values: list[tuple[Value, ...]] = [
+        graph.paths.hop([entity], [step], loops=True, limit=most).get(entity, ()) for step in shown
+    ]
     pages = [found[offset:most] for found in values]
     every = list(dict.fromkeys(value for page in pages for value in page))
     named = graph.named(every)
@@ -104,7 +104,7 @@ def neighbours(
             {
                 "step": written(graph, step),
                 "iri": step.relation,
-                "words": short_words(step.relation, graph.schema, graph.relation_labels),
+                "words": short_words(step.relation, graph.schema, graph.tables.relation_labels),
                 "direction": step.direction,
                 "count": counts[step],
                 "nodes": [objects[value] for value in page],
@@ -127,8 +127,8 @@ def _record_words(graph: KnowledgeGraph, nodes: list[Entity], entity: Entity) ->
     """Describe nodes without a name by the names of what they connect, other than `entity`."""
     edges = [
         (node, value)
-        for node, step, value in graph.edges_of(nodes, limit=20 * len(nodes) + 1)
-        if value != entity and not graph.is_noise(step.relation) and step.relation not in graph.schema.types
+        for node, step, value in graph.paths.edges(nodes, limit=20 * len(nodes) + 1)
+        if value != entity and not graph.tables.is_noise(step.relation) and step.relation not in graph.schema.types
     ]
     names = dict(zip(values := list(dict.fromkeys(value for _, value in edges)), graph.named(values)))
     found: dict[Entity, list[str]] = {}
@@ -156,4 +156,4 @@ def _by_id(graph: KnowledgeGraph, id: str) -> Entity | None:
         entity = value_of(id, graph.schema)
     except SchemaError:
         return None
-    return entity if graph.exists(entity) else None
+    return entity if entity in graph.paths.present([entity]) else None

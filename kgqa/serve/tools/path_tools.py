@@ -12,7 +12,7 @@ from typing import Any
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.tokens import shorten_iris
-from kgqa.model import RelationPath, Step
+from kgqa.model import Candidate, RelationPath, Step
 from kgqa.serve.tools.graph_tools import BACKWARDS, MAX_TEXT, entity_by_id, written
 from kgqa.storage.answer_json import named_object
 from kgqa.text.words import arrow_words, clean, short_words, type_words
@@ -41,7 +41,7 @@ def next_steps(graph: KnowledgeGraph, topic: str, steps: Sequence[str] = (), *, 
         StoreError: a query failed.
     """
     path = read_path(graph, topic, steps)
-    found = graph.next_steps(path)
+    found = graph.paths.steps([Candidate(path)])[0]
     shown = found.steps[: max(1, min(limit, MAX_NEXT))]
     return {
         **_described(graph, path),
@@ -70,11 +70,11 @@ def ends(graph: KnowledgeGraph, topic: str, steps: Sequence[str], *, limit: int 
     if not steps:
         raise QuestionError("The path has no steps.", "Give one step or more, such as those that next_steps returns.")
     path = read_path(graph, topic, steps)
-    if graph.ends_on_mediators(path):
+    if graph.paths.ends_on_mediators(path):
         raise QuestionError(
             "All ends of this path are mediators, which are not answers.", "Add the step that leads on from them."
         )
-    found = graph.ends(path, limit=max(1, min(limit, MAX_ENDS)))
+    found = graph.paths.ends([Candidate(path)], limit=max(1, min(limit, MAX_ENDS)))[0]
     return {
         **_described(graph, path),
         "ends": [named_object(each) for each in graph.named(found.values)],
@@ -103,7 +103,7 @@ def _read_step(graph: KnowledgeGraph, text: str) -> Step:
         relation = graph.schema.iri(name)
     except SchemaError:
         relation = ""
-    if not relation or (graph.relations and relation not in graph.relations):
+    if not relation or (graph.tables.relations and relation not in graph.tables.relations):
         raise QuestionError(
             f"“{clean(text)[:MAX_TEXT]}” is not a step: the graph has no such relation.",
             f"Write the id of a relation, with {BACKWARDS} before it to follow it backwards; next_steps lists them.",
@@ -112,18 +112,20 @@ def _read_step(graph: KnowledgeGraph, text: str) -> Step:
 
 
 def _step_object(graph: KnowledgeGraph, step: Step) -> dict[str, Any]:
-    type_ = graph.target_type(step)
+    type_ = graph.tables.target_type(step)
     return {
         "step": written(graph, step),
         "iri": step.relation,
         "direction": step.direction,
-        "words": short_words(step.relation, graph.schema, graph.relation_labels),
+        "words": short_words(step.relation, graph.schema, graph.tables.relation_labels),
         "leads_to": type_words(type_, graph.schema) if type_ else "",
-        "mediator": graph.mediators.extent(step),
+        "mediator": graph.tables.mediators.extent(step),
     }
 
 
 def _described(graph: KnowledgeGraph, path: RelationPath) -> dict[str, Any]:
     (topic,) = graph.named([path.topic])
-    words = arrow_words(topic.name, path, graph.schema, graph.relation_labels, is_mediator=graph.leads_to_mediator)
+    words = arrow_words(
+        topic.name, path, graph.schema, graph.tables.relation_labels, is_mediator=graph.tables.leads_to_mediator
+    )
     return {"topic": named_object(topic), "words": words}

@@ -24,7 +24,7 @@ from kgqa.graph.names.server_index import ServerIndex
 from kgqa.graph.opening import open_graph
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.settings.values import resolve
 from kgqa.storage.corpus_file import read_corpus_file
@@ -96,12 +96,19 @@ def both(request) -> Iterator[KnowledgeGraph]:
 
 def test_paths_cross_from_the_graph_to_the_text(both):
     born = RelationPath(ent("m.mel"), (BORN,))
-    assert MAYOR_OF in both.next_steps(born).steps
+    assert MAYOR_OF in both.paths.steps([Candidate(born)])[0].steps
     path = born.then(MAYOR_OF)
-    assert both.ends(path).values == (Entity(MAYOR.iri),) == both.run_exported(both.answer_query(path))
+    assert (
+        both.paths.ends([Candidate(path)])[0].values
+        == (Entity(MAYOR.iri),)
+        == both.run_exported(both.answer_query(path))
+    )
     backwards = RelationPath(Entity(MAYOR.iri), (MAYOR_OF.reversed(), BORN.reversed()))
-    assert both.ends(backwards).values == (ent("m.mel"),)
-    assert set(both.next_steps(RelationPath(ent("m.mel"))).steps) >= {BORN, Step(relation_iri("wrote"))}
+    assert both.paths.ends([Candidate(backwards)])[0].values == (ent("m.mel"),)
+    assert set(both.paths.steps([Candidate(RelationPath(ent("m.mel")))])[0].steps) >= {
+        BORN,
+        Step(relation_iri("wrote")),
+    }
 
 
 def test_names_and_words_of_both(both):
@@ -109,21 +116,23 @@ def test_names_and_words_of_both(both):
         ent("m.riv"): "Riverton", ent("m.mel"): "Melissa Vogel", Entity(MAYOR.iri): "Ines Okafor",
     }  # fmt: skip
     assert [match.entity for match in both.search("m. vogel")][:1] == [ent("m.mel")]
-    words = {relation_words(step.relation, both.schema, both.relation_labels) for step in (BORN, MAYOR_OF)}
+    words = {relation_words(step.relation, both.schema, both.tables.relation_labels) for step in (BORN, MAYOR_OF)}
     assert words == {"person place of birth", "has mayor"}
-    assert both.ends_on_mediators(RelationPath(ent("m.mel"), (Step(f"{NS}people.person.spouse_s"),)))
+    assert both.paths.ends_on_mediators(RelationPath(ent("m.mel"), (Step(f"{NS}people.person.spouse_s"),)))
     assert both.schema.iri("m.mel") == f"{NS}m.mel"
     for topic in ("m.mel", "m.riv"):
-        steps = both.next_steps(RelationPath(ent(topic))).steps
+        steps = both.paths.steps([Candidate(RelationPath(ent(topic)))])[0].steps
         assert not any(step.relation.startswith((f"{NS}type.", v.RDF, v.RDFS, v.SKOS, v.KC)) for step in steps)
 
 
 def test_hyperedges_beside_a_graph(request):
     with open_graph(request.getfixturevalue("embedded"), view=["facts", "hyper"]) as graph:
         path = RelationPath(ent("m.mel"), (BORN, Step(v.PARTY, "in"), Step(role_iri("opener"))))
-        assert graph.ends(path).values == (Entity(MAYOR.iri),)
+        assert graph.paths.ends([Candidate(path)])[0].values == (Entity(MAYOR.iri),)
     with open_graph(request.getfixturevalue("embedded"), view=["beside"]) as graph:
-        assert graph.ends(RelationPath(ent("m.mel"), (BORN,))).values and not graph.exists(Entity(MAYOR.iri))
+        assert graph.paths.ends([Candidate(RelationPath(ent("m.mel"), (BORN,)))])[0].values and Entity(
+            MAYOR.iri
+        ) not in graph.paths.present([Entity(MAYOR.iri)])
 
 
 def test_a_question_over_both(both):
@@ -201,7 +210,7 @@ def test_merged_schemas():
         both = merged_schema(graph, corpus)
         assert (both.id_base, both.walks, both.mediator_list) == (
             graph.id_base or corpus.id_base,
-            graph.walks,
+            graph.paths.walk_rule,
             graph.mediator_list,
         )
         assert both.is_labelled(relation_iri("x")) and both.is_noise(v.ALIAS) and v.PARTY in both.mediator_subject_of
@@ -233,5 +242,5 @@ def test_beside_a_slice_of_freebase(data_folder, tmp_path):
     with open_graph(tmp_path / "corpus") as both:
         assert both.store.triples_of([f"{v.KC}beside"]) == triples
         path = RelationPath(person, (born,))
-        assert MAYOR_OF in both.next_steps(path).steps
-        assert Entity(MAYOR.iri) in both.ends(path.then(MAYOR_OF)).values
+        assert MAYOR_OF in both.paths.steps([Candidate(path)])[0].steps
+        assert Entity(MAYOR.iri) in both.paths.ends([Candidate(path.then(MAYOR_OF))])[0].values

@@ -12,7 +12,7 @@ from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.snapshot import relation_iri, role_iri
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity, Join, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, year
 from tests.conftest import SOAK
 from tests.corpus.rdf.small_corpus import BONG, BONG_JH, DAEGU, HOST, OSCAR, PARASITE, SEOUL, SONG, additions, lines_of
@@ -57,8 +57,8 @@ def entity(party: Party) -> Entity:
 
 
 def relations_around(graph: KnowledgeGraph, topic: Entity, *steps: Step) -> set[str]:
-    found = graph.next_steps(RelationPath(topic, steps)).steps
-    return {("^" if step.direction == "in" else "") + graph.relation_labels[step.relation] for step in found}
+    found = graph.paths.steps([Candidate(RelationPath(topic, steps))])[0].steps
+    return {("^" if step.direction == "in" else "") + graph.tables.relation_labels[step.relation] for step in found}
 
 
 def back(words: str) -> Step:
@@ -66,7 +66,9 @@ def back(words: str) -> Step:
 
 
 def names(graph: KnowledgeGraph, topic: Party, *steps: Step) -> set[str]:
-    return {each.name for each in graph.named(graph.ends(RelationPath(entity(topic), steps)).values)}
+    return {
+        each.name for each in graph.named(graph.paths.ends([Candidate(RelationPath(entity(topic), steps))])[0].values)
+    }
 
 
 def test_facts_are_explored_like_any_graph(corpus):
@@ -87,7 +89,7 @@ def test_paths_pass_through_hyperedges_as_through_mediators(corpus):
     assert relations_around(graph, DIRECTOR) == {"^winner", "^participant"}
     won, met = (back("winner"),), (back(v.PARTY),)
     for path in (won, met):
-        assert graph.ends_on_mediators(RelationPath(DIRECTOR, path))
+        assert graph.paths.ends_on_mediators(RelationPath(DIRECTOR, path))
     assert relations_around(graph, DIRECTOR, *won) == {"prize", "film"}
     assert names(graph, BONG, *won, Step(role_iri("prize"))) == {"Oscar"}
     assert names(graph, BONG, *met, Step(v.PARTY)) == {"Song Kang-ho", "Seoul"}
@@ -101,7 +103,7 @@ def test_views_together(corpus):
     to_seoul = (Step(relation_iri("directed")), back(v.PARTY), Step(v.PARTY))
     assert names(graph, BONG, *to_seoul) == {"Seoul"}
     path = RelationPath(DIRECTOR, to_seoul)
-    assert graph.run_exported(graph.answer_query(path)) == graph.ends(path).values
+    assert graph.run_exported(graph.answer_query(path)) == graph.paths.ends([Candidate(path)])[0].values
 
 
 def test_provenance_is_never_among_the_relations_of_a_topic(corpus):
@@ -110,26 +112,26 @@ def test_provenance_is_never_among_the_relations_of_a_topic(corpus):
     allowed = {*map(relation_iri, CORPUS_RELATIONS), *map(role_iri, ROLES), v.PARTY}
     for views in (["facts"], ["hyper"], ["facts", "hyper"], list(v.VIEWS)):
         graph = view_of(maker, whole, *views)
-        explored = {name for name in graph.relations if not graph.is_noise(name)}
+        explored = {name for name in graph.tables.relations if not graph.tables.is_noise(name)}
         assert explored and explored <= allowed, views
         for topic in topics:
-            assert {step.relation for step in graph.next_steps(RelationPath(topic)).steps} <= allowed
-            assert {step.relation for step, _ in graph.neighbours(topic)} <= allowed
-    assert set(view_of(maker, whole, "facts").relations) <= allowed | {v.LABEL, v.ALIAS, v.TYPE_OF, v.VIEW}
+            assert {step.relation for step in graph.paths.steps([Candidate(RelationPath(topic))])[0].steps} <= allowed
+            assert {step.relation for step, _ in graph.paths.neighbours(topic)} <= allowed
+    assert set(view_of(maker, whole, "facts").tables.relations) <= allowed | {v.LABEL, v.ALIAS, v.TYPE_OF, v.VIEW}
 
 
 def test_joins_and_conditions(corpus):
     graph = view_of(*corpus, "facts")
     films = RelationPath(DIRECTOR, (Step(relation_iri("directed")),))
     with_song = Join(1, RelationPath(entity(SONG), (Step(relation_iri("starred in")),)))
-    assert set(graph.ends(films, joins=[with_song]).values) == {entity(PARASITE), entity(HOST)}
+    assert set(graph.paths.ends([Candidate(films, joins=[with_song])])[0].values) == {entity(PARASITE), entity(HOST)}
     after = Condition(1, (Step(relation_iri("released in")),), Comparison(">", year(2010)))
     long = Condition(1, (Step(relation_iri("runs for")),), Comparison("<", Literal("130", f"{v.XSD}integer")))
-    assert graph.ends(films, conditions=[after]).values == (entity(PARASITE),)
-    assert graph.ends(films, conditions=[long]).values == (entity(HOST),)
+    assert graph.paths.ends([Candidate(films, conditions=[after])])[0].values == (entity(PARASITE),)
+    assert graph.paths.ends([Candidate(films, conditions=[long])])[0].values == (entity(HOST),)
     both = RelationPath(DIRECTOR, (Step(relation_iri("directed")), Step(relation_iri("released in"))))
     released = Literal("2019", f"{v.XSD}gYear")
-    only = graph.ends(both, restricted=((1, (entity(PARASITE),)),)).values
+    only = graph.paths.ends([Candidate(both, restricted=((1, (entity(PARASITE),)),))])[0].values
     assert (
         only == (released,)
         and graph.run_exported(graph.answer_query(both, restricted={1: (entity(PARASITE),)})) == only
@@ -139,10 +141,15 @@ def test_joins_and_conditions(corpus):
 def test_conditions_on_what_takes_part_in_a_hyperedge(corpus):
     graph = view_of(*corpus, "facts", "hyper")
     with_host = Condition(1, (Step(v.PARTY),), entity(HOST))
-    assert graph.ends(RelationPath(entity(SONG), (back("actor"), Step(v.PARTY))), conditions=[with_host]).values
+    assert graph.paths.ends(
+        [Candidate(RelationPath(entity(SONG), (back("actor"), Step(v.PARTY))), conditions=[with_host])]
+    )[0].values
     path = RelationPath(DIRECTOR, (back("winner"), Step(role_iri("film"))))
     old = Condition(2, (Step(relation_iri("released in")),), Comparison("<", year(2010)))
-    assert graph.ends(path).values == (entity(PARASITE),) and graph.ends(path, conditions=[old]).values == ()
+    assert (
+        graph.paths.ends([Candidate(path)])[0].values == (entity(PARASITE),)
+        and graph.paths.ends([Candidate(path, conditions=[old])])[0].values == ()
+    )
 
 
 def random_corpus(chance: random.Random) -> list[Addition]:
@@ -180,7 +187,7 @@ def test_all_methods_on_random_corpora(makers, seed):
             path = RelationPath(chance.choice(nodes))
             for _ in range(3):
                 assert_all_equal(graphs, path_results, path)
-                steps = graphs[0].next_steps(path).steps
+                steps = graphs[0].paths.steps([Candidate(path)])[0].steps
                 if not steps:
                     break
                 path = path.then(chance.choice(steps))

@@ -9,7 +9,7 @@ import pytest
 from kgqa.evaluation.analysis.reach import exact_paths
 from kgqa.evaluation.datasets.questions import GoldAnswer
 from kgqa.evaluation.metrics.keys import answer_keys, gold_keys
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.search.beam import BeamSettings
 
 NS = "http://rdf.freebase.com/ns/"
@@ -150,7 +150,7 @@ def all_paths(graph, topic: Entity, depth: int) -> list[RelationPath]:
     for _ in range(depth):
         frontier = [parent.then(step) for parent in frontier for step in steps]
         found += frontier
-    return [path for path in found if graph.ends(path).values]
+    return [path for path in found if graph.paths.ends([Candidate(path)])[0].values]
 
 
 def test_all_exact_paths_are_found(random_graph):
@@ -158,12 +158,13 @@ def test_all_exact_paths_are_found(random_graph):
     for topic in (ent("m.1"), ent("m.4")):
         paths = all_paths(random_graph, topic, 2)
         for chosen in generator.sample(paths, 6):
-            wanted = gold(*(value.iri for value in random_graph.ends(chosen).values))
+            wanted = gold(*(value.iri for value in random_graph.paths.ends([Candidate(chosen)])[0].values))
             reach = exact_paths(random_graph, [topic], wanted, BeamSettings(depth=2))
             expected = {
                 path
                 for path in paths
-                if answer_keys(random_graph.named(random_graph.ends(path).values), wanted) == wanted
+                if answer_keys(random_graph.named(random_graph.paths.ends([Candidate(path)])[0].values), wanted)
+                == wanted
             }
             assert {only for (only,) in reach.solutions} == expected and chosen in expected
             assert not reach.capped

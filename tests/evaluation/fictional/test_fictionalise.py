@@ -225,7 +225,7 @@ def test_custom_schema_is_kept(tmp_path, session_cache):
     with open_graph(tmp_path / "g", schema=tmp_path / "mine.toml", walks="free", cache=Cache(session_cache)) as graph:
         fictionalise(graph, (), tmp_path / "out", cache=Cache(session_cache))
     with open_graph(tmp_path / "out", cache=Cache(session_cache)) as graph:
-        assert graph.schema.name == "mine" and graph.walks == "free"
+        assert graph.schema.name == "mine" and graph.paths.walk_rule == "free"
         assert graph.names.count == 9
 
 

@@ -21,12 +21,12 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
+from kgqa.graph.queries import Queries
 from kgqa.graph.store import Store
 from kgqa.model import Entity, Literal
 from kgqa.trace.trace import QuestionStopped, Trace
@@ -217,7 +217,7 @@ class TestTimeout:
         (worker,) = store.worker_pids()
         trace, started = Trace(), time.monotonic()
         threading.Timer(0.3, trace.stop).start()
-        queries = ChargedQueries(store, (), timeout=60, trace=trace)
+        queries = Queries(store, (), timeout=60, trace=trace)
         with pytest.raises(StoreTimeout, match="together with its question"):
             queries.rows(SLOW)
         assert time.monotonic() - started < 10

@@ -10,9 +10,9 @@ import tracemalloc
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.charged_queries import ChargedQueries
 from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.queries import Queries
 from kgqa.graph.query.templates import render
 from kgqa.model import Entity, Literal
 from kgqa.net.limits import ConnectionLost
@@ -219,7 +219,7 @@ def test_a_stopped_question_cuts_its_query_which_is_not_taken_for_a_slow_one(ser
     store, trace, started = store_of(server), Trace(), time.monotonic()
     threading.Timer(0.2, trace.stop).start()
     with pytest.raises(StoreTimeout, match="together with its question"):
-        ChargedQueries(store, (), timeout=60.0, trace=trace).rows(QUERY)
+        Queries(store, (), timeout=60.0, trace=trace).rows(QUERY)
     assert time.monotonic() - started < 30
     assert store.select(QUERY, timeout=0.5).rows
 

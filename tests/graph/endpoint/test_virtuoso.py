@@ -17,7 +17,7 @@ from kgqa.graph.endpoint.server_limits import ServerLimits
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Entity, Literal, RelationPath, Triple
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Triple
 from kgqa.schema import bundled_schema
 from tests.conftest import SOAK
 from tests.graph.query_recording import RecordingProxy
@@ -256,10 +256,10 @@ def explore(url: str, cache: ResultCache) -> list[object]:
     with contextlib.closing(KnowledgeGraph(store, bundled_schema("rdfs"), view=[GRAPH])) as graph:
         start = Entity("http://e/n5")
         return [
-            graph.next_steps(RelationPath(start)),
-            graph.degree(start),
+            graph.paths.steps([Candidate(RelationPath(start))])[0],
+            graph.paths.degrees([start])[start],
             graph.labels([start]),
-            graph.neighbours(start),
+            graph.paths.neighbours(start),
         ]
 
 

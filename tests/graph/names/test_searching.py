@@ -52,19 +52,23 @@ class TestNames:
                 "m.a people.p.self m.a",
             )
         )
-        assert graph.degree(ent("m.a")) == 7  # a loop counts as outgoing and incoming
-        assert graph.exists(ent("m.a")) and graph.exists(ent("m.b")) and not graph.exists(ent("m.z"))
-        found = graph.neighbours(ent("m.a"))
+        assert graph.paths.degrees([ent("m.a")])[ent("m.a")] == 7  # a loop counts as outgoing and incoming
+        assert (
+            ent("m.a") in graph.paths.present([ent("m.a")])
+            and ent("m.b") in graph.paths.present([ent("m.b")])
+            and ent("m.z") not in graph.paths.present([ent("m.z")])
+        )
+        found = graph.paths.neighbours(ent("m.a"))
         assert {(words([s]).pop(), v.iri.removeprefix(NS)) for s, v in found} == {
             ("people.p.q", "m.b"), ("people.p.q", "m.c"), ("^people.p.q", "m.d"), ("people.p.self", "m.a"), ("^people.p.self", "m.a"),
         }  # fmt: skip
-        assert len(graph.neighbours(ent("m.a"), limit=1)) <= 2
+        assert len(graph.paths.neighbours(ent("m.a"), limit=1)) <= 2
 
     def test_relation_labels(self, make):
         graph = make(
             ["<http://e/a> <http://e/r1> <http://e/b> .", f'<http://e/r1> <{RDFS}label> "is related to"@en .'], "rdfs"
         )
-        assert graph.relation_labels == {"http://e/r1": "is related to"}
+        assert graph.tables.relation_labels == {"http://e/r1": "is related to"}
 
 
 class TestSearch:
@@ -183,20 +187,20 @@ class TestSearch:
 
     def test_damaged_cached_index_is_rebuilt(self, graphs, tmp_path):
         graph = graphs.make(FACTS + NAMES, cache=Cache(tmp_path))
-        graph.prepare()
+        graph.tables.prepare()
         assert graph.search("bob")[0].entity == ent("m.bob")
         kept = sorted(p for p in tmp_path.rglob("*") if p.is_file())
         assert len(kept) >= 3 and any(p.suffix == ".sqlite" for p in kept)
         again = graphs.reopen(graph, cache=Cache(tmp_path))
-        again.prepare()
-        assert again.search("bob")[0].entity == ent("m.bob") and again.relations == graph.relations
+        again.tables.prepare()
+        assert again.search("bob")[0].entity == ent("m.bob") and again.tables.relations == graph.tables.relations
         for file in kept:
             file.write_bytes(b"\x00damaged" * 100)
         rebuilt = graphs.reopen(graph, cache=Cache(tmp_path))
-        rebuilt.prepare()
+        rebuilt.tables.prepare()
         assert rebuilt.search("bob")[0].entity == ent("m.bob")
-        assert (rebuilt.relations, rebuilt.inverses, rebuilt.mediators) == (
-            graph.relations,
-            graph.inverses,
-            graph.mediators,
+        assert (rebuilt.tables.relations, rebuilt.tables.inverses, rebuilt.tables.mediators) == (
+            graph.tables.relations,
+            graph.tables.inverses,
+            graph.tables.mediators,
         )

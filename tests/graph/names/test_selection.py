@@ -84,7 +84,7 @@ class TestIndexChoice:
         monkeypatch.setattr(graph_names, "MAX_LOCAL_NAMES", 10)
         assert index_graph(server, open_table().store, SCHEMA, IRI) == COUNT
         graph = open_table()
-        assert isinstance(graph.names, ServerIndex) and graph.notes == ()
+        assert isinstance(graph.names, ServerIndex) and graph.tables.notes == ()
         assert [match.entity.iri for match in graph.search("super bo")] == ["http://e/bowl"]
 
     def test_names_that_are_missing_in_the_index_are_read(self, server, open_table, tmp_path):
@@ -131,7 +131,7 @@ class TestLimitsOfAQuestion:
             store = EndpointStore(server.url)
             graph = KnowledgeGraph(store, SCHEMA, view=[IRI], timeout=timeout)
             graphs.append(graph)
-            graph.prepare()
+            graph.tables.prepare()
             return graph.for_question(Trace(Budget(**budget)))
 
         yield graph_of_question

@@ -159,7 +159,7 @@ class TestCache:
             assert full.search("name 7")[0].entity == entity("7")
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        (note,) = full.notes
+        (note,) = full.tables.notes
         assert "rebuilds it at each start" in note and str(tmp_path) in note and "cache.folder" in note
         assert not list(tmp_path.rglob("*names*")), "half an index is none"
 
@@ -173,6 +173,6 @@ class TestCache:
             return rows
 
         monkeypatch.setattr(first_graph.store, "select", clearing)
-        assert first_graph.search("name 7")[0].entity == entity("7") and first_graph.notes == ()
+        assert first_graph.search("name 7")[0].entity == entity("7") and first_graph.tables.notes == ()
         Cache(tmp_path).clear()
         assert first_graph.search("name 8")[0].entity == entity("8")

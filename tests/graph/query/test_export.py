@@ -10,7 +10,7 @@ from rdflib.plugins.sparql import prepareQuery
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.export import AnswerInQuery, check_no_answers, query_class
 from kgqa.graph.query.templates import render_term
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"
 TOPIC, ANSWER, OTHER = Entity("http://e/topic"), Entity("http://e/answer"), Entity("http://e/other")
@@ -186,9 +186,9 @@ class TestQueryText:
         prepareQuery(query)
         returned = graph.run_exported(query)
         assert {value.iri.removeprefix(NS) for value in returned} == expected
-        assert set(returned) == set(graph.ends(which).values)
-        assert query_class(graph.ends(which).values, returned, restricted=False) == "exact"
-        check_no_answers(query, graph.ends(which).values, [which.topic])
+        assert set(returned) == set(graph.paths.ends([Candidate(which)])[0].values)
+        assert query_class(graph.paths.ends([Candidate(which)])[0].values, returned, restricted=False) == "exact"
+        check_no_answers(query, graph.paths.ends([Candidate(which)])[0].values, [which.topic])
         assert "LIMIT" not in query and "DISTINCT" in query
 
     def test_names_are_in_one_line_comments(self, graph):
@@ -240,7 +240,7 @@ class TestQueryText:
     def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
         """IRIs with Unicode line breaks are valid, and the query stays complete."""
         which = path(topic, "http://e/r")
-        assert graph.ends(which).values == (Entity("http://e/end"),)
+        assert graph.paths.ends([Candidate(which)])[0].values == (Entity("http://e/end"),)
         assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
 
     def test_space_like_characters_in_a_relation(self, graph):
@@ -279,7 +279,7 @@ class TestHubs:
         path = RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * 5)
         query = layers.answer_query(path)
         assert len(layers.run_exported(query)) == 40
-        assert set(layers.run_exported(query)) == set(layers.ends(path).values)
+        assert set(layers.run_exported(query)) == set(layers.paths.ends([Candidate(path)])[0].values)
 
     @pytest.mark.parametrize(("length", "subqueries"), [(1, 0), (2, 0), (3, 1), (5, 3)])
     def test_only_long_paths_need_subqueries(self, layers, length, subqueries):

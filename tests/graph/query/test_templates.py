@@ -16,7 +16,7 @@ from kgqa.errors import InvalidTerm
 from kgqa.graph.query.evidence import StatementVocabulary
 from kgqa.graph.query.pattern_text import nested_text
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
-from kgqa.graph.query.templates import Comment, Variable, render, render_part, render_term
+from kgqa.graph.query.templates import Comment, Variable, render, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.model import Entity, Literal
 
@@ -32,7 +32,6 @@ WALK = PathPattern(
     not_typed=(TypeTest(Entity("http://e/type"), B),),
     not_marked=(MarkTest(Entity("http://e/type"), Entity("http://e/marker"), Literal("true")),),
 )
-START = PathPattern(nodes=(A,), edges=())
 FULL = {
     "all_nodes": [{}],
     "all_triples": [{}],
@@ -57,17 +56,10 @@ FULL = {
         {"declared_by": R, "kinds": [A], "predicate": B, "languages": languages}
         for languages in ([], [Literal("de"), Literal("")])
     ],
-    "degrees": [{"entities": [A, B], "out": True}, {"entities": [A], "out": False}],
-    "along": [{"walk": WALK, "nodes": [A, B], "limit": limit} for limit in (None, 5)],
-    "along_counts": [{"walk": WALK, "nodes": [A, B]}],
-    "edges": [{"entities": [A, B], "out": out, "limit": 10} for out in (True, False)],
-    "ends": [{"walk": WALK, "limit": None}, {"walk": WALK, "limit": 5}],
     "evidence": [
         {"statements": statements, "chunks": chunks, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
     ],
-    "exists": [{"entity": A}],
-    "subject_relations": [{"relation": R, "sample": 50}],
     "has_predicate": [{"predicate": R}],
     "labels_by_predicate": [
         {"nodes": [A, B], "predicates": predicates, "predicate": predicate, "languages": languages}
@@ -81,16 +73,6 @@ FULL = {
         {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
     "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
-    "neighbours": [
-        {"entity": A, "out": out, "limit": 10, "noise": noise, "kept": kept}
-        for out in (True, False)
-        for noise, kept in (([], []), ([Literal("http://e/x"), Literal('"')], []), ([Literal("http://e/x")], [R, B]))
-    ],
-    "paths": [
-        {"variables": [Variable("e1"), Variable("answer")], "parts": [(render_part("_walk", walk=WALK), WALK.nodes[1:]), (render_part("_nested", walk=WALK), WALK.nodes[2:])], "limit": limit}
-        for limit in (None, 5)
-    ],
-    "past_loops": [{"node": A, "relations": [R, B]}],
     "predicate_pairs": [{"predicate": R}],
     "last_edit": [{"number": R}],
     "facts_in_chunks": [{"chunks": [A], "in_chunk": R, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}],
@@ -107,38 +89,10 @@ FULL = {
     ],
     "quoted_answers": [{"places": [(A, 1, 5), (B, 7, 2)], "text_relation": R}],
     "relation_examples": [{"relation": R, "limit": 5}],
-    "relation_totals": [{"entities": [A, B], "out": out} for out in (True, False)],
     "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
-    "relations": [
-        {"walk": walk, "keep": keep, "cap": 10, "not_node": not_node, "not_out": not_out, "not_in": not_in, "previous": previous}
-        for walk, keep, previous in (
-            (START, [A], None),
-            (WALK, [Variable("answer")], A),
-            (WALK, [Variable("e1"), Variable("answer")], Variable("e1")),
-        )
-        for not_node, not_out, not_in in ((None, [], []), (A, [], []), *([(None, [R], []), (None, [], [R, B])] if walk is WALK else []))
-    ],
-    "relations_of": [
-        {"parts": [render_part("_relations", walk=walk, keep=walk.nodes[-1:], cap=10, not_node=A, not_out=[], not_in=[], previous=None)] * 2, "variables": [Variable("out"), Variable("in")]}
-        for walk in (START, WALK)
-    ],
-    "says_more": [
-        {"walk": walk, "keep": keep, "cap": 10, "out": out, "exit": R, "claim": B, "owner": owner, "value": value, "untrue": untrue}
-        for walk, keep, owner, value in (
-            (WALK, [Variable("e1"), Variable("answer")], Variable("e1"), Variable("other")),
-            (WALK, [Variable("e1"), Variable("answer")], Variable("other"), Variable("e1")),
-            (replace(WALK, nodes=WALK.nodes[:2], edges=WALK.edges[:1], different=(), not_prefixed=(), not_typed=(), not_marked=()), [Variable("e1")], A, Variable("other")),
-        )
-        for out in (True, False)
-        for untrue in ([], [TypeTest(R, A), TypeTest(R, B)])
-    ],
     "present_triples": [
         {"literals": False, "triples": [(A, R, B), (B, R, A)]},
         {"literals": True, "triples": [(A, R, Literal("x")), (A, R, Literal('" } DROP ALL #\n', language="en"))]},
-    ],
-    "walks": [
-        {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": None, "limit": 5},
-        {"walk": WALK, "variables": [Variable("e1"), Variable("answer")], "ends": [A, Literal("x", language="en")], "limit": 5},
     ],
 }  # fmt: skip
 UPDATES = {
@@ -196,13 +150,13 @@ class TestTemplates:
 
     @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
     def test_untyped_values_are_refused(self, value):
-        for name, key in (("exists", "entity"), ("has_predicate", "predicate")):
+        for name, key in (("count_predicate", "predicate"), ("has_predicate", "predicate")):
             with pytest.raises(InvalidTerm, match="only typed terms"):
                 render(name, view=(), **{key: value})
         with pytest.raises((InvalidTerm, TypeError)):
             render("labels_by_predicate", view=(), nodes=[A, value], predicates=[R], predicate=None, languages=[])
         with pytest.raises(InvalidTerm):
-            render("ends", view=(value,), walk=WALK, limit=None)
+            render("any_triple", view=(value,))
 
 
 INJECTIONS = [

@@ -135,15 +135,15 @@ def state(graph: KnowledgeGraph, nodes: list[Entity]) -> dict:
     """Return all tables of a graph and the results of all kinds of lookups of names."""
     tables, names = graph.tables, graph.names
     norms = [normalise(name) for name in NAMES] + ["n1", "n 1"]
-    steps = [Step(relation, side) for relation in graph.relations for side in ("out", "in")]
+    steps = [Step(relation, side) for relation in graph.tables.relations for side in ("out", "in")]
     return {
-        "relations": list(graph.relations.items()),
+        "relations": list(graph.tables.relations.items()),
         "noise": tables.noise,
-        "mediators": graph.mediators,
-        "inverses": (graph.inverses, {name: set(found) for name, found in tables.inverse_of.items()}),
+        "mediators": graph.tables.mediators,
+        "inverses": (graph.tables.inverses, {name: set(found) for name, found in tables.inverse_of.items()}),
         "types": tables.types,
-        "relation labels": graph.relation_labels,
-        "described": {step: graph.describing_relations(step) for step in steps},
+        "relation labels": graph.tables.relation_labels,
+        "described": graph.paths.describing_relations(steps),
         "labels": graph.labels(nodes),
         "names": (names.count, names.labelled, names.longest),
         "exact": names.exact(norms),
@@ -192,7 +192,7 @@ def test_tables_follow_random_edits(name):
         present = present - set(report.removed) | set(report.added)
         if rng.random() < 0.7 or number == EDITS - 1:  # else two or more edits are followed at once
             check(graph, all_nodes(present))
-    assert len(present) > 30 and len(graph.relations) > 3
+    assert len(present) > 30 and len(graph.tables.relations) > 3
 
 
 GRAPHS = ("", "http://g/1", "http://g/2", "http://g/3")
@@ -248,13 +248,13 @@ def test_edits_of_facts_read_nothing_else(whole_graph_queries):
     store = MemoryStore()
     store.edit("", [kind.triple(rng) for _ in range(300)])
     graph = KnowledgeGraph(store, kind.schema)
-    graph.prepare()
+    graph.tables.prepare()
     assert graph.search("ann") and whole_graph_queries
     whole_graph_queries.clear()
     names = graph.names
     for _ in range(20):
         store.edit("", [triple(rng) for triple in kind.triples[:3]])
-        graph.prepare()
+        graph.tables.prepare()
         assert graph.search("ann")
     assert whole_graph_queries == [] and graph.names is names
 
@@ -262,11 +262,11 @@ def test_edits_of_facts_read_nothing_else(whole_graph_queries):
 def test_large_edit_computes_everything_again(whole_graph_queries):
     store = MemoryStore()
     graph = KnowledgeGraph(store, bundled_schema("rdfs"))
-    graph.prepare()
+    graph.tables.prepare()
     relation = f"{E}r"
     store.edit("", [Triple(Entity(f"{E}s{n}"), relation, Entity(f"{E}o")) for n in range(MAX_CHANGES + 1)])
     whole_graph_queries.clear()
-    assert graph.relations == {relation: MAX_CHANGES + 1} and "relation_counts" in whole_graph_queries
+    assert graph.tables.relations == {relation: MAX_CHANGES + 1} and "relation_counts" in whole_graph_queries
 
 
 def test_readers_in_other_threads(tmp_path):
@@ -307,7 +307,7 @@ def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch,
     with open_store(tmp_path / "g", writable=True, create=True) as store:
         store.edit("", [kind.triple(rng) for _ in range(200)])
     with KnowledgeGraph(open_store(tmp_path / "g", writable=True), kind.schema, cache=cache, owns_store=True) as graph:
-        graph.prepare()
+        graph.tables.prepare()
         assert graph.search("ann")
         graph.store.edit("", [kind.triple(rng) for _ in range(20)])
         if published:
@@ -316,7 +316,7 @@ def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch,
     whole_graph_queries.clear()
     monkeypatch.setattr(NameIndex, "_build", lambda *_: pytest.fail("the index is built again"))
     with open_graph(tmp_path / "g", schema="freebase", cache=cache) as again:
-        again.prepare()
+        again.tables.prepare()
         assert state(again, []) == expected and whole_graph_queries == []
     assert len(list((tmp_path / "cache").rglob(FILE))) == 2
 
@@ -324,7 +324,7 @@ def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch,
 def test_edits_are_published_if_tables_cannot_be_saved(tmp_path, monkeypatch):
     store = open_store(tmp_path / "g", writable=True, create=True)
     graph = KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(tmp_path / "cache"), owns_store=True)
-    graph.prepare()
+    graph.tables.prepare()
     store.edit("", [Triple(Entity(f"{E}s"), f"{E}r", Entity(f"{E}o"))])
     monkeypatch.setattr(store, "edits_since", lambda *_: (_ for _ in ()).throw(StoreTimeout("too slow")))
     graph.close()
@@ -342,7 +342,7 @@ def test_tables_of_an_edit_that_leaves_all_counts_equal(tmp_path):
     store.edit("", [Triple(Entity(f"{WD}Q1"), relation, Entity(f"{WD}Q2")), names[0]])
     for expected in ("old", "new"):
         with closing(KnowledgeGraph(store, kind.schema, cache=Cache(tmp_path))) as graph:
-            assert graph.relation_labels[relation] == expected
+            assert graph.tables.relation_labels[relation] == expected
             store.edit("", names[1:], names[:1])
 
 

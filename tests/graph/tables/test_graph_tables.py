@@ -15,7 +15,7 @@ from kgqa.graph.endpoint.replies.reply_errors import check_complete
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.net.limits import ConnectionLost
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.storage.cache import Cache
@@ -43,12 +43,16 @@ SCHEMA = bundled_schema("rdfs")
 
 def all_properties(graph) -> tuple:
     return (
-        set(graph.relations) & {"http://e/knows", "http://e/likes"},
-        graph.inverses.get("http://e/likes"),
-        graph.relation_labels.get("http://e/likes"),
+        set(graph.tables.relations) & {"http://e/knows", "http://e/likes"},
+        graph.tables.inverses.get("http://e/likes"),
+        graph.tables.relation_labels.get("http://e/likes"),
         [match.name for match in graph.search("bob")],
         graph.labels([Entity("http://e/b")]),
-        {step.relation for step in graph.next_steps(_from("http://e/b")).steps if step.direction == "out"},
+        {
+            step.relation
+            for step in graph.paths.steps([Candidate(_from("http://e/b"))])[0].steps
+            if step.direction == "out"
+        },
     )
 
 
@@ -94,7 +98,13 @@ def test_damaged_cached_table_is_named_once_and_computed_again(new_store, tmp_pa
     store, cache = new_store(LINES), Cache(tmp_path / "c")
 
     def all_of(graph):
-        return graph.relations, graph.mediators, graph.inverses, graph.relation_labels, graph.tables.types
+        return (
+            graph.tables.relations,
+            graph.tables.mediators,
+            graph.tables.inverses,
+            graph.tables.relation_labels,
+            graph.tables.types,
+        )
 
     right = all_of(KnowledgeGraph(store, SCHEMA, cache=cache))
     (file,) = KnowledgeGraph(store, SCHEMA, cache=cache).tables.folder.glob(f"{name}*.json")
@@ -108,19 +118,22 @@ def test_damaged_cached_table_is_named_once_and_computed_again(new_store, tmp_pa
 
 def test_types_by_range_and_domain(new_store):
     graph = KnowledgeGraph(new_store(LINES), SCHEMA)
-    assert graph.target_type(Step("http://e/knows")) == "http://e/Person"
-    assert graph.target_type(Step("http://e/knows", "in")) is None
+    assert graph.tables.target_type(Step("http://e/knows")) == "http://e/Person"
+    assert graph.tables.target_type(Step("http://e/knows", "in")) is None
 
 
 def test_ends_are_described_without_declared_types(new_store):
     films = ["<http://e/f> <http://e/by> <http://e/p> .", '<http://e/f> <http://e/year> "1999" .']
     graph = KnowledgeGraph(new_store(films), SCHEMA)
-    assert graph.describing_relations(Step("http://e/by")) == ("http://e/by",)
-    assert set(graph.describing_relations(Step("http://e/by", "in"))) == {"http://e/by", "http://e/year"}
+    assert graph.paths.describing_relations([Step("http://e/by")])[Step("http://e/by")] == ("http://e/by",)
+    assert set(graph.paths.describing_relations([Step("http://e/by", "in")])[Step("http://e/by", "in")]) == {
+        "http://e/by",
+        "http://e/year",
+    }
     typed = KnowledgeGraph(new_store(LINES), SCHEMA)
     assert (
-        typed.describing_relations(Step("http://e/knows"))
-        == typed.describing_relations(Step("http://e/knows", "in"))
+        typed.paths.describing_relations([Step("http://e/knows")])[Step("http://e/knows")]
+        == typed.paths.describing_relations([Step("http://e/knows", "in")])[Step("http://e/knows", "in")]
         == ()
     )
 
@@ -133,7 +146,7 @@ def test_mediator_by_iri_pattern_is_found_as_object(new_store):
         ["<http://e/a> <http://e/r> <http://e/statement/1> .", "<http://e/a> <http://e/q> <http://e/b> ."]
     )
     graph = KnowledgeGraph(store, schema)
-    assert graph.leads_to_mediator(Step("http://e/r")) and not graph.leads_to_mediator(Step("http://e/q"))
+    assert graph.tables.leads_to_mediator(Step("http://e/r")) and not graph.tables.leads_to_mediator(Step("http://e/q"))
 
 
 def test_text_matching_the_mediator_pattern_is_no_mediator(new_store):
@@ -141,7 +154,7 @@ def test_text_matching_the_mediator_pattern_is_no_mediator(new_store):
         'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
     )
     graph = KnowledgeGraph(new_store(['<http://e/a> <http://e/r> "http://e/statement/1" .']), schema)
-    assert graph.mediators.extent(Step("http://e/r")) == "none"
+    assert graph.tables.mediators.extent(Step("http://e/r")) == "none"
 
 
 class LargeGraphStore:
@@ -208,18 +221,18 @@ class TestLargeGraphs:
     def test_wikidata(self, new_store, tmp_path):
         store, cache = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES), Cache(tmp_path / "c")
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), cache=cache, scan=False)
-        graph.prepare()
-        assert list(graph.relations)[:4] == [f"{PROP}{name}" for name in ("P36", "P39", "P214", "direct/P36")]
-        assert len(graph.relations) == 12 and set(graph.relations.values()) == {0}
-        assert graph.relation_labels[f"{PROP}qualifier/P36"] == "capital"
-        assert graph.is_noise(f"{PROP}direct/P214") and not graph.tables.counted
-        (note,) = graph.notes
+        graph.tables.prepare()
+        assert list(graph.tables.relations)[:4] == [f"{PROP}{name}" for name in ("P36", "P39", "P214", "direct/P36")]
+        assert len(graph.tables.relations) == 12 and set(graph.tables.relations.values()) == {0}
+        assert graph.tables.relation_labels[f"{PROP}qualifier/P36"] == "capital"
+        assert graph.tables.is_noise(f"{PROP}direct/P214") and not graph.tables.counted
+        (note,) = graph.tables.notes
         assert "too large to count its relations" in note
         kept = [file for file in (tmp_path / "c").rglob("*") if file.is_file()]
         assert kept == []
-        steps = graph.next_steps(_from(f"{WD}Q17")).steps
+        steps = graph.paths.steps([Candidate(_from(f"{WD}Q17"))])[0].steps
         assert steps == (Step(f"{PROP}P39"), Step(f"{PROP}direct/P36"))
-        assert graph.ends_on_mediators(_from(f"{WD}Q17").then(steps[0]))
+        assert graph.paths.ends_on_mediators(_from(f"{WD}Q17").then(steps[0]))
         assert store.refused == []
 
     def test_relation_labels_are_read_on_demand(self, new_store):
@@ -227,55 +240,55 @@ class TestLargeGraphs:
         declared = re.escape(f"?kind {{ {PROPERTY} }}") + r"[^}]*\?label"
         store = LargeGraphStore(new_store(WIKIDATA_LINES), declared)
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
-        graph.prepare()
-        assert len(graph.relations) == 12 and graph.relation_labels == {} and len(graph.notes) == 2
+        graph.tables.prepare()
+        assert len(graph.tables.relations) == 12 and graph.tables.relation_labels == {} and len(graph.tables.notes) == 2
         trace = Trace()
         bound = graph.for_question(trace)
-        bound.next_steps(_from(f"{WD}Q17"))
-        assert graph.relation_labels == {f"{PROP}direct/P36": "capital", f"{PROP}P39": "position held"}
+        bound.paths.steps([Candidate(_from(f"{WD}Q17"))])[0]
+        assert graph.tables.relation_labels == {f"{PROP}direct/P36": "capital", f"{PROP}P39": "position held"}
         spent = trace.usage().queries
-        bound.next_steps(_from(f"{WD}Q17"))
-        assert trace.usage().queries == spent + 1
+        bound.paths.steps([Candidate(_from(f"{WD}Q17"))])[0]
+        assert trace.usage().queries == spent
         german = KnowledgeGraph(store, bundled_schema("wikidata"), languages=("de",), scan=False)
-        german.next_steps(_from(f"{WD}Q17"))
-        assert german.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
+        german.paths.steps([Candidate(_from(f"{WD}Q17"))])[0]
+        assert german.tables.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
 
     def test_no_scan_if_disabled(self, new_store):
         store = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES)
         graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
-        graph.prepare()
-        assert store.refused == [] and len(graph.relations) == 12 and len(graph.notes) == 1
+        graph.tables.prepare()
+        assert store.refused == [] and len(graph.tables.relations) == 12 and len(graph.tables.notes) == 1
 
     @pytest.mark.parametrize("scans", [True, False])
     def test_no_scan_if_the_store_does_not_allow_it(self, new_store, scans):
         store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
         store.may_scan = lambda graphs: scans
         graph = KnowledgeGraph(store, bundled_schema("wikidata"))
-        graph.prepare()
-        assert graph.tables.counted == scans and bool(graph.notes) != scans
+        graph.tables.prepare()
+        assert graph.tables.counted == scans and bool(graph.tables.notes) != scans
 
     def test_freebase_tables_by_ranges_and_names(self, new_store, tmp_path):
         store, cache = new_store(FREEBASE_LINES), Cache(tmp_path / "c")
         whole = KnowledgeGraph(store, bundled_schema("freebase"))
         graph = KnowledgeGraph(store, bundled_schema("freebase"), cache=cache, scan=False)
-        graph.prepare()
+        graph.tables.prepare()
         odd = Step(f"{FREEBASE_NS}base.odd.relation")
         for step in (Step(f"{FREEBASE_NS}people.person.spouse_s"), Step(f"{FREEBASE_NS}people.marriage.spouse", "in")):
-            assert graph.leads_to_mediator(step) and whole.leads_to_mediator(step)
-        assert whole.leads_to_mediator(odd) and not graph.leads_to_mediator(odd)
-        assert set(graph.relations) < set(whole.relations) and whole.notes == ()
-        assert len(graph.notes) == 2
+            assert graph.tables.leads_to_mediator(step) and whole.tables.leads_to_mediator(step)
+        assert whole.tables.leads_to_mediator(odd) and not graph.tables.leads_to_mediator(odd)
+        assert set(graph.tables.relations) < set(whole.tables.relations) and whole.tables.notes == ()
+        assert len(graph.tables.notes) == 2
         assert not list((tmp_path / "c").rglob("*.json"))
 
     def test_notes_belong_to_a_graph_version(self, load):
         with EmbeddedStore(load(LINES), writable=True) as store:
             store.may_scan = lambda graphs: len(store.select("SELECT * WHERE { ?s ?p ?o }")) <= 7
             graph = KnowledgeGraph(store, SCHEMA)
-            assert graph.tables.counted and graph.notes == ()
+            assert graph.tables.counted and graph.tables.notes == ()
             store.edit("", triples(MORE))
-            assert not graph.tables.counted and graph.notes
+            assert not graph.tables.counted and graph.tables.notes
             store.edit("", [], triples(MORE))
-            assert "http://e/knows" in graph.relations and graph.notes == ()
+            assert "http://e/knows" in graph.tables.relations and graph.tables.notes == ()
 
 
 class CappedStore:
@@ -298,7 +311,7 @@ def tables(graph) -> dict:
     """Return all tables of a graph."""
     derived = graph.tables
     names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
-    return {name: getattr(derived, name) for name in names} | {"notes": graph.notes}
+    return {name: getattr(derived, name) for name in names} | {"notes": graph.tables.notes}
 
 
 class TestIncompleteTables:
@@ -318,7 +331,7 @@ class TestIncompleteTables:
         monkeypatch.setattr("kgqa.graph.tables.whole_graph.MAX_PAGES", 3)
         graph = KnowledgeGraph(CappedStore(new_store(LINES + MORE), 1), SCHEMA)
         with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
-            graph.prepare()
+            graph.tables.prepare()
 
     def test_graph_changing_between_pages(self, new_store):
         class ChangingStore(CappedStore):
@@ -327,7 +340,7 @@ class TestIncompleteTables:
 
         graph = KnowledgeGraph(ChangingStore(new_store(LINES), 2), SCHEMA)
         with pytest.raises(PartialResult, match="on two pages|row cap"):
-            graph.prepare()
+            graph.tables.prepare()
 
     TABLES: ClassVar = {
         "relations": ("rdfs", ALL_TRIPLES, "The relations"),
@@ -346,10 +359,10 @@ class TestIncompleteTables:
         graph = KnowledgeGraph(store, bundled_schema(schema), cache=Cache(tmp_path / "c"))
         for _ in range(2):
             with pytest.raises(error, match=f"{what}.* could not be read from the whole graph: too much"):
-                graph.prepare()
-        assert store.refused and not graph.notes
+                graph.tables.prepare()
+        assert store.refused and not graph.tables.notes
         store.too_much = re.compile("(?!)")
-        graph.prepare()
+        graph.tables.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
 
     def test_timeout_of_a_real_store(self, load, tmp_path):
@@ -382,7 +395,7 @@ def test_lost_connection_does_not_mean_a_large_graph(new_store):
     store = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES, error=ConnectionLost)
     graph = KnowledgeGraph(store, bundled_schema("wikidata"))
     with pytest.raises(ConnectionLost):
-        graph.prepare()
+        graph.tables.prepare()
     store.too_much = re.compile("no such query")
-    graph.prepare()
-    assert graph.notes == () and sum(graph.relations.values()) == 11
+    graph.tables.prepare()
+    assert graph.tables.notes == () and sum(graph.tables.relations.values()) == 11

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 
 from kgqa.graph.detection import missing_mediators
-from kgqa.model import RelationPath, Step
+from kgqa.model import Candidate, RelationPath, Step
 from scripts import freebase_mediators
 from tests.graph.facts import NS, RDF, XSD, ent, ns, path, short, step, words
 
@@ -37,25 +37,36 @@ class TestMediators:
 
     def test_mediator_nodes(self, graph):
         for relation, extent in self.EXTENTS.items():
-            assert graph.mediators.extent(step(relation)) == extent, relation
-            assert graph.ends_on_mediators(path("m.ann", relation)) == (extent == "all"), relation
+            assert graph.tables.mediators.extent(step(relation)) == extent, relation
+            assert graph.paths.ends_on_mediators(path("m.ann", relation)) == (extent == "all"), relation
 
     def test_topic_is_not_a_mediator(self, graph):
-        assert not graph.ends_on_mediators(RelationPath(ent("m.wedding")))
+        assert not graph.paths.ends_on_mediators(RelationPath(ent("m.wedding")))
 
     def test_mediators_are_walked_through(self, graph):
-        assert short(graph.ends(path("m.ann", "people.person.spouse_s", "people.marriage.spouse")).values) == {"m.bob"}
-        assert short(graph.ends(path("m.ann", "film.actor.film", "film.performance.film")).values) == {"m.movie"}
-        assert "people.marriage.spouse" in words(graph.next_steps(path("m.ann", "people.person.spouse_s")).steps)
+        assert short(
+            graph.paths.ends([Candidate(path("m.ann", "people.person.spouse_s", "people.marriage.spouse"))])[0].values
+        ) == {"m.bob"}
+        assert short(
+            graph.paths.ends([Candidate(path("m.ann", "film.actor.film", "film.performance.film"))])[0].values
+        ) == {"m.movie"}
+        assert "people.marriage.spouse" in words(
+            graph.paths.steps([Candidate(path("m.ann", "people.person.spouse_s"))])[0].steps
+        )
 
     def test_mediators_are_excluded_from_mixed_ends(self, graph):
-        assert short(graph.ends(path("m.ann", "base.mixed.about")).values) == {"m.movie", "just text"}
-        assert graph.ends(path("m.ann", "base.mixed.about")).values
+        assert short(graph.paths.ends([Candidate(path("m.ann", "base.mixed.about"))])[0].values) == {
+            "m.movie",
+            "just text",
+        }
+        assert graph.paths.ends([Candidate(path("m.ann", "base.mixed.about"))])[0].values
 
     def test_mixed_relations_are_walked_through(self, graph):
-        steps = words(graph.next_steps(path("m.ann", "base.mixed.about")).steps)
+        steps = words(graph.paths.steps([Candidate(path("m.ann", "base.mixed.about"))])[0].steps)
         assert {"film.performance.film", "award.award_honor.award"} <= steps
-        assert short(graph.ends(path("m.ann", "base.mixed.about", "award.award_honor.award")).values) == {"m.prize"}
+        assert short(
+            graph.paths.ends([Candidate(path("m.ann", "base.mixed.about", "award.award_honor.award"))])[0].values
+        ) == {"m.prize"}
 
     @pytest.mark.parametrize("mark", ['"true"', f'"true"^^<{XSD}boolean>'])
     def test_mark_as_text_or_boolean(self, make, mark):
@@ -65,14 +76,14 @@ class TestMediators:
                 f"<{NS}base.cvt> <{NS}freebase.type_hints.mediator> {mark} .",
             ]
         )
-        assert graph.mediators.extent(step("base.x.y")) == "some"
-        assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
+        assert graph.tables.mediators.extent(step("base.x.y")) == "some"
+        assert short(graph.paths.ends([Candidate(path("m.a", "base.x.y"))])[0].values) == {"m.b"}
 
     def test_marks_of_both_kinds_in_one_graph(self, make):
         graph = make(
             [*ns("m.a base.x.y m.m1", "m.a base.x.y m.m2", "m.a base.x.y m.b", "m.m1 type.object.type base.cvt1", "m.m2 type.object.type base.cvt2", "m.m1 base.z m.c", "m.m2 base.z m.c", 'base.cvt1 freebase.type_hints.mediator "true"'), f'<{NS}base.cvt2> <{NS}freebase.type_hints.mediator> "true"^^<{XSD}boolean> .']
         )  # fmt: skip
-        assert short(graph.ends(path("m.a", "base.x.y")).values) == {"m.b"}
+        assert short(graph.paths.ends([Candidate(path("m.a", "base.x.y"))])[0].values) == {"m.b"}
 
     def test_mark_with_value_false(self, make):
         graph = make(
@@ -83,8 +94,8 @@ class TestMediators:
                 "m.m base.cvt.z m.c",
             )
         )
-        assert graph.mediators.extent(step("base.x.y")) == "none"
-        assert graph.mediators.extent(step("^base.cvt.z")) == "none"
+        assert graph.tables.mediators.extent(step("base.x.y")) == "none"
+        assert graph.tables.mediators.extent(step("^base.cvt.z")) == "none"
 
     def test_types_named_by_the_schema(self, make):
         kc = "urn:kgqa:corpus:"
@@ -98,10 +109,10 @@ class TestMediators:
             ],
             "corpus",
         )  # fmt: skip
-        assert graph.mediators.extent(Step("http://e/in")) == "some"
-        assert graph.mediators.extent(Step("http://e/only")) == "all"
-        assert graph.mediators.extent(Step(f"{kc}party", "in")) == "all"
-        assert short(graph.ends(path("http://e/a", "http://e/in")).values) == {"http://e/b"}
+        assert graph.tables.mediators.extent(Step("http://e/in")) == "some"
+        assert graph.tables.mediators.extent(Step("http://e/only")) == "all"
+        assert graph.tables.mediators.extent(Step(f"{kc}party", "in")) == "all"
+        assert short(graph.paths.ends([Candidate(path("http://e/a", "http://e/in"))])[0].values) == {"http://e/b"}
 
 
 class TestListedMediators:
@@ -117,11 +128,13 @@ class TestListedMediators:
 
     def test_mediators_by_the_list(self, make):
         graph = make(self.SLICE)
-        assert graph.mediators.extent(step("people.person.spouse_s")) == "all"
-        assert graph.mediators.extent(step("^people.marriage.spouse")) == "all"
-        assert graph.mediators.extent(step("people.marriage.spouse")) == "none"
-        assert graph.mediators.extent(step("people.person.children")) == "none"
-        assert short(graph.ends(path("m.ann", "people.person.spouse_s", "people.marriage.spouse")).values) == {"m.bob"}
+        assert graph.tables.mediators.extent(step("people.person.spouse_s")) == "all"
+        assert graph.tables.mediators.extent(step("^people.marriage.spouse")) == "all"
+        assert graph.tables.mediators.extent(step("people.marriage.spouse")) == "none"
+        assert graph.tables.mediators.extent(step("people.person.children")) == "none"
+        assert short(
+            graph.paths.ends([Candidate(path("m.ann", "people.person.spouse_s", "people.marriage.spouse"))])[0].values
+        ) == {"m.bob"}
         assert missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema) == ""
 
     @pytest.mark.parametrize(
@@ -137,12 +150,12 @@ class TestListedMediators:
     )
     def test_declarations_of_the_graph_take_precedence(self, make, declared):
         graph = make([*self.SLICE, *declared])
-        assert graph.mediators.extent(step("people.person.spouse_s")) == "none"
-        assert short(graph.ends(path("m.ann", "people.person.spouse_s")).values) == {"m.wedding"}
+        assert graph.tables.mediators.extent(step("people.person.spouse_s")) == "none"
+        assert short(graph.paths.ends([Candidate(path("m.ann", "people.person.spouse_s"))])[0].values) == {"m.wedding"}
 
     def test_range_in_the_list(self, make):
         graph = make([*ns("m.ann own.wedding m.wedding"), f"<{NS}own.wedding> <{self.RANGE}> <{NS}people.marriage> ."])
-        assert graph.mediators.extent(step("own.wedding")) == "all"
+        assert graph.tables.mediators.extent(step("own.wedding")) == "all"
 
     def test_unknown_relations_are_reported(self, make):
         graph = make(ns("m.ann own.married m.wedding", "m.wedding own.spouse m.bob"))
@@ -151,7 +164,7 @@ class TestListedMediators:
 
     def test_other_schemas_have_no_list(self, make):
         graph = make(self.SLICE, "rdfs")
-        assert graph.mediators.extent(step("people.person.spouse_s")) == "none"
+        assert graph.tables.mediators.extent(step("people.person.spouse_s")) == "none"
         assert missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema) == ""
 
 
@@ -174,16 +187,21 @@ class TestIndependenceOfNames:
 
     @pytest.mark.parametrize("which", PATHS, ids=str)
     def test_same_ends_steps_and_mediators_without_names(self, named, nameless, which):
-        assert set(named.ends(which).values) == set(nameless.ends(which).values)
-        assert named.ends_on_mediators(which) == nameless.ends_on_mediators(which)
-        assert named.next_steps(which) == nameless.next_steps(which)
+        assert set(named.paths.ends([Candidate(which)])[0].values) == set(
+            nameless.paths.ends([Candidate(which)])[0].values
+        )
+        assert named.paths.ends_on_mediators(which) == nameless.paths.ends_on_mediators(which)
+        assert named.paths.steps([Candidate(which)])[0] == nameless.paths.steps([Candidate(which)])[0]
         assert set(named.run_exported(named.answer_query(which))) == set(
             nameless.run_exported(nameless.answer_query(which))
         )
 
     def test_same_tables_without_names(self, named, nameless):
-        assert {k: v for k, v in named.mediators.leads["out"].items() if not named.schema.is_noise(k)} == {
-            k: v for k, v in nameless.mediators.leads["out"].items() if not nameless.schema.is_noise(k)
+        assert {k: v for k, v in named.tables.mediators.leads["out"].items() if not named.schema.is_noise(k)} == {
+            k: v for k, v in nameless.tables.mediators.leads["out"].items() if not nameless.schema.is_noise(k)
         }
-        assert named.mediators.marks == nameless.mediators.marks
-        assert named.next_steps(RelationPath(ent("m.ann"))) == nameless.next_steps(RelationPath(ent("m.ann")))
+        assert named.tables.mediators.marks == nameless.tables.mediators.marks
+        assert (
+            named.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0]
+            == nameless.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0]
+        )

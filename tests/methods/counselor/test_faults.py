@@ -115,7 +115,7 @@ def test_queries_that_take_too_long(first):
     program = GoldProgram(("Retrieve[Bo Li]", call, call, f"Finish[{call}]"))
     store = SlowStore(_made("a thing"))
     graph = KnowledgeGraph(store, bundled_schema("rdfs"))
-    graph.prepare()
+    graph.tables.prepare()
     store.slow = itertools.count(first)
     asked = run(question, agent=CounselorAgent({question: program}), graph=graph)
     answer = checked(asked)

@@ -127,7 +127,7 @@ def test_prompt_shows_whole_passages_as_numbered_sentences(run):
 def test_evidence_query_returns_the_place_of_the_chunk(run, folder):
     answer, _ = run(reply("London", support=[(1, "born in London")]))
     with open_resources(folder, settings=resolve({"rank.embeddings": "off"})) as resources:
-        (row,) = resources.graph.rows(answer.evidence_sparql)
+        (row,) = resources.graph.queries.rows(answer.evidence_sparql)
     assert [getattr(each, "value", None) for each in row[-2:]] == ["0", str(len(ADA))]
 
 

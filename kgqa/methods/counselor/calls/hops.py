@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kgqa.graph.expansion import Expansion
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.paths import Expansion
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.methods.counselor.calls.retrieval import lexical_similarity
 from kgqa.methods.prompt_view import ambiguous_in
@@ -87,9 +87,9 @@ class HopNames:
                 RelationPath(_ANY, tuple(hop)),
                 graph.schema,
                 labels,
-                is_mediator=graph.leads_to_mediator,
-                inverse=graph.inverse,
-                target_type=graph.target_type,
+                is_mediator=graph.tables.leads_to_mediator,
+                inverse=graph.tables.inverses.get,
+                target_type=graph.tables.target_type,
                 ambiguous=ambiguous_in(graph),
             )[-1]
         )
@@ -105,7 +105,7 @@ class HopNames:
         certain = self._certain(text)
         if certain is None and len(types) == 1:
             known = self._single(text)
-            fitting = [hop for hop in known if self._graph.target_type(hop[0].reversed()) in types]
+            fitting = [hop for hop in known if self._graph.tables.target_type(hop[0].reversed()) in types]
             certain = fitting[0] if len(fitting) == 1 else None
         if certain is not None:
             return NamedHop(certain, self.name(certain), may_turn=self._may_turn(text, certain))
@@ -134,9 +134,9 @@ class HopNames:
 
     def _may_turn(self, text: str, hop: Hop) -> bool:
         step, graph = hop[0], self._graph
-        if len(hop) > 1 or graph.inverse(step.relation) is not None or _BACKWARDS.search(text):
+        if len(hop) > 1 or graph.tables.inverses.get(step.relation) is not None or _BACKWARDS.search(text):
             return False
-        types = graph.target_type(step), graph.target_type(step.reversed())
+        types = graph.tables.target_type(step), graph.tables.target_type(step.reversed())
         is_id = text.strip() in (step.relation, graph.schema.short_id(step.relation))
         return not is_id and (None in types or types[0] != types[1])
 
@@ -157,18 +157,18 @@ class HopNames:
 
     def _hops_from(self, nodes: Sequence[Entity]) -> list[Hop]:
         graph = self._graph
-        found = graph.next_steps_of([Candidate(RelationPath(node), "") for node in nodes])
+        found = graph.paths.steps([Candidate(RelationPath(node), "") for node in nodes])
         from_node = {node: each.steps if isinstance(each, Expansion) else () for node, each in zip(nodes, found)}
         steps = dict.fromkeys(step for each in from_node.values() for step in each)
         hops: dict[Hop, None] = {}
-        into = [step for step in steps if graph.mediators.extent(step) != "none"]
+        into = [step for step in steps if graph.tables.mediators.extent(step) != "none"]
         paths = []
         for step in into:
             starts = [node for node in nodes if step in from_node[node]][:SAMPLED_AT_MEDIATORS]
             paths += [RelationPath(node, (step,)) for node in starts]
-        for path, onward in zip(paths, graph.next_steps_of([Candidate(path, "") for path in paths])):
-            hops |= {(*path.steps, step): None for step in onward.steps if not graph.leads_to_mediator(step)}
-        direct = [(step,) for step in steps if not graph.leads_to_mediator(step)]
+        for path, onward in zip(paths, graph.paths.steps([Candidate(path, "") for path in paths])):
+            hops |= {(*path.steps, step): None for step in onward.steps if not graph.tables.leads_to_mediator(step)}
+        direct = [(step,) for step in steps if not graph.tables.leads_to_mediator(step)]
         return [*direct, *hops]
 
     def _certain(self, text: str) -> Hop | None:
@@ -177,12 +177,16 @@ class HopNames:
         if len(known) == 1:
             return known[0]
         if normalise(text) in ("name", "label"):
-            return next(((Step(each),) for each in self._graph.schema.label if each in self._graph.relations), None)
+            return next(
+                ((Step(each),) for each in self._graph.schema.label if each in self._graph.tables.relations), None
+            )
         parts = _THROUGH.split(text.strip(), maxsplit=1) if not known else ()
         if len(parts) == 2:
             graph = self._graph
-            into = [step for step in self._steps(parts[0]) if graph.mediators.extent(step) != "none"]
-            onward = [step for step in self._steps(parts[1]) if graph.mediators.extent(step.reversed()) != "none"]
+            into = [step for step in self._steps(parts[0]) if graph.tables.mediators.extent(step) != "none"]
+            onward = [
+                step for step in self._steps(parts[1]) if graph.tables.mediators.extent(step.reversed()) != "none"
+            ]
             through = [(first, second) for first in into for second in onward if first.reversed() != second]
             return through[0] if len(through) == 1 else None
         return None
@@ -194,7 +198,7 @@ class HopNames:
         return [
             (step,)
             for step in steps
-            if not graph.leads_to_mediator(step) and not graph.leads_to_mediator(step.reversed())
+            if not graph.tables.leads_to_mediator(step) and not graph.tables.leads_to_mediator(step.reversed())
         ]
 
     def _steps(self, text: str) -> tuple[Step, ...]:
@@ -212,7 +216,7 @@ class HopNames:
 
     def _step_keys(self, step: Step, labels: dict[str, str]) -> set[str]:
         graph = self._graph
-        relation = step.relation if step.direction == "out" else graph.inverse(step.relation)
+        relation = step.relation if step.direction == "out" else graph.tables.inverses.get(step.relation)
         names = [self._named((step,), labels)]
         if relation:
             short = graph.schema.short_id(relation)
@@ -226,11 +230,11 @@ class HopNames:
     def _tables(self) -> _Tables:
         """Return the graph's relations, the labels of them and their inverses, and the steps by name."""
         graph = self._graph
-        relations = graph.relations
+        relations = graph.tables.relations
         known = _TABLES.get(graph.tables)
         if known is None or known[0] is not relations:
-            labels = dict(graph.relation_labels)
-            unnamed = sorted({name for name in graph.inverses if name not in labels})
+            labels = dict(graph.tables.relation_labels)
+            unnamed = sorted({name for name in graph.tables.inverses if name not in labels})
             found = graph.labels(map(Entity, unnamed)) if graph.schema.wording == "label" else {}
             if graph.schema.wording == "label":
                 labels |= {name: found.get(Entity(name)) or relation_words(name, graph.schema) for name in unnamed}
@@ -241,7 +245,7 @@ class HopNames:
         graph = self._graph
         found: dict[str, dict[Step, None]] = {}
         for relation in relations:
-            back = graph.inverse(relation)
+            back = graph.tables.inverses.get(relation)
             steps = [Step(relation, "out")]
             if back not in relations:  # otherwise the inverse itself leads there
                 steps.append(Step(relation, "in"))

@@ -40,7 +40,7 @@ def _lists(
     if not relation or not several:
         return {}
     found = {}
-    for node, values in graph.along(several, (Step(relation),)).items():
+    for node, values in graph.paths.hop(several, (Step(relation),)).items():
         try:
             listed = parse_json(values[0].value) if isinstance(values[0], Literal) else None
         except ValueError:
@@ -55,9 +55,9 @@ def _order_relation(graph: KnowledgeGraph, hop: Sequence[Step]) -> str:
     if not graph.schema.order or len(hop) != 1:
         return ""
     (step,) = hop
-    iri = step.relation if step.direction == "out" else graph.inverse(step.relation) or ""
+    iri = step.relation if step.direction == "out" else graph.tables.inverses.get(step.relation) or ""
     for prefix, target in graph.schema.order:
-        if iri.startswith(prefix) and (relation := target + iri[len(prefix) :]) in graph.relations:
+        if iri.startswith(prefix) and (relation := target + iri[len(prefix) :]) in graph.tables.relations:
             return relation
     return ""
 

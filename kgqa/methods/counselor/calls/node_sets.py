@@ -240,6 +240,6 @@ def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Val
     if candidate.joins or candidate.restricted or candidate.conditions or candidate.operation:
         return False
     steps = candidate.path.steps
-    if any(graph.mediators.extent(step) != "none" for step in steps[:-1]):
+    if any(graph.tables.mediators.extent(step) != "none" for step in steps[:-1]):
         return len(steps) == 2 and candidate.path.topic not in others
     return bool(steps)

@@ -9,7 +9,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import Source, ordered, start_of
 from kgqa.methods.counselor.calls.observation_text import safe
-from kgqa.model import Entity, Named, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.model.conditions import Condition
 from kgqa.text.words import local_words
 
@@ -39,7 +39,7 @@ def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record,
     """
     if len(hop) != 2:
         return ()
-    walks = graph.walks_along(RelationPath(node, tuple(hop)), limit=10 * MAX_RECORDS)
+    walks = graph.paths.walks([Candidate(RelationPath(node, tuple(hop)))], limit=10 * MAX_RECORDS)[0]
     ends: dict[Entity, dict[Value, None]] = {}
     for _, mediator, end in walks:
         if isinstance(mediator, Entity):
@@ -48,10 +48,10 @@ def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record,
         return ()
     fields: dict[Entity, dict[Step, list[Value]]] = {each: {} for each in ends}
     known = {hop[1], hop[0].reversed()}
-    for mediator, step, value in graph.edges_of(ends):
-        inverse = graph.inverse(step.relation)
+    for mediator, step, value in graph.paths.edges(ends):
+        inverse = graph.tables.inverses.get(step.relation)
         turned = {Step(inverse, "in")} if inverse else set()
-        if graph.is_noise(step.relation) or graph.leads_to_mediator(step) or ({step} | turned) & known:
+        if graph.tables.is_noise(step.relation) or graph.tables.leads_to_mediator(step) or ({step} | turned) & known:
             continue
         if value != node and value not in ends[mediator]:
             fields[mediator].setdefault(step, []).append(value)

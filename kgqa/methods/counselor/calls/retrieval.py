@@ -72,7 +72,7 @@ class Retrieval:
             entity = Entity(self._graph.schema.iri(text))
         except SchemaError:
             return None
-        return entity if self._graph.exists(entity) else None
+        return entity if entity in self._graph.paths.present([entity]) else None
 
     def by_name(self, text: str) -> tuple[Entity, ...]:
         """Return the nodes with exactly this name, first those with a label and with many edges."""
@@ -81,7 +81,7 @@ class Retrieval:
         aliases = {match.entity: match.kind == "alias" for match in reversed(matches)}
         found = list(dict.fromkeys(match.entity for match in matches))[:MATCHES]
         if len(found) > 1:
-            degrees = self._graph.degrees(found)
+            degrees = self._graph.paths.degrees(found)
             found.sort(key=lambda entity: (aliases[entity], -degrees[entity], entity.iri))
         return tuple(found)
 

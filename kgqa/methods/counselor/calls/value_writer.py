@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.graph.edges import MAX_NODES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.calls.hops import Hop
 from kgqa.methods.counselor.calls.node_sets import NodeSet, ordered
@@ -24,6 +23,8 @@ from kgqa.text.words import type_words
 
 MAX_NAMED = 1000
 """Most values of a result that are named, if only by their ids."""
+MAX_NODES = 1000
+"""Most nodes of which something is looked up at once."""
 MAX_TYPES = 1000
 """Most types that are read of a node."""
 
@@ -109,18 +110,18 @@ class ValueWriter:
         found: set[str | None] = set()
         for source in nodes.sources:
             path = source.candidate.path
-            found.add(self._graph.target_type(path.steps[-1]) if path.steps else self._types.get(path.topic))
+            found.add(self._graph.tables.target_type(path.steps[-1]) if path.steps else self._types.get(path.topic))
         return set() if None in found or "" in found else {each for each in found if each}
 
     def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
         """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
         schema, nodes = self._graph.schema, [each.value for each in named if isinstance(each.value, Entity)]
-        declared = self._graph.target_type(hop[-1]) if hop else None
+        declared = self._graph.tables.target_type(hop[-1]) if hop else None
         if self._ids_only or declared:
             return dict.fromkeys(nodes, type_words(declared, schema) if declared else "")
         new = [node for node in nodes if node not in self._types][:MAX_NODES]
         for predicate in schema.types if new and schema.wording == "label" else ():
-            kinds = self._graph.along(new, (Step(predicate),), limit=MAX_TYPES)
+            kinds = self._graph.paths.hop(new, (Step(predicate),), limit=MAX_TYPES)
             for node, own in kinds.items():
                 first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
                 self._types.setdefault(node, first.iri if first else "")

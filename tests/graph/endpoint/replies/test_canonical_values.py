@@ -12,7 +12,7 @@ from kgqa.graph.endpoint.replies.canonical_values import canonical_text
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.settings.values import resolve
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
@@ -121,7 +121,9 @@ def graphs_of_values(tmp_path_factory, virtuoso_server):
 
 
 def ends(graph, number: int):
-    (value,) = graph.ends(RelationPath(Entity(f"http://e/s{number}"), (Step(f"http://e/p{number}"),))).values
+    (value,) = graph.paths.ends(
+        [Candidate(RelationPath(Entity(f"http://e/s{number}"), (Step(f"http://e/p{number}"),)))]
+    )[0].values
     return value
 
 
@@ -140,7 +142,7 @@ def test_walks_to_returned_values_are_found(graphs_of_values):
             if value not in NOT_QUERYABLE or graph is graphs_of_values[0]:
                 path = RelationPath(Entity(f"http://e/s{number}"), (Step(f"http://e/p{number}"),))
                 end = ends(graph, number)
-                assert graph.walks_along(path, ends=[end]) == [(path.topic, end)], value
+                assert graph.paths.walks([Candidate(path)], ends=[end])[0] == [(path.topic, end)], value
 
 
 def test_value_that_cannot_be_queried_is_an_answer(virtuoso_server):
