@@ -74,6 +74,14 @@ class PathRows:
         """The distinct ends of the rows."""
         return tuple(dict.fromkeys(row.end.value for row in self.rows))
 
+    def values(self) -> dict[tuple[FieldKey, Named], set[int]]:
+        """Return the values of the fields, each with the numbers of the rows that have it."""
+        found: dict[tuple[FieldKey, Named], set[int]] = {}
+        for number, row in enumerate(self.rows):
+            for key, value in ((field.key, value) for field in row.fields for value in field.values):
+                found.setdefault((key, value), set()).add(number)
+        return found
+
 
 def read_rows(
     graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace, *, limit: int = MAX_WALKS

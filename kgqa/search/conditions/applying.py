@@ -140,4 +140,4 @@ class Conditions:
     def _found(self, pairs: Scored) -> dict[Candidate, Found]:
         near = [c for c, _ in pairs if self._wording.restrictions or self._wording.unexplained(c)]
         rows = read_rows(self._graph, near, self._trace, limit=MAX_WALKS) if near else []
-        return {each.candidate: Filters(self._graph, self._wording, each).found() for each in rows}
+        return {each.candidate: Filters(self._graph, self._wording, each).found for each in rows}

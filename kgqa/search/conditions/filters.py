@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Named, RelationPath
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Condition
-from kgqa.rank.lexical import terms
+from kgqa.rank.lexical import stem, terms
 from kgqa.search.beam import logical_hops
 from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
 from kgqa.search.masking import Span
 from kgqa.search.rows import FieldKey, PathRows, Row
-from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import pattern, stem_list, stems, word_table
 from kgqa.text.words import relation_words
 
@@ -23,7 +22,7 @@ _AND = r"\s*(?:,|and|or|nor|, and|, or)(?:\s+the)?\s*"
 _NEGATED = r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """Conditions that were found on a path.
 
@@ -36,22 +35,16 @@ class Found:
     """
 
     candidate: Candidate
-    cues: tuple[str, ...] = ()
+    cues: list[str] = field(default_factory=list)
     explained: int = 0
-    applied: frozenset[Time | Entity] = frozenset()
+    applied: set[Time | Entity] = field(default_factory=set)
     note: str = ""
 
-    def and_also(
-        self, conditions: Sequence[Condition], cue: str, explained: int, restriction: Time | Entity | None = None
-    ) -> Found:
-        """Return these conditions and others, which a cue led to."""
-        return replace(
-            self,
-            candidate=replace(self.candidate, conditions=(*self.candidate.conditions, *conditions)),
-            cues=(*self.cues, *[cue] * len(conditions)),
-            explained=self.explained + explained,
-            applied=self.applied | ({restriction} if restriction is not None else set()),
-        )
+    def add(self, cue: str, *conditions: Condition, explained: int = 1) -> None:
+        """Add conditions that a cue led to."""
+        self.candidate = replace(self.candidate, conditions=(*self.candidate.conditions, *conditions))
+        self.cues += [cue] * len(conditions)
+        self.explained += explained
 
 
 class Wording:
@@ -106,144 +99,117 @@ def is_negated(text: str) -> bool:
 class Filters:
     """Finds the conditions that a question puts on one path.
 
+    If the question asks for things with a date in some time, and the path leads to the dates, the conditions are found
+    on the path up to the things.
+
     Args:
         graph: The graph.
         wording: The question without its topics.
         rows: Rows of the path.
+
+    Attributes:
+        found: The path with its conditions.
     """
 
     def __init__(self, graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> None:
         self._graph = graph
         self._wording = wording
-        self._rows = self._before_dates(rows) if wording.time is not None and rows.rows else rows
-        self._last = len(self._rows.candidate.path)
-        self._having: dict[tuple[FieldKey, Named], set[int]] = {}
-        """The numbers of the rows that have a value in a field."""
-        for number, row in enumerate(self._rows.rows):
-            for field in row.fields:
-                for value in field.values:
-                    self._having.setdefault((field.key, value), set()).add(number)
-
-    def found(self) -> Found:
-        """Return the path with its conditions.
-
-        If the question asks for things with a date in some time, and the path leads to the dates, the path is returned
-        up to the things.
-        """
-        found = self._at_time(Found(self._rows.candidate))
-        for entity in self._wording.excluded:
-            found = self._excluding(found, entity)
-        return self._named(self._gendered(self._typed(found)))
-
-    def _before_dates(self, rows: PathRows) -> PathRows:
-        path = rows.candidate.path
-        if len(path) < 2 or not self._asks_for_others(rows) or self._graph.tables.leads_to_mediator(path.steps[-2]):
-            return rows
-        last = len(path) - 1
-        self._date = (last, path.steps[-1:])
-        hops = rows.candidate.hops[:-1]
-        shorter = replace(
-            rows.candidate,
-            path=RelationPath(path.topic, path.steps[:-1]),
-            words=", ".join(hops),
-            hops=hops,
-            leads_to="",
-        )
-        walks = {row.walk[:-1]: tuple(field for field in row.fields if field.at <= last) for row in rows.rows}
-        return PathRows(shorter, tuple(Row(walk, fields) for walk, fields in walks.items()), rows.complete)
+        steps = rows.candidate.path.steps
+        leads_to_things = len(steps) > 1 and not graph.tables.leads_to_mediator(steps[-2])
+        self._rows = _before_dates(rows) if leads_to_things and self._asks_for_others(rows) else rows
+        self._values = self._rows.values()
+        self.found = Found(self._rows.candidate)
+        if self._rows.rows:
+            self._at_time()
+            self._excluding()
+            self._typed()
+            self._gendered()
+            self._named()
 
     def _asks_for_others(self, rows: PathRows) -> bool:
-        """Return whether the ends are dates, and the question asks for something else."""
+        """Return whether the ends are dates, and the question asks for something else that has a time."""
         wording, time = self._wording, self._wording.time
-        text = wording.text.replace(time.cue, " ") if time is not None else wording.text
-        asks_for_dates = set(stems(f"{wording.noun} {text}")) & set(stem_list("date_nouns"))
-        return not asks_for_dates and all(map(is_date, rows.ends))
+        words = {*stems(wording.noun), *stems(wording.text.replace(time.cue, " ") if time is not None else "")}
+        return time is not None and words.isdisjoint(stem_list("date_nouns")) and all(map(is_date, rows.ends))
 
-    def _at_time(self, found: Found) -> Found:
+    def _at_time(self) -> None:
         time = self._wording.time
-        if time is None or not self._rows.rows or self._asks_for_others(self._rows):
-            return found
-        words = {key: self._words(key) for key, _ in self._having}
-        conditions, note = time_conditions(time, self._wording.text, self._rows, words)
-        return replace(found.and_also(conditions, time.cue, 1, time), note=note) if conditions else found
+        if time is None or self._asks_for_others(self._rows):
+            return
+        tables = self._graph.tables
+        words = {
+            key: " ".join(relation_words(s.relation, tables.schema, tables.relation_labels) for s in key[1])
+            for key, _ in self._values
+        }
+        conditions, self.found.note = time_conditions(time, self._wording.text, self._rows, words)
+        if conditions:
+            self.found.add(time.cue, *conditions)
+            self.found.applied.add(time)
 
-    def _words(self, key: FieldKey) -> str:
-        return " ".join(
-            relation_words(s.relation, self._graph.schema, self._graph.tables.relation_labels) for s in key[1]
-        )
+    def _excluding(self) -> None:
+        """Exclude entities that are ends, or values beside the walks; an end may be on a walk that was not read."""
+        last = len(self._rows.candidate.path)
+        for entity in self._wording.excluded:
+            places: list[FieldKey] = [key for key, value in self._values if value.value == entity]
+            if entity in self._rows.ends or not (places or self._rows.complete):
+                places = [(last, ())]
+            for place in places[:1]:
+                self.found.add("not", Condition(*place, entity, negated=True))
+                self.found.applied.add(entity)
 
-    def _typed(self, found: Found) -> Found:
+    def _typed(self) -> None:
         """Add the type that the question asks for if only some ends have it."""
-        noun, types = stems(self._wording.noun), self._graph.schema.types
-        stands_for = self._wording.noun in word_table("stands_for", "en").values()
-        if not noun or stands_for or noun[-1] in stems(found.candidate.leads_to):
-            return found
-        return self._of_kind(
-            found,
-            self._wording.noun,
-            lambda key, value: len(key[1]) == 1 and key[1][0].relation in types and stems(value.name)[-1:] == noun[-1:],
-            explained=1,
-        )
+        noun, types = self._wording.noun, self._graph.schema.types
+        last = stems(noun)[-1:]
+        if (
+            last
+            and noun not in word_table("stands_for", "en").values()
+            and last[0] not in stems(self.found.candidate.leads_to)
+        ):
+            self._of_kind(
+                noun, 1, lambda steps, name: steps[0].relation in types and not steps[1:] and stems(name)[-1:] == last
+            )
 
-    def _gendered(self, found: Found) -> Found:
+    def _gendered(self) -> None:
         """Add the gender that a word such as "mother" implies if only some ends have it.
 
         Of several words for hops, only the last is about the ends: the father's country is not male.
         """
-        genders = word_table("genders", "en")
-        words = [word for word in map(_singular, self._wording.text.lower().split()) if word in genders]
-        if len({genders[word] for word in words}) != 1:
-            return found
-        if set(stems(" ".join(words))) & set(stems(found.candidate.words)):
-            return found
-        if words[0] not in self._wording.last and logical_hops(self._graph, found.candidate.path) > 1:
-            return found
-        gender = genders[words[0]]
-        return self._of_kind(found, words[0], lambda key, value: value.name.lower() == gender, explained=0)
+        genders = {stem(word): gender for word, gender in word_table("genders", "en").items()}
+        words = [word for word in stems(self._wording.text) if word in genders]
+        path = self.found.candidate
+        is_last = words[:1] == list(stems(self._wording.last)) or logical_hops(self._graph, path.path) == 1
+        if len({genders[word] for word in words}) == 1 and is_last and not set(words) & set(stems(path.words)):
+            self._of_kind(words[0], 0, lambda steps, name: name.lower() == genders[words[0]])
 
-    def _of_kind(self, found: Found, cue: str, fits: Callable[[FieldKey, Named], bool], *, explained: int) -> Found:
-        """Add the first fitting value of the ends that only some of them have."""
-        for (key, value), numbers in self._having.items():
-            ends = {self._rows.rows[number].end.value for number in numbers}
-            is_some = key[0] == self._last and isinstance(value.value, Entity) and len(ends) < len(self._rows.ends)
-            if is_some and fits(key, value):
-                return found.and_also([Condition(*key, value.value)], cue, explained)
-        return found
+    def _of_kind(self, cue: str, explained: int, fits: Callable[[Sequence[Step], str], bool]) -> None:
+        """Add the first fitting entity beside the ends that only some of them have."""
+        rows = self._rows.rows
+        for (key, value), numbers in self._values.items():
+            is_some = len({rows[number].end.value for number in numbers}) < len(self._rows.ends)
+            is_end = key[0] == len(self._rows.candidate.path) and fits(key[1], value.name)
+            if is_some and is_end and isinstance(value.value, Entity):
+                self.found.add(cue, Condition(*key, value.value), explained=explained)
+                return
 
-    def _excluding(self, found: Found, entity: Entity) -> Found:
-        """Exclude an entity that is an end, or a value beside the walks."""
-        if entity in self._rows.ends or (not self._rows.complete and self._is_end(entity)):
-            return found.and_also([Condition(self._last, (), entity, negated=True)], "not", 1, entity)
-        for key, value in self._having:
-            if value.value == entity:
-                return found.and_also([Condition(*key, entity, negated=True)], "not", 1, entity)
-        return found
-
-    def _is_end(self, entity: Entity) -> bool:
-        """Return whether an entity is an end of a path of which only some walks were read."""
-        candidate = self._rows.candidate
-        asked = replace(candidate, conditions=(*candidate.conditions, Condition(self._last, (), entity)))
-        (ends,) = self._graph.paths.ends([asked], limit=1, tolerated=TOLERATED)
-        # the graph did not tell in time: excluding an entity that is no end changes nothing
-        return isinstance(ends, TOLERATED) or bool(ends.values)
-
-    def _named(self, found: Found) -> Found:
+    def _named(self) -> None:
         """Add the values beside the walks whose names stand in the question, longest names first."""
         unexplained = set(self._wording.unexplained(self._rows.candidate))
         text = f" {' '.join(stems(self._wording.text))} "
         kept = set(range(len(self._rows.rows)))
-        for (key, value), numbers in sorted(self._having.items(), key=lambda item: -len(item[0][1].name)):
+        for (key, value), numbers in sorted(self._values.items(), key=lambda item: -len(item[0][1].name)):
             words = set(terms(value.name))
-            if not words or not words <= unexplained or not isinstance(value.value, Entity):
-                continue
-            if f" {' '.join(stems(value.name))} " in text and numbers & kept and not kept <= numbers:
+            stands_there = words and words <= unexplained and f" {' '.join(stems(value.name))} " in text
+            if stands_there and isinstance(value.value, Entity) and numbers & kept and not kept <= numbers:
                 kept &= numbers
                 unexplained -= words
-                found = found.and_also([Condition(*key, value.value)], value.name, len(words))
-        return found
+                self.found.add(value.name, Condition(*key, value.value), explained=len(words))
 
 
-def _singular(word: str) -> str:
-    """Return a word of the question without punctuation and the ending of a plural."""
-    bare = word.strip("?!.,;:'’\"")
-    return bare if bare in word_table("genders", "en") else bare.removesuffix("s").rstrip("'’")
+def _before_dates(rows: PathRows) -> PathRows:
+    """Return the rows without their ends."""
+    path, hops = rows.candidate.path, rows.candidate.hops[:-1]
+    before = RelationPath(path.topic, path.steps[:-1])
+    shorter = replace(rows.candidate, path=before, words=", ".join(hops), hops=hops, leads_to="")
+    walks = {row.walk[:-1]: tuple(each for each in row.fields if each.at < len(path)) for row in rows.rows}
+    return PathRows(shorter, tuple(Row(walk, fields) for walk, fields in walks.items()), rows.complete)
