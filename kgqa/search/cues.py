@@ -12,42 +12,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import pattern, word_list, word_table
+from kgqa.search.words import pattern, word_list, word_table, word_tables
 
 MAX_WORDS = 10
 _MENTION = "\0"
-_OPENING = r"^(?:in|of|for|from|to|at|on|by|with)?\s*(?:{asks}|that)\b"
-_POSSESSIVE = r"(?:'s|’s|(?<=\s)s)(?=\s|$)"
-_CONTRACTION = r"\b(who|what|where|when|that|there|it)\s?['’]s\b"
-_RELATIVE = r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)"
-# in "which is the river that flows into X", the clause describes what is asked for
-_DEFINITION = (
-    r"\W*(?:what|which|who)\s+(?:is|are|was|were)\s+the\s+(?:(?!of\b)\w+\s+){1,2}(?:that|which|who)\b"
-    r"(?!\s+(?:the|a|an|their|his|her|its)\b)"
-)
-_SHARED = r"\b(?:same|shares?|shared|also|together|co-\w+)\b"
-# a relative clause without a pronoun, as in "the movies written by", unless the participle belongs to a verb before it
-_REDUCED = (
-    r"\b(?!(?:is|are|was|were|be|been|being|has|have|had|did|does|do|who|which|that|also)\b)\w+\s+"
-    r"\w+(?:ed|en|wn|ght|ade)\s+by\b"
-)
-# in "the film Avatar", the noun is the kind of the topic, not a hop; in "the films Ann directed", the noun is a hop
-_APPOSITION = rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}"
-_ASKED_NOUN = rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}"
-_PHRASES = (
-    # "what kind of film is X" asks for the kind, not for a film
-    (rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", "type genre"),
-    # "what did X do" and "what is X famous for" ask for the profession
-    (
-        rf"\bwhat\s+(?:(?:did|does|do|has|have)\s+{_MENTION}\s+(?:do|done)\b"
-        r"(?!\s+(?:about|after|before|for|in|on|with)\s)"
-        rf"|(?:is|are|was|were)\s+{_MENTION}\s+(?:(?:best|most)\s+)?(?:famous|known)\s+for\b)",
-        "profession",
-    ),
-    # "where did X study" asks for an organization, not for a place
-    (r"\bwhere\s+(?:did|does|do|has|have|had|was|were)\b.*\b{at_an_organization}\b", "organization"),
-)
-"""Phrases that ask for a kind of answer that they do not name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +55,7 @@ def _marked(question: str, names: Iterable[str]) -> str:
     for name in sorted(filter(str.strip, bare), key=len, reverse=True):
         written = r"[\s_]+".join(map(re.escape, name.split()))
         text = re.sub(rf"(?<!\w){written}(?!\w)", f" {_MENTION} ", text, flags=re.IGNORECASE)
-    return pattern(_APPOSITION).sub(_MENTION, " ".join(pattern(_CONTRACTION).sub(r"\1 is", text).split()))
+    return pattern("{apposition}").sub(_MENTION, " ".join(pattern("{contraction}").sub(r"\1 is", text).split()))
 
 
 def _outward(marked: str) -> list[str]:
@@ -107,20 +75,20 @@ def _content(text: str) -> list[str]:
 
 
 def _announced(marked: str) -> int:
-    body = pattern(_OPENING).sub(" ", marked, count=1)
+    body = pattern("{opening}").sub(" ", marked, count=1)
     one_relation = pattern(r"\b{one_relation}\s+of\b").sub(" ", body)
-    links = len(pattern(_POSSESSIVE).findall(marked)) + len(pattern(r"\bof\b").findall(one_relation))
+    links = len(pattern("{possessive}").findall(marked)) + len(pattern(r"\bof\b").findall(one_relation))
     # in "what gender is X's father", the noun directly after the question word is also a hop
-    links += bool(links and pattern(_ASKED_NOUN).search(marked))
-    shared = bool(pattern(_SHARED).search(body))
+    links += bool(links and pattern("{asked_noun}").search(marked))
+    shared = bool(pattern("{shared}").search(body))
     if marked.count(_MENTION) > 1:  # a clause connects the answer with a second topic
         return max(1, links) + shared
-    clauses = len(pattern(_RELATIVE).findall(body))
-    if not pattern(rf"{_OPENING}|\W*(?:please\s+)?{{commands}}\b").match(marked):
+    clauses = len(pattern("{relative_clause}").findall(body))
+    if not pattern(r"{opening}|\W*(?:please\s+)?{commands}\b").match(marked):
         clauses -= 1  # one of the pronouns asks the question, as in "X directed which films"
-    if pattern(_DEFINITION).match(marked):
+    if pattern("{definition}").match(marked):
         clauses -= 1
-    reduced = list(pattern(_REDUCED).finditer(marked))
+    reduced = list(pattern("{reduced_clause}").finditer(marked))
     by_clauses = links + len(reduced) + _says_more(marked, reduced[0]) if reduced else 0
     return max(max(1, links) + max(0, clauses), by_clauses) + shared
 
@@ -135,16 +103,16 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
         return False
     end = marked.rfind(_MENTION)
     after = marked[end + 1 :] if end > clause.end() else ""
-    words = _content(pattern(_OPENING).sub(" ", before, count=1)) + _content(after)
+    words = _content(pattern("{opening}").sub(" ", before, count=1)) + _content(after)
     return bool(words) or pattern(r"\b{asks}\b").search(after) is not None
 
 
 def _asked_for(marked: str) -> str:
     """Return the noun after "what" or "which"; for other question words and some phrases, the kind of answer."""
-    for phrase, kind in _PHRASES:
-        if pattern(phrase).search(marked):
-            return kind
-    words = re.findall(r"[^\W\d_]+|\0", pattern(_POSSESSIVE).sub("", marked.lower()))
+    for phrase in word_tables("phrases"):
+        if pattern(phrase["words"]).search(marked):
+            return str(phrase["kind"])
+    words = re.findall(r"[^\W\d_]+|\0", pattern("{possessive}").sub("", marked.lower()))
     asking = next((index for index, word in enumerate(words) if word in word_list("asks")), len(words))
     word, after = "".join(words[asking : asking + 1]), words[asking + 1 :]
     if word not in ("what", "which"):

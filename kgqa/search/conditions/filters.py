@@ -17,10 +17,6 @@ from kgqa.search.rows import FieldKey, PathRows, Row
 from kgqa.search.words import pattern, stem_list, stems, word_table
 from kgqa.text.words import relation_words
 
-_EXCLUDING = r"(?:^|\s){excluding}(?:\s+(?:in|by|from|of|with))?(?:\s+(?:the|a|an))?(?:\s+[^\W\d_]+)?\s*$"
-_AND = r"\s*(?:,|and|or|nor|, and|, or)(?:\s+the)?\s*"
-_NEGATED = r"\bnot\b|\b(?:did|does|do|is|are|was|were|has|have)n['’]t\b"
-
 
 @dataclass(slots=True)
 class Found:
@@ -83,7 +79,7 @@ def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entit
     for span in spans:
         between = text[start : span.start]
         follows = bool(excluded) and excluded[-1].end == start
-        found = (follows and pattern(_AND).fullmatch(between)) or pattern(_EXCLUDING).search(between)
+        found = (follows and pattern("{conjunction}").fullmatch(between)) or pattern("{exclusion}").search(between)
         if found:
             excluded.append(span)
         kept += between.removesuffix(found[0]) if found else text[start : span.end]
@@ -93,7 +89,7 @@ def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entit
 
 def is_negated(text: str) -> bool:
     """Return whether a question has a negation, once the entities that it excludes by name are removed."""
-    return pattern(_NEGATED).search(text) is not None
+    return pattern("{negation}").search(text) is not None
 
 
 class Filters:

@@ -12,90 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import pattern, word_table
+from kgqa.search.words import pattern, word_table, word_tables
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
 
-_UNSUPPORTED = (
-    (
-        "a count",
-        r"\b(?:how many|how much|(?:(?:^|the|total|a|and|its|their|what)\s+)number of|what is the (?:total|count)|"
-        r"count the)\b",
-    ),
-    # not "can you name ...?", "is she a man or a woman?", "Will Smith starred in which films?"
-    (
-        "a yes/no question",
-        r"^\s*(?!(?:can|could|will|would) (?:you|anyone|somebody|someone)\b|do(?:es)? (?:you|anyone|anybody) know\b)"
-        r"(?!.*\bor (?:a|an|the)\b)(?!.*\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$)"
-        r"{yes_no_verbs}\b",
-    ),
-    # "France borders Spain, right?"
-    (
-        "a yes/no question",
-        r",\s*(?:right|correct|true|yes|no|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? "
-        r"(?:it|he|she|they|there))\s*\?*\s*$",
-    ),
-    # "more people than Spain", "which is bigger, Spain or France?"; a comparison with a number is not matched
-    (
-        "a comparison",
-        r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
-        r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
-        r"|\b(?:is|are|was|were|has|have|had)\s+(?:the\s+)?(?:more|less|fewer|(?!other\b|either\b)\w{2,}er)"
-        r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s"
-        r"|\b(?:more|fewer)\s+(?:\w+\s+){0,2}\w+\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
-    ),
-    (
-        "a comparison ({})",
-        r"\b(?:born|died|founded|released|published|opened|come out|came out|began|begin)\s+"
-        r"(?:first|last|(?:earlier|later)(?!\s+than\s+(?:the\s+year\s+)?\d))\b",
-    ),
-    (
-        "a computed value ({})",
-        r"\b(?:average|total|combined)\s+(?:\w+\s+){1,3}?(?:of|for|in|across)\b|\b(?:difference|gap)\s+(?:in|of|between)\b",
-    ),
-)
-"""Kinds of questions, and the patterns of their words; the kind may quote them."""
-_SUPERLATIVE = (
-    r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
-    r"|{superlatives}|{unmeasured}"
-    r"|(?:the|whose|his|her|its|their|'s|’s)\s+{first_and_last}\s+(?!{no_order})\w+"
-    r"|(?:is|are|was|were)\s+{first_and_last}\s+\w+\s+(?:of|in|to)|(?<=\w)\s+{first_and_last}\s+{ordered})\b"
-)
 # a capitalised title within a sentence, such as The Last Samurai
 _TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
-
-_COUNT = (
-    r"\b(?:what\s+is\s+|give\s+(?:me\s+)?)?(?:the\s+)?(?:total\s+)?(?:how\s+many|number\s+of|count(?:\s+of)?)"
-    r"(?:\s+(?:different|distinct|of\s+the|the))?\s+(?!times\b)"
-)
-_RANK = r"(?:(?P<rank>{ordinals})[\s-]+)?"
-_SHORT = rf"\b{_RANK}(?P<word>{{superlatives}}|{{first_and_last}})\b"
-_LONG = rf"\b{_RANK}(?P<how>most|least)\s+(?P<word>{{adjectives}})\b"
-_MOST_OF = (
-    rf"\b(?P<has>(?:has|have|had|with)\s+)?the\s+{_RANK}(?P<how>most|fewest|least)\s+"
-    r"(?P<noun>(?:[^\W\d_]+[\s?]*){1,3})"
-)
-_COMPARED = r"\b(?:(?P<short>{comparatives})|(?P<how>more|less)\s+(?P<long>{adjectives}))\b"
-_HAPPENED_FIRST = r"\b(?P<verb>{events}|first)\b.*?\b(?P<word>first|earlier|later|last|before|after)\b"
-_MORE_OF = r"\b(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+(?!than\b|does\b)[^\W\d_]+)?)\b"
-_DIFFERENCE = (
-    r"\bhow\s+(?:much|many\s+[^\W\d_]+)\s+(?:more\s+)?(?P<word>{comparatives}|{adjectives})\b"
-    r"|\b(?:difference|gap)\s+(?:in|of)\s+(?P<named>[^\W\d_]+)"
-)
-_TOTAL = (
-    r"\b(?:what\s+(?:is|are)\s+)?(?:the\s+)?(?P<how>average|mean|total|combined|sum)\s+(?:of\s+)?(?:the\s+)?"
-    r"(?!number)(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+"
-    r"(?:(?:all|every|the)\s+)*"
-)
-_BEFORE_YEAR = r"\b(?:later|earlier)\s+than(?=\s+(?:the\s+year\s+)?\d+\b)"
-# restrictions of the ends that `unsupported_kind` leaves to paths: "higher than 2000 m", "over 8000 m", "older sons"
-_RESTRICTING = (
-    r"\b(?:{comparatives}|more|less|fewer)(?:\s+\w+){0,2}?\s+than\b"
-    r"|\b(?:over|above|under|below|at\s+least|at\s+most|up\s+to(?!\s+(?:the\s+year\s+)?(?:1\d|20)\d\d\s*(?:\?|$)))\s+\d"
-    r"|\b(?:older|elder|younger|average|median|combined)\s+\w"
-)
-_PLURAL = r"(?:s|people|children|men|women|media)$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +72,10 @@ def unsupported_kind(question: str) -> str | None:
     "How much" is a count, although it often asks for a stored value. "Who was the first ..." is a superlative, because
     the answer depends on an order in time. Remove names of entities before the call.
     """
-    for kind, words in _UNSUPPORTED:
-        if match := pattern(words).search(question):
-            return kind.format(match[0].strip().lower())
-    match = pattern(_SUPERLATIVE).search(question if question.isupper() else _TITLE.sub(" ", question))
+    for kind in word_tables("unsupported"):
+        if match := pattern(kind["words"]).search(question):
+            return str(kind["kind"]).format(match[0].strip().lower())
+    match = pattern("{superlative}").search(question if question.isupper() else _TITLE.sub(" ", question))
     return f"a superlative ({match[0].strip().lower()})" if match else None
 
 
@@ -178,10 +101,10 @@ def _asks_for_more(request: Request, names: Sequence[str]) -> bool:
         rest = pattern(r"\bthan\b").sub(",", rest.replace(request.cue, " "))
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
         rest = _name(name).sub("X", rest)
-    rest = pattern(_BEFORE_YEAR).sub(" ", rest)
+    rest = pattern("{before_year}").sub(" ", rest)
     kind = unsupported_kind(rest)
     expected = kind == "a yes/no question" and (between_topics or request.kind == "exists")
-    return bool(kind and not expected) or bool(pattern(_RESTRICTING).search(rest))
+    return bool(kind and not expected) or bool(pattern("{restricting}").search(rest))
 
 
 def _name(name: str) -> re.Pattern[str]:
@@ -207,7 +130,7 @@ def _table_words(table: str, name: str) -> tuple[str, ...]:
 
 
 def _count(text: str) -> Request | None:
-    found = pattern(_COUNT).search(text)
+    found = pattern("{count}").search(text)
     if not found:
         return None
     before, rest = text[: found.start()].strip(), text[found.end() :]
@@ -216,11 +139,15 @@ def _count(text: str) -> Request | None:
 
 
 def _most_of(text: str) -> Request | None:
-    found = pattern(_MOST_OF).search(text)
-    if not found or pattern(_LONG).search(found[0]) or pattern(_SHORT).search(found["noun"]):
+    found = pattern("{most_of}").search(text)
+    if (
+        not found
+        or pattern("{long_superlative}").search(found[0])
+        or pattern("{short_superlative}").search(found["noun"])
+    ):
         return None
     counted = _noun(found["noun"], verbs=False)
-    if not pattern(r"\b{asks}\b").search(text) or not pattern(_PLURAL).search(counted):
+    if not pattern(r"\b{asks}\b").search(text) or not pattern("{plural}").search(counted):
         return None  # "the most common language" is no count
     before, rest = text[: found.start()], text[found.start("noun") + len(counted) :]
     return Request(
@@ -236,8 +163,8 @@ def _most_of(text: str) -> Request | None:
 
 
 def _superlative(text: str) -> Request | None:
-    long = pattern(_LONG).search(text)
-    found = long or pattern(_SHORT).search(text)
+    long = pattern("{long_superlative}").search(text)
+    found = long or pattern("{short_superlative}").search(text)
     if not found:
         return None
     measure = _measure(found["word"].lower(), less=long is not None and long["how"].lower() == "least")
@@ -255,18 +182,18 @@ def _superlative(text: str) -> Request | None:
 
 def _comparison(text: str) -> Request | None:
     """Read a comparison of two topics: "which is larger, A or B", "is A older than B"."""
-    if pattern(_BEFORE_YEAR).search(text):
+    if pattern("{before_year}").search(text):
         return None  # a time, as in "no later than 1862"
     if not pattern(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b").search(text):
         return None
-    happened = pattern(_HAPPENED_FIRST).search(text)
+    happened = pattern("{happened_first}").search(text)
     dated = _table_words("events", happened["verb"].lower()) if happened and happened["verb"].lower() != "first" else ()
-    if found := pattern(_COMPARED).search(text):
+    if found := pattern("{compared}").search(text):
         measure = _measure((found["short"] or found["long"]).lower(), less=(found["how"] or "").lower() == "less")
         if happened:
             measure = replace(measure, words=dated or measure.words, events=False)
         return Request("compare", text, found[0], measure=measure)
-    if found := pattern(_MORE_OF).search(text):
+    if found := pattern("{more_of}").search(text):
         measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
         return Request("compare", text, found[0], measure=measure, counted=found["noun"])
     if happened and pattern(r"\bor\b").search(text):
@@ -276,7 +203,7 @@ def _comparison(text: str) -> Request | None:
 
 
 def _difference(text: str) -> Request | None:
-    found = pattern(_DIFFERENCE).search(text)
+    found = pattern("{difference}").search(text)
     if not found:
         return None
     measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"].lower())
@@ -284,7 +211,7 @@ def _difference(text: str) -> Request | None:
 
 
 def _total(text: str) -> Request | None:
-    found = pattern(_TOTAL).search(text)
+    found = pattern("{total}").search(text)
     if not found:
         return None
     rest = text[found.end() :]

@@ -13,33 +13,6 @@ from kgqa.search.rows import FieldKey, PathRows
 from kgqa.search.words import pattern, stem_list, stems, word_table
 from kgqa.text.words import is_anonymous
 
-_ERA = r"\s*(?:BCE?|CE|AD)\b"
-_COMMON_YEAR = r"(?:1[0-9]{3}|20[0-9]{2})"
-_CLAUSE_END = r"(?=\s*(?:[?.,;)]|$|(?:did|do|does|was|were|is|are|has|have|had)\b))"
-_YEARS = (
-    r"(?:\b(?P<how>{bounds})\s+(?:the\s+)?)?(?:\b(?:the\s+)?(?P<named>year)\s+)?"
-    rf"(?<![\w.-])(?P<first>(?:AD\s+)?\d{{1,6}}(?:{_ERA})?)(?:(?P<decade>['’]?s)\b|(?![\w%]|[.,]\d))"
-    r"(?P<suffix>\s*(?P<to>[-–—]|\b(?:to|and|until|till|through|up\s+to)\b)\s*"
-    rf"(?:(?P<last>AD\s+\d{{1,6}}|\d{{3,6}}(?:{_ERA})?|\d{{1,2}}{_ERA})(?![\w%-]|[.,]\d)|(?P<now>now|today|(?:the\s+)?present(?:\s+day)?)\b)"
-    r"|\s+(?P<later>onwards?|(?:and|or)\s+(?:later|after|onwards?)|at\s+the\s+earliest)\b"
-    rf"|\s+(?P<on>on){_CLAUSE_END}|\s+(?P<earlier>(?:and|or)\s+(?:earlier|before)|at\s+the\s+latest)\b)?"
-)
-"""A year or a range of years, with the words around it."""
-_FINER = (
-    r"(?:\b(?P<how>{bounds})\s+(?:the\s+)?)?"
-    r"(?:\b(?:\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{months}\b\.?\s+(?:\d{1,2}(?:st|nd|rd|th)?,?\s+)?(?:of\s+)?"
-    rf"{_COMMON_YEAR}\b|\b{{parts_of_year}}[\s-]+(?:of\s+|in\s+)?{_COMMON_YEAR}\b(?!['’]?s\b)"
-    rf"|(?<![\w-]){_COMMON_YEAR}-\d{{2}}(?:-\d{{2}})?(?![\w-]))"
-)
-"""A day, a month or another part of a year."""
-_INEXACT = rf"\b{{about}}\s+{_COMMON_YEAR}\b(?![%]|[.,]\d)"
-_OTHER = (
-    r"\b(?:1[0-9]|20)[0-9]0['’]?s\b|(?<!\w)['’][0-9]0s\b|\bthe\s+(?:\w+\s+)?[0-9]0s\b"
-    r"|\b(?:\d{1,2}(?:st|nd|rd|th)|\w+(?:teenth|tieth)|twenty[\s-]first)[\s-]+(?:century|centuries)\b"
-    r"|\b(?:last|this|next|past|previous)\s+(?:\w+\s+)?(?:years?|months?|decades?|century)\b|\byears?\s+ago\b"
-)
-"""A time that is no year and no range of years."""
-_NOW = r"\b(?:{present}|present(?=\s+\w))\b"
 _DATE = re.compile(rf"{DATE_TEXT[YEAR]}|{DATE_TEXT[MONTH]}|{DATE_TEXT[DAY]}([TZ+-].*)?")
 
 
@@ -62,14 +35,14 @@ def read_time(text: str) -> tuple[Time | None, str]:
 
     There is no time if the question names several, or one that is no range of years. The present is always read.
     """
-    years = [match for match in pattern(_YEARS).finditer(text) if _is_year(match)]
+    years = [match for match in pattern("{years}").finditer(text) if _is_year(match)]
     time = _time(years[0]) if len(years) == 1 else None
     rest = text.replace(time.cue, " ", 1) if time is not None else text
-    finer = pattern(_FINER).search(text)
-    unread = finer or pattern(_INEXACT).search(text) or pattern(_OTHER).search(rest)
+    finer = pattern("{finer_than_year}").search(text)
+    unread = finer or pattern("{inexact_year}").search(text) or pattern("{other_time}").search(rest)
     if unread is None and time is None:
         unread = years[0] if years else None
-        now = pattern(_NOW).search(text)
+        now = pattern("{now}").search(text)
         time = Time(now[0]) if now and not years else None
     elif unread is not None and (finer is None or _meaning(finer) != "in"):
         time = None  # "before May 1990" is not "before 1990"
@@ -78,7 +51,7 @@ def read_time(text: str) -> tuple[Time | None, str]:
 
 def without_qualifier(text: str) -> tuple[str, str]:
     """Remove a year in parentheses, which belongs to the name before it; return the text, and the year or ""."""
-    found = re.search(rf"\s*\(\s*({_COMMON_YEAR})\s*\)", text)
+    found = pattern(r"\s*\(\s*({common_year})\s*\)").search(text)
     return (text[: found.start()] + text[found.end() :], found[1]) if found else (text, "")
 
 
@@ -91,10 +64,10 @@ def _is_year(found: re.Match[str]) -> bool:
     """Return whether a number is a year: 1998, 100 BC, the year 700, before 900; not higher than 2000 m."""
     if found["named"] or found["decade"] or not found["first"].isdigit():
         return True
-    if re.fullmatch(_COMMON_YEAR, found["first"]):
+    if pattern("{common_year}").fullmatch(found["first"]):
         return bool(found["how"]) or not found.string[: found.start()].lower().endswith("than ")
     bounded = (found["how"] or "of").lower() not in ("of", "for")
-    return bounded and len(found["first"]) > 2 and re.match(_CLAUSE_END, found.string[found.end() :]) is not None
+    return bounded and len(found["first"]) > 2 and pattern("{clause_end}").match(found.string, found.end()) is not None
 
 
 def _time(found: re.Match[str]) -> Time | None:
