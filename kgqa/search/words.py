@@ -36,6 +36,11 @@ def word_list(name: str, language: str = "en") -> tuple[str, ...]:
     return tuple(words.split() if isinstance(words, str) else words)
 
 
+def meaning(table: str, words: str) -> Any:
+    """Return what an English table says about a word or phrase, in any case and spacing."""
+    return word_table(table, "en")[" ".join(words.lower().split())]
+
+
 @cache
 def stem_list(name: str) -> tuple[str, ...]:
     """Return the stems of the words of an English list."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
-
 import pytest
 
 from kgqa.graph.opening import open_graph
 from kgqa.search.question_language import language_notes, question_language
-from tests.company import QUESTIONS
 from tests.memory_graph import memory_graph
 
 
@@ -38,12 +34,6 @@ def test_language_of_a_question(question, language):
 
 def test_names_in_another_language_do_not_count():
     assert question_language("Qui vive, cast", ["Qui vive"]) == ""
-
-
-def test_english_questions_are_english():
-    demo = (files("kgqa") / "demo" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    texts = [json.loads(line)["question"] for line in [*demo, *QUESTIONS.read_text(encoding="utf-8").splitlines()]]
-    assert {question_language(text) for text in texts} <= {"en", ""}
 
 
 def test_note_names_both_languages():

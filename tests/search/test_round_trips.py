@@ -13,7 +13,6 @@ from kgqa.graph.endpoint.transport import Access
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.lookups import Branch
 from kgqa.methods.ask import ask, open_resources
-from kgqa.model import Candidate, RelationPath
 from kgqa.schema import bundled_schema
 from kgqa.search.beam import BeamSettings, explore
 from kgqa.settings.values import resolve
@@ -112,23 +111,6 @@ def test_look_ups_run_side_by_side(distant_graph, monkeypatch):
     assert run_exploration(one_by_one) == run_exploration(at_once)
     assert sorted(in_turn.texts) == sorted(beside.texts)
     assert in_turn.most == 1 and 1 < beside.most <= 4
-
-
-def test_both_directions_are_one_query(distant_graph):
-    server, graph = distant_graph(TRIPLES, 1)
-    assert len(graph.paths.steps([Candidate(RelationPath(ent("m.b1")))])[0].steps) == 3
-    assert len(server.texts) == 1
-
-
-def test_step_back_to_the_topic_is_excluded(distant_graph):
-    loops = [f"<{NS}m.a> <{NS}r.r.{r}> <{NS}{o}> ." for r, o in (("self", "m.a"), ("both", "m.a"), ("both", "m.b"))]
-    loops.append(f"<{NS}m.x> <{NS}r.r.self> <{NS}m.a> .")
-    _, graph = distant_graph([MEDIATOR, *loops], 1)
-    found = {
-        (step.relation.removeprefix(NS), step.direction)
-        for step in graph.paths.steps([Candidate(RelationPath(ent("m.a")))])[0].steps
-    }
-    assert found == {("r.r.both", "out"), ("r.r.self", "in")}
 
 
 def test_query_budget_holds_for_concurrent_queries(distant_graph, monkeypatch):

@@ -195,16 +195,16 @@ class Operations:
         if len(self._topics) != 2 or not alone or alone[0][1] < EXISTS_LEAST:
             return None
         least = max(EXISTS_LEAST, alone[0][1] - EXISTS_MARGIN)
-        asked = [(each, self._other(each), score) for each, score in alone if score >= least]
-        led = [item for item in asked if item[1] in self._beside.ends(item[0])]
-        for candidate, other, score in led[:1] or [item for item in asked[:1] if self._may_be_end(*item[:2])]:
-            condition = Condition(len(candidate.path), (), other)
-            conditions = (*candidate.conditions, condition)
+        asked = [
+            (candidate, next(topic for topic in self._topics if topic != candidate.path.topic), score)
+            for candidate, score in alone
+            if score >= least
+        ]
+        led = [each for each in asked if each[1] in self._beside.ends(each[0])]
+        for candidate, other, score in led or [each for each in asked[:1] if self._may_be_end(*each[:2])]:
+            conditions = (*candidate.conditions, Condition(len(candidate.path), (), other))
             return replace(candidate, conditions=conditions, operation=Operation("exists")), score
         return None
-
-    def _other(self, candidate: Candidate) -> Entity:
-        return next(topic for topic in self._topics if topic != candidate.path.topic)
 
     def _may_be_end(self, candidate: Candidate, other: Entity) -> bool:
         """Return whether an entity has a type in common with the ends of a path, so that "no" says something."""

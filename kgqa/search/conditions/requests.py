@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import pattern, word_table, word_tables
+from kgqa.search.words import meaning, pattern, word_table, word_tables
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
@@ -114,19 +114,15 @@ def _name(name: str) -> re.Pattern[str]:
 def _measure(adjective: str, *, less: bool = False) -> Measure:
     """Return the measure by which an adjective compares."""
     lists = ("superlatives", "first_and_last", "comparatives", "adjectives")
-    (name,) = (word_table(each, "en")[adjective] for each in lists if adjective in word_table(each, "en"))
-    name, least = name.removeprefix("-"), name.startswith("-")
+    (name,) = (meaning(each, adjective) for each in lists if adjective.lower() in word_table(each, "en"))
+    least, name = name.startswith("-"), name.removeprefix("-")
     scale: Literal["day", "number"] = "day" if name in ("age", "event") else "number"
-    return Measure(_table_words("measures", name), scale, most=least == less, events=name == "event")
+    return Measure(tuple(meaning("measures", name).split()), scale, most=least == less, events=name == "event")
 
 
 def _named_measure(phrase: str, *, most: bool = True) -> Measure:
     """Return the measure that a question names, as in "the average elevation" or "the most official languages"."""
     return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())
-
-
-def _table_words(table: str, name: str) -> tuple[str, ...]:
-    return tuple(word_table(table, "en")[name].split())
 
 
 def _count(text: str) -> Request | None:
@@ -158,7 +154,7 @@ def _most_of(text: str) -> Request | None:
         _named_measure(counted, most=found["how"].lower() == "most"),
         counted,
         bool(found["has"]),
-        _rank(found),
+        meaning("ordinals", found["rank"]) if found["rank"] else 1,
     )
 
 
@@ -167,17 +163,24 @@ def _superlative(text: str) -> Request | None:
     found = long or pattern("{short_superlative}").search(text)
     if not found:
         return None
-    measure = _measure(found["word"].lower(), less=long is not None and long["how"].lower() == "least")
+    measure = _measure(found["word"], less=long is not None and long["how"].lower() == "least")
     before, after = text[: found.start()], text[found.end() :]
     happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
     if measure.events and happened:
-        measure = replace(measure, words=_table_words("events", happened[1].lower()), events=False)
+        measure = replace(measure, words=tuple(meaning("events", happened[1]).split()), events=False)
         before = before[: happened.start()]
     noun = _noun(after) or _noun_asked(text)
     if by := pattern(r"\bby\s+([^\W\d_]+)\s*\??\s*$").search(after):  # "by area" names the value
         measure = replace(measure, words=(by[1].lower(),))
         after = after[: by.start()]
-    return Request("extreme", " ".join(f"{before} {after}".split()), found[0], noun, measure, rank=_rank(found))
+    return Request(
+        "extreme",
+        " ".join(f"{before} {after}".split()),
+        found[0],
+        noun,
+        measure,
+        rank=meaning("ordinals", found["rank"]) if found["rank"] else 1,
+    )
 
 
 def _comparison(text: str) -> Request | None:
@@ -187,11 +190,11 @@ def _comparison(text: str) -> Request | None:
     if not pattern(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b").search(text):
         return None
     happened = pattern("{happened_first}").search(text)
-    dated = _table_words("events", happened["verb"].lower()) if happened and happened["verb"].lower() != "first" else ()
+    verb = happened["verb"] if happened else "first"
+    dated = () if verb.lower() == "first" else tuple(meaning("events", verb).split())
     if found := pattern("{compared}").search(text):
-        measure = _measure((found["short"] or found["long"]).lower(), less=(found["how"] or "").lower() == "less")
-        if happened:
-            measure = replace(measure, words=dated or measure.words, events=False)
+        measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "less")
+        measure = replace(measure, words=dated or measure.words, events=False) if happened else measure
         return Request("compare", text, found[0], measure=measure)
     if found := pattern("{more_of}").search(text):
         measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
@@ -206,7 +209,7 @@ def _difference(text: str) -> Request | None:
     found = pattern("{difference}").search(text)
     if not found:
         return None
-    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"].lower())
+    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"])
     return Request("difference", text, found[0], measure=measure)
 
 
@@ -226,11 +229,6 @@ def _yes_no(text: str) -> Request | None:
     if not found or pattern(r"\b(?:not|or)\b").search(text):
         return None  # "isn't" expects yes, "is it not" no
     return Request("exists", text[found.end() :], found[0].strip())
-
-
-def _rank(found: re.Match[str]) -> int:
-    rank: int = word_table("ordinals", "en").get((found["rank"] or "").lower(), 1)
-    return rank
 
 
 def _noun(text: str, *, verbs: bool = True) -> str:
