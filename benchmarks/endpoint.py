@@ -3,7 +3,7 @@
 Three clients take turns in sending the same small queries to a Virtuoso server:
 
 
-    kgqa           EndpointStore.select: requests by SPARQLWrapper, pooled connections, typed terms
+    kgqa           EndpointStore.select: pooled connections, typed terms
     SPARQLWrapper  unmodified: one connection per request, JSON as Python objects
     urllib3        one connection for all requests, JSON as Python objects, without checks
 

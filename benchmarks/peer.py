@@ -42,7 +42,7 @@ from kgqa.methods.ask import open_resources
 from kgqa.settings.values import resolve
 from kgqa.testing.model_oracle import Gold
 from kgqa.testing.server import ScriptedServer
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 
 METHODS = "tog,top-1,top-1:economy,top-2,top-2:economy,top,top:economy"
 PEER_DEPTH = {"ask.method": "tog", "explore.depth": 3}

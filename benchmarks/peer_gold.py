@@ -22,7 +22,7 @@ def gold_along(question: GoldQuestion, resources: Resources, paths: Sequence[Rel
     No other path counts as right, even if that path leads to the same answers.
 
     Args:
-        paths: one path per topic entity, from the question's gold query or chain (see `kgqa.training.gold_paths`). If
+        paths: one path per topic entity, from the question's gold query or chain (see `kgqa.training.gold_queries`). If
             empty, `gold_for` searches the graph.
     """
     if not paths:

@@ -30,7 +30,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import Variable, render
 from kgqa.graph.store import Rows, single_count
 from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
 from kgqa.storage.corpus_file import read_corpus_file
 from kgqa.text.hints import Hint, Option
@@ -261,11 +261,11 @@ def check_latency(subject: Subject) -> Iterator[Finding]:
         return result
 
     for index, topic in enumerate(random.Random(0).sample(nodes, min(TOPICS, len(nodes)))):
-        expansion = measured("next steps", graph.next_steps, RelationPath(topic))
-        if expansion and expansion.steps:
-            path = RelationPath(topic, (expansion.steps[index % len(expansion.steps)],))
-            measured("ends", graph.ends, path, limit=100)
-            measured("second hop", graph.next_steps, path)
+        found_steps = measured("next steps", graph.paths.steps, [Candidate(RelationPath(topic))])
+        if found_steps and (steps := found_steps[0].steps):
+            path = Candidate(RelationPath(topic, (steps[index % len(steps)],)))
+            measured("ends", graph.paths.ends, [path], limit=100)
+            measured("second hop", graph.paths.steps, [path])
         graph.tables.labels.clear()
         measured("labels", graph.labels, nodes[:LABEL_BATCH])
         if time.monotonic() > until:

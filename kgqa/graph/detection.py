@@ -147,14 +147,24 @@ def user_graphs(store: Store) -> tuple[str, ...]:
         StoreTimeout, StoreUnavailable: see `Store.select`.
         PartialResult: there are more than MAX_NAMED_GRAPHS named graphs.
     """
-    own = store.capabilities.system_graphs
-    # filtered in Python: a FILTER in the query makes a server read every triple
-    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + 1), fresh=True)
-    if len(rows) > MAX_NAMED_GRAPHS:
+    found = first_graphs(store, MAX_NAMED_GRAPHS + 1)
+    if len(found) > MAX_NAMED_GRAPHS:
         raise PartialResult(
             f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs.",
             "Name the graph to query: ",
             Option("graph-iri", "IRI"),
         )
+    return found
+
+
+def first_graphs(store: Store, most: int = MAX_NAMED_GRAPHS) -> tuple[str, ...]:
+    """Return at most `most` named graphs that hold data, without the server's own graphs and kgqa's own graphs.
+
+    Raises:
+        StoreError: see `Store.select`.
+    """
+    own = store.capabilities.system_graphs
+    # filtered in Python: a FILTER in the query makes a server read every triple
+    rows = store.select(render("named_graphs", limit=most), fresh=True)
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(EDIT_GRAPHS)))

@@ -15,7 +15,7 @@ from kgqa.graph.store import DEFAULT_TIMEOUT, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import find_aliases, find_labels, with_labels
-from kgqa.model import Entity, Literal, Named, RelationPath, Value
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.model.conditions import BOOLEAN
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
@@ -193,9 +193,16 @@ class KnowledgeGraph:
 
     # --- exported queries
 
-    def answer_query(self, path: RelationPath, **options: Any) -> str:
-        """Return the SPARQL query whose result is the ends of a path. See `export.answer_query`."""
-        return export.answer_query(self, path, **options)
+    def answer_query(self, path: RelationPath, *, restricted: Any = (), **options: Any) -> str:
+        """Return the SPARQL query whose result is the ends of a path, or of an operation on them. See `export.export`.
+
+        Args:
+            restricted: the entities to which inner nodes of the path are restricted, by index.
+            options: the joins, conditions and operation of a `Candidate`.
+        """
+        chosen = tuple((index, tuple(entities)) for index, entities in sorted(dict(restricted).items()))
+        options = {name: each if name == "operation" else tuple(each) for name, each in options.items()}
+        return export.export(self, Candidate(path, restricted=chosen, **options)).sparql
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
         """Run an exported query and return the values of its only column, in the engine's order; of ASK, a boolean."""

@@ -65,7 +65,8 @@ class Queries:
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item], *, tolerated: Errors = ()) -> list[Any]:
         """Call a function for each item, as many concurrently as the store allows. See `ThreadPool.map`."""
-        return self._pool().map(function, items, tolerated=tolerated, has_room=lambda: self.store.has_free_slot)
+        pool: ThreadPool = self._pool()
+        return pool.map(function, items, tolerated=tolerated, has_room=lambda: self.store.has_free_slot)
 
     def select(self, name: str, **values: Any) -> Rows:
         """Run the SELECT query queries/NAME.rq with these values. Raises the same errors as `rows`."""
@@ -143,7 +144,7 @@ class Queries:
         batches = [some[start : start + size] for some in kinds for start in range(0, len(some), size)]
         share = TIME_SHARE * (self.timeout if seconds is None else min(seconds, self.timeout))
         while batches:
-            halves: list[Sequence[Lookup]] = []
+            halves: list[list[Lookup]] = []
             for batch, rows in zip(batches, self._run(batches, limit, share, seconds, (*HALVED, *tolerated))):
                 if not isinstance(rows, Exception):
                     found.update(zip(batch, rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack
@@ -16,13 +17,14 @@ from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, NoTopicFound, QuestionError, SettingsError, StoreError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
-from kgqa.graph.query.tokens import used_prefixes
+from kgqa.graph.query.prefixes import used_prefixes
 from kgqa.llm.models import ADD_MODEL, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.advice import with_advice
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
+from kgqa.net.threads import question_end
 from kgqa.plugins import culprit, is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
@@ -232,6 +234,8 @@ def ask(
     name = resources.settings.ask.method
     asked: GraphId | None = None
     notes: list[str] = []
+    seconds = trace.budget.seconds
+    end = question_end.set(None if seconds is None else time.monotonic() + seconds - trace.elapsed())
     try:
         if method(name).graph:
             asked = graph_id(resources.graph)
@@ -254,6 +258,7 @@ def ask(
         trace.record(Failed(error=type(error).__name__))
         found = Answer(question, "failed", reason=reason, method=name, notes=tuple(notes))
     finally:
+        question_end.reset(end)
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
     usage, events = trace.usage(), trace.events()
@@ -304,8 +309,8 @@ def _with_facts(answer: Answer, resources: Resources, corpus: Corpus) -> Answer:
 def graph_id(graph: KnowledgeGraph) -> GraphId:
     """Return the identity of a graph: location, named graphs, fingerprint, number of triples and schema.
 
-    The triples of a server are counted once per store; the time for this is not charged to a question's budget. If
-    counting fails, the fingerprint is "" and the number of triples None.
+    The triples of a server are counted once per store, in a part of a question's time. If counting fails, the
+    fingerprint is "" and the number of triples None.
     """
     store, iris = graph.store, tuple(entity.iri for entity in graph.view)
     try:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.condition_words import all_words
+from kgqa.graph.query.words import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
 from kgqa.text.words import arrow_words, short_words
 from kgqa.trace import GaveUp
@@ -29,6 +29,8 @@ def gather_evidence(
     score: float | None,
     ends: Sequence[Value] | None,
     trace: Trace,
+    *,
+    rivals: Sequence[Value] = (),
 ) -> tuple[PathEvidence, ...]:
     """Find walks along a path to its first end nodes, and along each joined path to the node where both paths meet.
 
@@ -36,10 +38,11 @@ def gather_evidence(
 
     Args:
         ends: the end nodes; None for any, if the answer is computed from them.
+        rivals: end nodes that an operation compared with these, the next best first.
 
     Returns:
         The evidence of the path, then of each joined path. If an operation compares topics, the evidence of their
-        values instead; if it selects end nodes by a value, also that of their values.
+        values instead; if it selects end nodes by a value, also that of their values and of the values of the rivals.
     """
     path, operation = candidate.path, candidate.operation
     words, computed = all_words(graph, candidate.conditions, operation, path.steps)
@@ -47,12 +50,13 @@ def gather_evidence(
     marks |= {"condition_words": words, "operation_words": computed}
     steps = operation.steps if operation else ()
     topics = operation.topics if operation else ()
-    valued: Sequence[Value] = topics or ends or ()
+    compared: Sequence[Value] = topics or [*(ends or ())[:MAX_VALUES], *rivals]
     at = None if operation is None else operation.at
     found: list[PathEvidence] = []
     if not topics:
         walked = path.then(*steps) if ends is None and at is None else path  # a sum is shown by its values
-        walks = _walks(graph, walked, ends and list(ends), trace, MAX_WALKS_PER_END, **candidate.limits)
+        shown = ends and [*ends, *(rivals if not steps else ())]
+        walks = _walks(graph, walked, shown, trace, MAX_WALKS_PER_END, **candidate.limits)
         rounded = None if score is None else round(score, 4)
         found = [replace(_evidence(graph, walked, walks, rounded, candidate.approximate), **marks)]
         for join in candidate.joins:
@@ -62,10 +66,14 @@ def gather_evidence(
             found.append(_evidence(graph, join.path, walks_to, None, candidate.approximate))
         if at is not None and steps:
             before = tuple(each for each in candidate.conditions if each.at <= at)
-            to_value, nodes = RelationPath(path.topic, path.steps[:at] + steps), {walk[at] for walk in walks}
-            shown = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[at] in nodes]
-            return (*found, _evidence(graph, to_value, shown, None, candidate.approximate))
-    for node in [each for each in valued if isinstance(each, Entity)][:MAX_VALUES] if steps else ():
+            to_rivals = _walks(graph, path, rivals, trace, 1, **candidate.limits) if rivals else []
+            to_value, nodes = (
+                RelationPath(path.topic, path.steps[:at] + steps),
+                {walk[at] for walk in walks + to_rivals},
+            )
+            valued = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[at] in nodes]
+            return (*found, _evidence(graph, to_value, valued, None, candidate.approximate))
+    for node in [each for each in compared if isinstance(each, Entity)] if steps else ():
         to_value = RelationPath(node, steps)
         value = _evidence(graph, to_value, _walks(graph, to_value, None, trace, MAX_WALKS_PER_END), None, False)
         found.append(value if found else replace(value, **marks))

@@ -1,15 +1,24 @@
-"""Builds grounded answers: runs their queries, and classifies the queries by the results."""
+"""Builds grounded answers: runs their queries, and compares the results with what the search saw."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from math import isclose
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.condition_words import all_words
-from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
-from kgqa.graph.query.export import check_names_no_answers, check_no_answers, query_class
+from kgqa.graph.paths import Ends
+from kgqa.graph.query.export import (
+    AnswerInQuery,
+    Exported,
+    StatementVocabulary,
+    evidence_query,
+    export,
+    query_class,
+    refuse_named_end,
+)
+from kgqa.graph.query.words import all_words
 from kgqa.methods.evidence import gather_evidence
 from kgqa.methods.units import present_notes, with_units
 from kgqa.model import (
@@ -17,20 +26,25 @@ from kgqa.model import (
     Candidate,
     Entity,
     HyperedgeEvidence,
+    Literal,
     Named,
     PathEvidence,
+    QueryClass,
     Question,
     QuoteEvidence,
     StatementEvidence,
     Value,
 )
-from kgqa.text.words import sentence
+from kgqa.text.words import counted, sentence
 from kgqa.trace import GaveUp, Read
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 MAX_PIECES = 50
 """Most statements and chunks in an evidence query; servers are slow with long lists."""
-DEFECT = "The exported query returned other values than the search found."
+SEEN = 200
+"""Most ends with which the result of an exported query is compared, if the search saw no more."""
+MAX_RIVALS = 2
+"""Most ends whose values are shown beside those of an extreme."""
 
 
 def _by_name(item: Named) -> tuple[str, str, str]:
@@ -66,44 +80,72 @@ def answer_of_path(
         StoreError: The graph failed.
     """
     operation = candidate.operation
-    sparql = graph.answer_query(
-        candidate.path,
-        **{**candidate.limits, "restricted": dict(candidate.restricted)},
-        operation=operation,
-    )
-    values = tuple(dict.fromkeys(graph.run_exported(sparql)))
+    exported = export(graph, candidate)
+    values = tuple(dict.fromkeys(graph.run_exported(exported.sparql)))
     words, computed = all_words(graph, candidate.conditions, operation, candidate.path.steps)
     trace.record(Read(path=candidate.words, answers=len(values), conditions=words, operation=computed))
     compared = operation.topics if operation else ()
     others = {topic.value for topic in topics} - {candidate.path.topic, *compared}
     if not set(values) - others:
         return None
-    selected = [entity for _, entities in candidate.restricted for entity in entities]
-    topic_entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
-    tested = [each.test for each in candidate.conditions if isinstance(each.test, Entity)]
-    named_in_query = [*topic_entities, *selected, *compared, *tested]
-    # a number or date of a condition, or of its conversion, may equal an answer
-    checked = [each for each in values if isinstance(each, Entity) or not (candidate.conditions or operation)]
-    check = check_names_no_answers if operation else check_no_answers
-    check(sparql, checked, named_in_query)
-    found = values if operation else graph.paths.ends([candidate])[0].values
-    class_ = query_class(found, values, restricted=bool(candidate.restricted))
+    if operation is None:
+        refuse_named_end(candidate.path, candidate.conditions)
+    class_, defect = _checked(graph, candidate, exported, values)
     named = sorted(graph.named(values), key=_by_name)
     ends = None if operation and operation.is_computed else [item.value for item in named]
-    evidence = gather_evidence(graph, candidate, score, ends and ([v for v in ends if v in chosen] or ends), trace)
+    rivals = exported.top.rivals[:MAX_RIVALS] if exported.top else ()
+    shown = ends and ([v for v in ends if v in chosen] or ends)
+    evidence = gather_evidence(graph, candidate, score, shown, trace, rivals=rivals)
     named, notes = with_units(graph, named, operation, evidence)
     return Answer(
         Question(""),
         "answered",
         answers=tuple(named),
         evidence=evidence,
-        sparql=sparql,
+        sparql=exported.sparql,
         query_class=class_ or "none",
         grounding="graph",
-        defects=() if class_ in ("exact", "restricted") else (DEFECT,),
+        defects=(defect,) if defect else (),
         approximate=candidate.approximate,
         notes=(*notes, *present_notes(candidate.conditions, words)),
     )
+
+
+def _checked(
+    graph: KnowledgeGraph, candidate: Candidate, exported: Exported, values: Sequence[Value]
+) -> tuple[QueryClass | None, str]:
+    """Compare the result of an exported query with what the search saw: the ends, the best of them, or a total.
+
+    Returns:
+        The class of the query, and a sentence about a difference; "" if there is none.
+    """
+    operation, restricted = candidate.operation, bool(candidate.restricted)
+    seen, whole = _seen(graph, candidate, exported)
+    if operation is None or not operation.is_computed:
+        class_ = query_class(seen if whole or not seen <= {*values} else values, values, restricted=restricted)
+        difference = f"The exported query returned {counted(len(values), 'answer')}; the search saw {len(seen)}."
+        return class_, "" if class_ in ("exact", "restricted") else difference
+    if operation.kind in ("count", "exists"):
+        expected = [float(len(seen) if operation.kind == "count" else bool(seen))] if whole else None
+    else:
+        expected = exported.totals
+    texts = [each.value for each in values if isinstance(each, Literal)]
+    numbers = [float({"true": "1", "false": "0"}.get(text, text)) for text in texts]
+    if expected is None or all(any(isclose(one, other, rel_tol=1e-6) for other in expected) for one in numbers):
+        return "restricted" if restricted else "exact", ""
+    shown = " or ".join(f"{each:g}" for each in expected)
+    return None, f"The exported query returned {' and '.join(texts)}; what the search saw gives {shown}."
+
+
+def _seen(graph: KnowledgeGraph, candidate: Candidate, exported: Exported) -> tuple[set[Value], bool]:
+    """Return the ends that the search saw, the best of them for an extreme, and whether these are all ends."""
+    if exported.top is not None:
+        return {*exported.top.ends}, True
+    if candidate.operation is None or candidate.operation.kind in ("count", "exists"):
+        (ends,) = graph.paths.ends([candidate], limit=SEEN, tolerated=(StoreTimeout, PartialResult, QueryRejected))
+        if isinstance(ends, Ends):
+            return {*ends.values}, not ends.approximate
+    return set(), False
 
 
 def answer_of_entities(
@@ -163,8 +205,8 @@ def answer_of_entities(
 def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: StatementVocabulary) -> Answer:
     """Return the answer with the query that returns its statements, and the chunks of its quotes and hyperedges.
 
-    The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run the query
-    in time, the answer stands without the query, and a note says so.
+    The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run it in
+    time, the answer stands without the query, and a note says so.
 
     Args:
         graph: A view of the graphs that contain the statements and chunks.
@@ -187,7 +229,8 @@ def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: State
         graph.view, [e for e in pieces if e.iri in known], [e for e in pieces if e.iri not in known], vocabulary
     )
     topics = [topic.value for topic in answer.topics if isinstance(topic.value, Entity)]
-    check_names_no_answers(sparql, [item.value for item in answer.answers], topics)
+    if named := {*pieces} & {item.value for item in answer.answers} - {*topics}:
+        raise AnswerInQuery(f"the evidence query names {counted(len(named), 'answer')}")
     notes, defects = [], []
     if len(every) > len(pieces):
         notes.append(f"The evidence query returns the first {len(pieces)} of {len(every)} statements and texts.")

@@ -18,6 +18,8 @@ CHECK_SECONDS = 0.1
 """How often a wait checks whether it was stopped."""
 question_stop: ContextVar[threading.Event | None] = ContextVar("question_stop", default=None)
 """The event that is set when the question of this thread is stopped; None outside `stoppable`."""
+question_end: ContextVar[float | None] = ContextVar("question_end", default=None)
+"""When the time of the question of this thread is over, in seconds of `time.monotonic`; None for no limit."""
 
 
 @contextmanager

@@ -21,10 +21,10 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, terms
-from kgqa.graph.endpoint.replies.canonical_values import canonical_text
-from kgqa.graph.query.parsing import parse_query
+from kgqa.graph.endpoint.results import canonical_text
+from kgqa.graph.query.explain import parse_query
 from kgqa.graph.query.templates import render_term
-from kgqa.graph.query.tokens import dataset_of, prepare_for_engine, without_dataset
+from kgqa.graph.query.tokens import dataset_of, prepare_for_engine
 from kgqa.graph.rdf.lines import GENID
 from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, OnError, Progress, Rows
 from kgqa.model import XSD_STRING, Entity, Literal, Triple, Value
@@ -166,9 +166,11 @@ class RdflibStore:
         # rdflib drops a filter that is the constant false, and resolves \\u after an escaped backslash
         query = query.replace("FILTER(false)", "FILTER(1 = 2)").replace("\\\\", "\\u005C\\u005C")
         graphs = dataset_of(query) or ()
+        for iri in graphs:
+            query = query.replace(f"FROM <{iri}>", "")  # the view has these graphs
         view = self._data if not graphs else ReadOnlyGraphAggregate(self._graphs(graphs))
         try:
-            result = (view if len(graphs) != 1 else self._graphs(graphs)[0]).query(_prepared(without_dataset(query)))
+            result = (view if len(graphs) != 1 else self._graphs(graphs)[0]).query(_prepared(query))
         except Exception as error:  # the parser and the algebra of rdflib raise many kinds of errors
             raise QueryRejected(f"rdflib cannot run the query: {str(error)[:200]}") from error
         if result.type != kind:

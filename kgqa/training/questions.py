@@ -12,7 +12,7 @@ from kgqa.model import Entity, RelationPath
 from kgqa.schema import Schema
 from kgqa.search.masking import drop_mentions
 from kgqa.text.words import local_name, normalise
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 
 _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
 

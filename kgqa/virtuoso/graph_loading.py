@@ -53,7 +53,6 @@ class BulkJournal(Journal):
         lines_done: number of lines of the files in the recorded groups.
         before: number of triples in the graph before the load.
         lines: number of lines in all files.
-        doubtful: numbers of the files whose lines need the parser of the embedded engine.
         malformed: number of malformed lines, which are not loaded.
         examples: the first malformed lines.
     """
@@ -62,7 +61,6 @@ class BulkJournal(Journal):
     lines_done: int = 0
     before: int = 0
     lines: int = 0
-    doubtful: set[int] = field(default_factory=set)
     malformed: int = 0
     examples: list[MalformedLine] = field(default_factory=list)
 
@@ -262,11 +260,9 @@ def bulk_load(
                 files=jobs,
                 before=server.triples_of(graph),
                 lines=source.lines,
-                doubtful=source.doubtful,
                 malformed=malformed.count,
                 examples=malformed.examples,
             )
-        source.doubtful = journal.doubtful
         state = journal
 
         def record(ends: list[Progress]) -> None:
@@ -338,9 +334,9 @@ def _write_groups(
 def _pieces(source: UploadFiles) -> Iterator[tuple[list[bytes], Progress]]:
     """Yield the lines of all files in blocks, each with the progress of a load that has loaded the block."""
     before = 0
-    for number, job in enumerate(source.jobs):
+    for job in source.jobs:
         last = 0
-        for block in source.blocks(number):
+        for block, bytes_done in source.blocks(job):
             last = block.end
-            yield block.lines, Progress(job.name, block.bytes_done, job.size, before + last)
+            yield block.lines, Progress(job.name, bytes_done, job.size, before + last)
         before += last

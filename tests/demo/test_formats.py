@@ -10,7 +10,7 @@ from kgqa.evaluation.metrics.keys import gold_keys, literal_key
 from kgqa.graph.query.tokens import expand_prefixes
 from kgqa.model import Literal
 from kgqa.schema import bundled_schema
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 from scripts import demo_formats as formats
 from scripts.demo_graph import DEMO_FOLDER
 

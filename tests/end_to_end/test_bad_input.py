@@ -90,6 +90,16 @@ def test_graph_of_named_graphs_only(kgqa, tmp_path):
     assert "FROM <http://example.org/g1>" in found["sparql"] and found["query_class"] == "exact"
 
 
+def test_graph_of_many_named_graphs(kgqa, tmp_path):
+    """The load succeeds; which graphs to query must be chosen."""
+    (tmp_path / "x.nq").write_text("".join(TRIPLE.replace(" .", f" <http://g/{n}> .") + "\n" for n in range(101)))
+    done = kgqa("graph", "load", "x.nq", "--into", "g")
+    assert (
+        done.returncode == 0 and "more than 100 named graphs" in done.out and "The first 100: http://g/0, " in done.out
+    )
+    assert kgqa("ask", "whom does a like?", "--graph", "g").returncode == 1
+
+
 @pytest.mark.parametrize("folder", ["nowhere", ".", "file.txt"])
 def test_paths_without_a_graph(kgqa, tmp_path, folder):
     (tmp_path / "file.txt").write_text("hello")

@@ -110,6 +110,8 @@ class NaiveGraph:
         if operation.kind in ("sum", "average"):
             total = sum(key for _, key in keys)
             return {total / (1 if operation.kind == "sum" else len(keys))} if keys else set()
+        top = max if operation.kind == "most" else min
+        keys = {(end, top(key for other, key in keys if other == end)) for end, _ in keys}
         order = sorted({key for _, key in keys}, reverse=operation.kind == "most")
         best = order[operation.rank - 1 : operation.rank]
         return {end for end, key in keys if [key] == best}

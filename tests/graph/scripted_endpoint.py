@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
+from importlib.resources import files
 
 import pytest
 
@@ -19,10 +21,17 @@ QUERY = "SELECT ?x WHERE { ?x <http://e/p> ?o }"
 ASK = "ASK { ?s ?p ?o }"
 TABLE = table(["x"], [[Entity(f"http://e/{index}")] for index in range(50)])
 
+VARIABLES = sorted(
+    {name for file in (files("kgqa.queries")).iterdir() for name in re.findall(r"\?(\w+)", file.read_text("utf-8"))}
+    - {"triples", "names"}
+)
+"""The variables of all queries, for replies that leave them unbound."""
+
 
 def count_reply(value: int, **options) -> SparqlReply:
     """Return the reply to a count; `options` are those of `SparqlReply`."""
-    return table(["n"], [[Literal(str(value), "http://www.w3.org/2001/XMLSchema#integer")]], **options)
+    number = Literal(str(value), "http://www.w3.org/2001/XMLSchema#integer")
+    return table(["triples", "names", "n", "x", *VARIABLES], [[number] * 4], **options)
 
 
 def counting_script(answers: dict[str, SparqlReply]):

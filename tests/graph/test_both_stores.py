@@ -108,7 +108,7 @@ def path_results(
         "walks to some ends": set(
             graph.paths.walks([Candidate(path, restricted=restricted)], ends=some, limit=MANY)[0]
         ),
-        "query": [line for line in query.split("\n") if not line.startswith("FROM")],
+        "query": [line for line in query.split("\n") if not line.startswith(("FROM", "# digest"))],
         "returned": set(graph.run_exported(query)),
         "mediator": (graph.paths.ends_on_mediators(path), graph.tables.leads_to_mediator(path.steps[0])),
         "type": (graph.tables.target_type(path.steps[-1]), graph.paths.describing_relations(path.steps[-1:])),
@@ -234,7 +234,7 @@ def test_all_methods_on_random_graphs(makers, rule):
                 pair, path_results, longest, joins=[Join(data.draw(st.integers(1, len(longest))), paths[0])]
             )
         if longest.steps:
-            assert_equal_results(pair, lambda graph: explain(graph, "\n".join(path_results(graph, longest)["query"])))
+            assert_equal_results(pair, lambda graph: explain(graph, graph.answer_query(longest)))
         assert_equal_results(pair, node_results, [*NODES, Entity("http://e/nowhere")])
         for text in ("ann", "Ann L", "zoe", "北京", "y x", "nothing"):
             assert_equal_results(pair, lambda graph: graph.search(text))
@@ -288,7 +288,10 @@ def test_all_methods_on_random_freebase_paths(freebase, data_folder):
     for path in paths:
         assert_equal_results(freebase, path_results, path)
     ends = {
-        end for path in paths[::5] for end in freebase.embedded.ends(path, limit=3).values if isinstance(end, Entity)
+        end
+        for found in freebase.embedded.paths.ends(list(map(Candidate, paths[::5])), limit=3)
+        for end in found.values
+        if isinstance(end, Entity)
     }
     assert_equal_results(freebase, node_results, sorted({path.topic for path in paths} | ends, key=str))
 
@@ -307,7 +310,7 @@ def comparable_answer(answer: Answer) -> dict[str, object]:
         "topics": answer.topics,
         "paths": [(evidence.path, evidence.words, evidence.score, evidence.mediators) for evidence in answer.paths],
         "walks": [bool(evidence.walks) for evidence in answer.paths],
-        "query": [line for line in answer.sparql.split("\n") if not line.startswith("FROM")],
+        "query": [line for line in answer.sparql.split("\n") if not line.startswith(("FROM", "# digest"))],
         "query_class": (answer.query_class, answer.defects),
         "notes": answer.notes,
     }
@@ -327,5 +330,5 @@ def test_same_answers_in_both_stores(freebase, data_folder, given_topics):
         assert embedded.query_class == "exact" or embedded.status != "answered"
         for path in virtuoso.paths:
             walks = {tuple(node.value for node in walk) for walk in path.walks}
-            assert walks <= set(freebase.embedded.paths.walks([path], limit=MANY)[0])
+            assert walks <= set(freebase.embedded.paths.walks([Candidate(path.path)], limit=MANY)[0])
     assert answered >= len(questions) // 2

@@ -232,7 +232,7 @@ class TestNextSteps:
         def check(edges, path, cap):
             graph = write_to_store(graphs, edges, walks=rule)
             whole = set(graph.paths.steps([Candidate(path)])[0].steps)
-            capped = graphs.reopen(graph, walks=rule, frontier_cap=cap).next_steps(path)
+            capped = graphs.reopen(graph, walks=rule, frontier_cap=cap).paths.steps([Candidate(path)])[0]
             assert set(capped.steps) <= whole
             if not capped.approximate:
                 assert set(capped.steps) == whole

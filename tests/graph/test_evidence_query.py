@@ -8,8 +8,7 @@ import pytest
 
 from kgqa.errors import QueryRejected
 from kgqa.graph.queries import Queries
-from kgqa.graph.query.evidence import StatementVocabulary, evidence_query
-from kgqa.graph.query.export import AnswerInQuery
+from kgqa.graph.query.export import AnswerInQuery, StatementVocabulary, evidence_query
 from kgqa.methods.grounding import MAX_PIECES, with_evidence_query
 from kgqa.model import (
     Answer,

@@ -135,7 +135,7 @@ class TestSchemas:
             assert [n.name for n in graph.named(answer)] == ["Fleisch"]
             query = graph.answer_query(first.then(onward))
             assert graph.run_exported(query) == answer
-            assert "Leo der Löwe = leo" in query and "consumed food" in query
+            assert "Leo der Löwe (leo) has “eats”" in query and "consumed food" in query
             neighbours = RelationPath(leo, (Step(f"{zr}lives_in"), Step(f"{zr}holds")))
             assert graph.paths.ends([Candidate(neighbours)])[0].values == (Entity(f"{z}tom"),)
             assert graph.schema.iri("z:leo") == leo.iri

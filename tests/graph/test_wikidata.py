@@ -18,7 +18,7 @@ from kgqa.schema import bundled_schema, language_list
 from kgqa.storage.cache import Cache
 from kgqa.text.words import arrow_words, hop_words, published_words
 from kgqa.trace.trace import Trace
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 from tests.conftest import SOAK
 
 SCHEMA = bundled_schema("wikidata")

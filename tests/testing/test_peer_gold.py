@@ -9,7 +9,7 @@ from kgqa import open_graph, open_resources
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
 from kgqa.testing.gold_table import gold_for
-from kgqa.training.gold_paths import query_paths
+from kgqa.training.gold_queries import query_paths
 from tests.testing.test_gold_table import ANTHEM, CAPITAL, question
 
 

@@ -24,8 +24,8 @@ from kgqa.cli.options import (
     stop_message,
     verbosity_options,
 )
-from kgqa.errors import LoadError, QueryRejected, StoreBusy
-from kgqa.graph.detection import load_warnings
+from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreBusy
+from kgqa.graph.detection import default_view, first_graphs, load_warnings
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.graph import KnowledgeGraph
@@ -239,10 +239,22 @@ def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, r
     unchanged += f" Resume: kgqa graph load --resume --into {folder}" if resumable else ""
     with stop_message(unchanged), LoadBars(files) as bars:
         report = load_into_folder(files, folder, progress=bars.show_load, **options)
-    with open_graph(folder, cache=cache_of(settings)) as graph:
+    view, warnings = _too_many_graphs(folder)
+    with open_graph(folder, view=view, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
-        facts["warnings"] = _warnings(graph)
+        facts["warnings"] = [*warnings, *_warnings(graph)]
         print_report(report, str(folder), graph.schema.title, facts, as_json)
+
+
+def _too_many_graphs(folder: Path) -> tuple[tuple[str, ...], list[str]]:
+    """Return the first graphs of a folder with more graphs than one question may query, and a sentence about them."""
+    with open_store(folder) as store:
+        try:
+            default_view(store)
+        except PartialResult as error:
+            graphs = first_graphs(store)
+            return graphs, [f"{error} The first {len(graphs)}: {', '.join(graphs)}"]
+    return (), []
 
 
 def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_json: bool, **options: Any) -> None:

@@ -125,9 +125,7 @@ def merged_schema(graph: Schema, corpus: Schema) -> Schema:
     The knowledge graph's rules come first. Of the corpus's noise, only what its graphs `facts` and `hyper` contain is
     added, because the knowledge graph may use the same vocabularies for facts.
     """
-    noise = tuple(
-        iri for iri in (v.KC, v.LABEL, v.ALIAS, v.TYPE_OF, v.SUB_RELATION_OF) if not graph.tables.is_noise(iri)
-    )
+    noise = tuple(iri for iri in (v.KC, v.LABEL, v.ALIAS, v.TYPE_OF, v.SUB_RELATION_OF) if not graph.is_noise(iri))
     labelled = graph.labelled
     if graph.wording != "label":
         labelled = _union(labelled, (corpus.prefixes["relation"], corpus.prefixes["role"], v.PARTY))
@@ -144,7 +142,7 @@ def merged_schema(graph: Schema, corpus: Schema) -> Schema:
         languages=_union(graph.languages, corpus.languages),
         types=_union(graph.types, corpus.types),
         labelled=labelled,
-        inverse=_union(graph.tables.inverses.get, corpus.inverse),
+        inverse=_union(graph.inverse, corpus.inverse),
         noise_prefixes=_union(graph.noise_prefixes, noise),
         noise_except=_union(graph.noise_except, corpus.noise_except),
         mediator_types=_union(graph.mediator_types, corpus.mediator_types),

@@ -6,7 +6,7 @@ prefix `kc:`.
 
 from __future__ import annotations
 
-from kgqa.graph.query.evidence import StatementVocabulary
+from kgqa.graph.query.export import StatementVocabulary
 from kgqa.model.terms import Entity
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

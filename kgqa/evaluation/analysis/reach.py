@@ -74,7 +74,7 @@ class _Search:
 
     def joined(self, path: RelationPath, join: Join) -> frozenset[Value]:
         return self._read(
-            lambda: frozenset(self.graph.paths.ends([Candidate(path, joins=[join])])[0].values), frozenset()
+            lambda: frozenset(self.graph.paths.ends([Candidate(path, joins=(join,))])[0].values), frozenset()
         )
 
     def _read(self, read: Callable[[], T], otherwise: T) -> T:

@@ -13,7 +13,7 @@ from kgqa.evaluation.metrics.keys import Key, literal_key, text_key
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Join, Value
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 
 SECONDS = 30.0
 MAX_ANSWERS = 100_000

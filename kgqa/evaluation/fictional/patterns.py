@@ -6,10 +6,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from kgqa.evaluation.fictional.facts import Facts
 from kgqa.evaluation.fictional.rewiring import Port, Rewiring
-from kgqa.training.gold_paths import query_pattern
+from kgqa.training.gold_queries import Untranslatable, is_entity, is_variable, query_facts
 
 MAX_ROWS = 50_000
 SAMPLE = 6
@@ -48,26 +49,29 @@ def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
 
     Returns None if the query is more than a pattern of edges, or contains terms that are not in the graph.
     """
-    found = query_pattern(sparql)
-    if found is None:
+    try:
+        answer, read, unequal = query_facts(sparql)
+    except Untranslatable:
         return None
-    relations = {f"<{name}>": n for n, name in enumerate(facts.relations)}
-    variables: dict[str, int] = {}
+    relations = {name: n for n, name in enumerate(facts.relations)}
+    variables: dict[Any, int] = {}
 
-    def term(text: str) -> int | None:
-        if text[0] == "?":
-            return variables.setdefault(text, -1 - len(variables))
-        return facts.number(text)
+    def number(term: Any) -> int | None:
+        """Return the number of a node or variable; None for a node that is not in the graph."""
+        term = read.fixed.get(term, term)
+        return variables.setdefault(term, -1 - len(variables)) if is_variable(term) else facts.number(term.n3())
 
-    edges = [(term(s), relations.get(r), term(o)) for s, r, o in found.edges]
-    if found.answer not in variables or any(part is None for edge in edges for part in edge):
+    edges = [(number(s), relations.get(step.relation), number(o)) for s, step, o in read.distinct]
+    if not variables or any(part is None for edge in edges for part in edge):
         return None
-    different = [(term(one), term(other)) for one, other in found.different]
+    # the variable asked for may be bound to an expression (`BIND(?x AS ?value)`)
+    asked = variables.get(answer, -1)
+    different = [(number(one), number(other)) for one, other in unequal if is_variable(other) or is_entity(other)]
     ordered = _ordered(edges)  # type: ignore[arg-type]
     if ordered is None:
         return None
     unequal = tuple((one, other) for one, other in different if one is not None and other is not None)
-    return Pattern(ordered, unequal, variables[found.answer])
+    return Pattern(ordered, unequal, asked)
 
 
 def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...] | None:

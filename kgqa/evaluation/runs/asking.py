@@ -27,7 +27,7 @@ from kgqa.search.beam import BeamSettings, logical_hops
 from kgqa.storage.answer_json import answer_object
 from kgqa.trace import Failed, Leaks
 from kgqa.trace.trace import Trace
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 
 
 def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics, losses: bool = False) -> Record:

@@ -22,7 +22,7 @@ from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker_client import Worker
 from kgqa.graph.embedded.worker_pool import WorkerPool
 from kgqa.graph.embedded.working_copy import Change, WorkingCopy, disk_errors
-from kgqa.graph.query.handwritten import engine_error
+from kgqa.graph.query.prefixes import engine_error
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (

@@ -14,10 +14,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES
 from kgqa.storage.cache import warn_unreadable
 
 DAY_SECONDS = 86_400.0
+MAX_BODY_BYTES = 64 << 20
+"""The longest body that is stored."""
 BUSY_SECONDS, PAUSE_SECONDS = 0.25, 2.0
 """Seconds to wait while another process writes to the file, and how long nothing is stored if it writes for longer."""
 _SCHEMA = """

@@ -6,6 +6,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,12 +14,10 @@ from kgqa.errors import DamagedResult, PartialResult, QueryRejected, StoreTimeou
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
 from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
-from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
-from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
-from kgqa.graph.endpoint.replies.recording import RecordingStream
-from kgqa.graph.endpoint.replies.reply_errors import body_error, check_complete, reply_error
-from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.endpoint.server_limits import ServerLimits
+from kgqa.graph.endpoint.profiles import Profile, ServerLimits, profile_named, profile_of
+from kgqa.graph.endpoint.reply_errors import body_error, check_complete, reply_error, selection
+from kgqa.graph.endpoint.result_cache import MAX_BODY_BYTES, ResultCache
+from kgqa.graph.endpoint.results import decode_boolean, decode_rows
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
@@ -37,11 +36,15 @@ from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestD
 from kgqa.text.words import clean
 
 T = TypeVar("T")
-ResultReader = Callable[[Iterable[bytes], Mapping[str, str]], T]
-MAX_RESULT_BYTES = 2 << 30
+ResultReader = Callable[[bytes, Mapping[str, str]], T]
+MAX_RESULT_BYTES = 512 << 20
+TAIL_BYTES = 16 << 10
+"""The end of a broken reply in which a server may say why it ends."""
 MAX_QUERY_CHARS = 1 << 20
 MAX_SLOW_QUERIES = 10_000
 MAX_SECONDS = 1e7
+COUNTS_MAX_AGE = 86_400.0
+"""Seconds for which saved counts of triples are used."""
 MAX_SCANNED_TRIPLES = 20_000_000
 """Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
 
@@ -138,7 +141,7 @@ class EndpointStore:
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         """Return a hash of counts of triples, see `EndpointFingerprint.text`."""
-        return self._fingerprint(graphs).text
+        return self._fingerprint(graphs).text()
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
         return self._history.version_of(graphs or None) + ("+" if self._is_editing else "")
@@ -148,7 +151,14 @@ class EndpointStore:
 
     def _fingerprint(self, graphs: Sequence[str]) -> EndpointFingerprint:
         with self._lock:
-            return self._fingerprints.setdefault(tuple(graphs), EndpointFingerprint(self, graphs))
+            if (known := self._fingerprints.get(tuple(graphs))) is None:
+                known = self._fingerprints[tuple(graphs)] = EndpointFingerprint(
+                    graphs,
+                    select=self.select,
+                    load=partial(self.load_fact, "counts", graphs, max_age=COUNTS_MAX_AGE),
+                    save=partial(self.save_fact, "counts", graphs),
+                )
+            return known
 
     @property
     def has_free_slot(self) -> bool:
@@ -160,18 +170,15 @@ class EndpointStore:
     ) -> Rows:
         row_limit = DEFAULT_MAX_ROWS if max_rows is None else max_rows
 
-        def read(chunks: Iterable[bytes], headers: Mapping[str, str]) -> Rows:
-            rows = decode_rows(_bounded(chunks), max_rows=row_limit)
+        def read(body: bytes, headers: Mapping[str, str]) -> Rows:
+            rows = decode_rows(body, max_rows=row_limit, variables=selection(query)[0])
             check_complete(rows, query, self._transport.profile, self._caps, headers)
             return rows
 
         return self._run(query, read, is_ask=False, timeout=timeout, fresh=fresh)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        def read(chunks: Iterable[bytes], headers: Mapping[str, str]) -> bool:
-            return decode_boolean(b"".join(_bounded(chunks)))
-
-        return self._run(query, read, is_ask=True, timeout=timeout, fresh=fresh)
+        return self._run(query, lambda body, _: decode_boolean(body), is_ask=True, timeout=timeout, fresh=fresh)
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         """Remove and add triples of the writable graph in one update; see `Store.edit`.
@@ -320,7 +327,7 @@ class EndpointStore:
         version = self.version_of()
         cached_as = None if fresh else self._result_key(query, limit)
         if self._cache and cached_as and (body := self._cache.get(cached_as)) is not None:
-            return read([body], {})
+            return read(body, {})
         at = time.monotonic() + limit
         key = _key(query)
         if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
@@ -331,7 +338,7 @@ class EndpointStore:
         self._transport.detect(limit)
         with self._transport.slot(at) as deadline:
             try:
-                result, body = self._send(query, read, is_ask=is_ask, deadline=deadline, record=cached_as is not None)
+                result, body = self._send(query, read, is_ask=is_ask, deadline=deadline)
             except QueueTimeout:
                 raise
             except StoreTimeout:
@@ -339,17 +346,15 @@ class EndpointStore:
                     self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
                 raise
         # after an edit, the result may include it or not
-        if self._cache and cached_as and body is not None and version == self.version_of():
+        if self._cache and cached_as and len(body) <= MAX_BODY_BYTES and version == self.version_of():
             self._cache.put(cached_as, body)
         return result
 
-    def _send(
-        self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline, record: bool
-    ) -> tuple[T, bytes | None]:
+    def _send(self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline) -> tuple[T, bytes]:
         """Send a query; send it a second time if the connection breaks or the reply is damaged.
 
         Returns:
-            The result, and the body of the reply if `record` is true.
+            The result, and the body of the reply.
         """
         while True:
             with self._transport.reply(query, kind="ASK" if is_ask else "SELECT", deadline=deadline) as reply:
@@ -358,11 +363,18 @@ class EndpointStore:
                 error = reply_error(reply.status, reply.headers, text, profile, self.url, query=query)
                 if error:
                     raise error
-                stream = RecordingStream(reply.chunks, record=record)
+                body = bytearray()
                 try:
-                    return read(stream, reply.headers), stream.body
+                    for chunk in reply.chunks:
+                        body += chunk
+                        if len(body) > MAX_RESULT_BYTES:
+                            raise PartialResult(
+                                f"The result is larger than {MAX_RESULT_BYTES:,} bytes.", "Narrow the query."
+                            )
+                    whole = bytes(body)
+                    return read(whole, reply.headers), whole
                 except (PartialResult, StoreUnavailable) as problem:
-                    error = body_error(problem, stream.tail, profile)
+                    error = body_error(problem, bytes(body[-TAIL_BYTES:]), profile)
                     if error is not problem:
                         raise error from problem
                     deadline.failures += isinstance(problem, DamagedResult)
@@ -374,7 +386,7 @@ class EndpointStore:
         graphs = dataset_of(query) if self._cache else None
         if graphs is None or (not graphs and self.capabilities.system_graphs):
             return None  # what the query reads is unknown, or has other graphs among it that are not worth counting
-        text = self._fingerprint(graphs).text_within(limit)
+        text = self._fingerprint(graphs).text(wait=limit)
         if self._changed is None and self._cache:
             self._changed = self._cache.fact(_key("changed", self.url), max_age=float("inf")) or ""
         return _key(self.url, self._user, f"{text}{self._changed}", query) if text else None
@@ -386,12 +398,3 @@ class EndpointStore:
 
 def _key(*parts: str) -> bytes:
     return hashlib.blake2b("\n".join(parts).encode("utf-8"), digest_size=16).digest()
-
-
-def _bounded(chunks: Iterable[bytes]) -> Iterable[bytes]:
-    total = 0
-    for chunk in chunks:
-        total += len(chunk)
-        if total > MAX_RESULT_BYTES:
-            raise PartialResult(f"The result is larger than {MAX_RESULT_BYTES:,} bytes.", "Narrow the query.")
-        yield chunk

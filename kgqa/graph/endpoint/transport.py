@@ -9,19 +9,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from typing import Literal as OneOf
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from kgqa.errors import StoreError, StoreUnavailable
-from kgqa.graph.endpoint.access import Access
-from kgqa.graph.endpoint.login import Login
-from kgqa.graph.endpoint.profiles import Profile, profile_of
-from kgqa.graph.endpoint.replies.reply_errors import is_transient, reply_error, update_error
-from kgqa.graph.endpoint.request_builder import RequestBuilder
-from kgqa.graph.endpoint.server_limits import UNKNOWN, ServerLimits, limit_in_error, read_limits
+from kgqa.graph.endpoint.access import Access, Login
+from kgqa.graph.endpoint.profiles import UNKNOWN, Profile, ServerLimits, limit_in_error, profile_of, read_limits
+from kgqa.graph.endpoint.reply_errors import is_transient, reply_error, update_error
 from kgqa.graph.query.templates import render
 from kgqa.net.client import HttpClient, Request, Verdict, read_up_to
 from kgqa.net.limits import QueueTimeout, RequestDeadline
 from kgqa.net.servers import is_loopback
+from kgqa.text.words import clean
+from kgqa.version import __version__
 
 BUSY_STATUSES = (429, 502, 503)
 UPDATE_BUSY_STATUSES = (429, 503)
@@ -29,6 +28,10 @@ UPDATE_BUSY_STATUSES = (429, 503)
 FOREIGN_STATUSES = (401, 403, 404, 429)
 """Statuses that may come from a proxy in front of the server, in addition to statuses of 500 and above."""
 MAX_ERROR_BYTES = 1 << 16
+MAX_GET_CHARS = 1_500
+"""The longest query sent by GET, in characters. Escaping may triple the length, and servers refuse URLs of a few
+thousand characters with misleading errors."""
+Kind = OneOf["SELECT", "ASK", "UPDATE"]
 
 
 @dataclass
@@ -55,8 +58,13 @@ class Transport:
         self.access = access
         self.profile = profile
         self._client = HttpClient(url, patience=access.patience)
-        # on the same machine, compression takes more time than it saves
-        self._builder = RequestBuilder(url, contact=access.contact, compressed=not is_loopback(url))
+        about = f" ({clean(access.contact)[:200]})" if access.contact else ""
+        self._headers = {
+            "Accept": "application/sparql-results+json, application/json;q=0.9",
+            "User-Agent": f"kgqa/{__version__}{about}".encode("ascii", "replace").decode(),
+            # on the same machine, compression takes more time than it saves
+            **({} if is_loopback(url) else {"Accept-Encoding": "gzip"}),
+        }
         self._login = Login(url, access.user, access.password)
         self._detects = detects
         self._detecting = threading.Lock()
@@ -113,7 +121,7 @@ class Transport:
                         query = render(self.profile.limits_query)
                         with self.reply(query, kind="SELECT", deadline=deadline) as reply:
                             if reply.status == 200:  # some servers reject this query
-                                limits = read_limits(reply.chunks)
+                                limits = read_limits(b"".join(reply.chunks))
                     self._limits = (self._client.failures, limits)
         finally:
             self._detecting.release()
@@ -154,11 +162,32 @@ class Transport:
         if self._client.limiter.is_paused or (self.concurrency == 1 and not self.has_free_slot):
             return True  # the server asked for a pause, or the request in the only slot will show if it responds
         query = render("any_triple", view=())
-        request = self._builder.query(query, is_ask=True, profile=self.profile, limit=None)
-        return self._client.responds(request, seconds)
+        return self._client.responds(self._request(query, "ASK", None), seconds)
+
+    def _request(self, text: str, kind: Kind, limit: float | None) -> Request:
+        """Build a request (SPARQL 1.1 Protocol, sections 2.1, 2.2): GET for a short query, else POST with a form.
+
+        Virtuoso hangs if the body of a POST request is the query itself.
+
+        Args:
+            limit: the time limit to send, in seconds; None to send no limit.
+        """
+        profile, headers = self.profile, dict(self._headers)
+        if kind == "UPDATE":
+            url, form = self._update_url, {"update": text}
+        else:
+            url, form = self.url, {"query": profile.prepared(text)}
+            if limit is not None and profile.timeout_parameter:
+                form[profile.timeout_parameter] = profile.time_limit(limit)
+            if limit is not None and profile.timeout_header:
+                headers[profile.timeout_header] = profile.time_limit(limit)
+            if len(form["query"]) <= MAX_GET_CHARS and text.isascii():
+                return Request("GET", f"{url}{'&' if '?' in url else '?'}{urlencode(form)}", headers)
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        return Request("POST", url, headers, urlencode(form).encode())
 
     @contextmanager
-    def reply(self, text: str, *, kind: OneOf["SELECT", "ASK", "UPDATE"], deadline: RequestDeadline) -> Iterator[Reply]:
+    def reply(self, text: str, *, kind: Kind, deadline: RequestDeadline) -> Iterator[Reply]:
         """Send a query or an update inside the block of `slot`, and yield the final reply, whatever its status.
 
         Logs in, waits while the server is busy, and sends no longer time limit than the server allows. Read the reply
@@ -172,11 +201,8 @@ class Transport:
         logged_in, body = False, b""
 
         def build() -> Request:
-            if is_update:
-                built = self._builder.update(text, url=self._update_url)
-            else:
-                limit = deadline.left if self.limits.permit(deadline.left, self.profile) else None
-                built = self._builder.query(text, is_ask=kind == "ASK", profile=self.profile, limit=limit)
+            limit = deadline.left if self.limits.permit(deadline.left, self.profile) else None
+            built = self._request(text, kind, limit)
             return replace(built, headers={**built.headers, **self._login.headers(built)})
 
         def judge(response: Any) -> Verdict:

@@ -14,17 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyoxigraph as ox
-
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
 from kgqa.graph.editing import batches, terms, triple_chars
-from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
-from kgqa.graph.rdf.upload import UploadBlock, UploadFiles, upload_problem
-from kgqa.graph.store import LoadReport, OnError, Progress, Store, single_count
-from kgqa.model import Entity, Literal, Triple, Value
+from kgqa.graph.rdf.upload import UploadFiles, upload_problem
+from kgqa.graph.store import LoadReport, OnError, Progress, Store
+from kgqa.model import Entity, Triple
 from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
@@ -73,7 +71,6 @@ def send_edit(send: SendUpdate, graph: str, adds: Sequence[Triple], removes: Seq
 UPDATE_SECONDS = 120.0
 MAX_REJECTED = 100
 """The upload stops if the server rejects more lines than this: the lines themselves are then probably not the cause."""
-COUNT_SECONDS = 600.0
 MAX_GRAPHS = 10_000
 DEFAULT_GRAPH = "urn:kgqa:graph"
 
@@ -81,20 +78,8 @@ DEFAULT_GRAPH = "urn:kgqa:graph"
 class UpdatableStore(Store, Protocol):
     """A store that accepts updates over HTTP, such as `EndpointStore`."""
 
-    @property
-    def url(self) -> str:
-        """The address of the endpoint."""
-        ...
-
-    @property
-    def writable(self) -> str | Collection[str] | None:
-        """The graph that `update` may write to; None if writing is not allowed."""
-        ...
-
-    @property
-    def profile(self) -> Profile:
-        """The kind of server."""
-        ...
+    writable: str | Collection[str] | None
+    """The graph that `update` may write to; None if writing is not allowed."""
 
     def update(self, template: str, *, graph: str, timeout: float | None = None, **values: Any) -> None:
         """Send the update queries/TEMPLATE.rq with typed values."""
@@ -115,7 +100,7 @@ def choose_target_graph(store: UpdatableStore) -> str:
         found = user_graphs(store)
     except (StoreTimeout, PartialResult) as error:
         raise LoadError(
-            f"Listing the graphs of {store.url} took too long.",
+            f"Listing the graphs of {store.location} took too long.",
             "Name the graph to load into: ",
             Option("graph-iri", "IRI"),
             ".",
@@ -123,7 +108,7 @@ def choose_target_graph(store: UpdatableStore) -> str:
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
         raise LoadError(
-            f"{store.url} has several graphs.",
+            f"{store.location} has several graphs.",
             "Name the graph to load into: ",
             Option("graph-iri", "IRI"),
             f". Graphs: {names}",
@@ -141,7 +126,10 @@ def target_graph(store: UpdatableStore) -> str:
     graph = store.writable
     if not graph or not isinstance(graph, str):
         raise LoadError(
-            f"{store.url} is open for reading only.", "Name the graph to write to: ", Option("graph-iri", "IRI"), "."
+            f"{store.location} is open for reading only.",
+            "Name the graph to write to: ",
+            Option("graph-iri", "IRI"),
+            ".",
         )
     try:
         render_term(Entity(graph))
@@ -151,7 +139,7 @@ def target_graph(store: UpdatableStore) -> str:
             "Name the graph as in ",
             Option("graph-iri", "http://example.org/mine"),
         ) from error
-    if graph in store.profile.system_graphs:
+    if graph in store.capabilities.system_graphs:
         raise LoadError(
             f"<{graph}> is a system graph of the server.", "Name another graph: ", Option("graph-iri", "IRI")
         )
@@ -169,18 +157,9 @@ def check_updates(store: UpdatableStore, graph: str) -> None:
         store.update("doctor_update", graph=graph, subject=subject, relation=relation, object=value)
     except QueryRejected as error:
         raise QueryRejected(
-            f"{store.url} rejects updates, so nothing can be loaded.",
+            f"{store.location} rejects updates, so nothing can be loaded.",
             f"Check that the server allows updates for this user (endpoint.user). {error}",
         ) from error
-
-
-def count_triples(store: UpdatableStore, graph: str) -> int | None:
-    """Count the triples of a graph; return None if counting takes too long."""
-    try:
-        query = render("count_triples", view=(Entity(graph),))
-        return single_count(store.select(query, timeout=COUNT_SECONDS, fresh=True))
-    except (StoreTimeout, PartialResult):
-        return None
 
 
 def _count_before(store: UpdatableStore, graph: str) -> int | None:
@@ -193,7 +172,7 @@ def _count_before(store: UpdatableStore, graph: str) -> int | None:
         rows = store.select(render("named_graphs", limit=MAX_GRAPHS), fresh=True)
         if len(rows) < MAX_GRAPHS and not any(row[0] == Entity(graph) for row in rows):
             return 0
-    return count_triples(store, graph)
+    return store.triples_of([graph])
 
 
 def load_by_updates(
@@ -218,7 +197,7 @@ def load_by_updates(
         LoadError: a file is missing, malformed or truncated, or has triples of other graphs. Nothing was sent.
         StoreError, KeyboardInterrupt: the upload was interrupted; the message says how much was sent.
     """
-    started = time.monotonic()
+    started, progress = time.monotonic(), progress or (lambda progress: None)
     jobs = [file_job(Path(file), format) for file in files]
     if not jobs:
         raise LoadError("No file to load.", "Name at least one RDF file.")
@@ -226,18 +205,39 @@ def load_by_updates(
     check_updates(store, graph)
     malformed = MalformedLines(on_error)
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
-        folder = Path(staging)
-        source = UploadFiles(jobs, graph, staging=folder, malformed=malformed, unfit=upload_problem, progress=progress)
+        source = UploadFiles(
+            jobs, graph, staging=Path(staging), malformed=malformed, unfit=upload_problem, progress=progress
+        )
         try:
             source.check()
         except KeyboardInterrupt:
             raise KeyboardInterrupt("Nothing was loaded.") from None
         before = _count_before(store, graph)
-        _Uploader(store, graph, source, progress).upload_all()
-    if progress:
-        progress(Progress("", 0, 0, source.lines, "finishing"))
+        upload, lines = _Upload(store, graph, malformed), 0
+        for job in jobs:
+            sent = 0
+            try:
+                for block, bytes_done in source.blocks(job):
+                    for batch in batches(
+                        list(zip(block.lines, block.numbers)),
+                        BATCH_TRIPLES,
+                        BATCH_CHARS,
+                        length=lambda pair: len(pair[0]),
+                    ):
+                        upload.send(batch, job)
+                    sent = block.end
+                    progress(Progress(job.name, bytes_done, job.size, lines + sent))
+            except (StoreError, KeyboardInterrupt) as error:
+                loaded = f"the first {sent:,} lines of {job.name}" if sent else f"perhaps a few lines of {job.name}"
+                loaded += f" and {lines:,} lines of the files before it" if lines else ""
+                raise type(error)(
+                    f"{error} Loaded into <{graph}> so far: {loaded}. Load the same files again to add the missing "
+                    "triples.".lstrip()
+                ) from error
+            lines += sent
+    progress(Progress("", 0, 0, source.lines, "finishing"))
     store.invalidate()
-    after = count_triples(store, graph)
+    after = store.triples_of([graph])
     return LoadReport(
         files=len(jobs),
         lines=source.lines,
@@ -250,84 +250,44 @@ def load_by_updates(
     )
 
 
-class _Uploader:
-    """Sends the lines of all files and tracks the progress."""
+class _Upload:
+    """Inserts lines into a graph, and finds the lines that the server rejects."""
 
-    def __init__(
-        self, store: UpdatableStore, graph: str, source: UploadFiles, progress: Callable[[Progress], None] | None
-    ) -> None:
+    def __init__(self, store: UpdatableStore, graph: str, malformed: MalformedLines) -> None:
         self._store = store
-        self._graph = Entity(graph)
-        self._source = source
-        self._progress = progress or (lambda progress: None)
-        self._lines = 0
-        self._rejected = 0
+        self._graph = graph
+        self._malformed = malformed
+        self._most_malformed = malformed.count + MAX_REJECTED
 
-    def upload_all(self) -> None:
-        for number, job in enumerate(self._source.jobs):
-            sent = 0
-            try:
-                for block in self._source.blocks(number):
-                    start = 0
-                    for batch in batches(block.lines, BATCH_TRIPLES, BATCH_CHARS, length=len):
-                        self._send(batch, start, block, job)
-                        start += len(batch)
-                    self._lines += block.end - sent
-                    sent = block.end
-                    self._progress(Progress(job.name, block.bytes_done, job.size, self._lines))
-            except (StoreError, KeyboardInterrupt) as error:
-                raise type(error)(f"{error} {self._progress_text(job, sent)}".lstrip()) from error
-
-    def _progress_text(self, job: FileJob, sent: int) -> str:
-        lines = f"the first {sent:,} lines of {job.name}" if sent else f"perhaps a few lines of {job.name}"
-        before = self._lines - sent
-        also = f" and {before:,} lines of the files before it" if before else ""
-        loaded = f"Loaded into <{self._graph.iri}> so far: {lines}{also}."
-        return f"{loaded} Load the same files again to add the missing triples."
-
-    def _send(self, lines: Sequence[bytes], start: int, block: UploadBlock, job: FileJob) -> None:
-        """Send lines in one update. If the server rejects the update, find the line at fault by bisection."""
+    def send(self, lines: Sequence[tuple[bytes, int]], job: FileJob) -> None:
+        """Send canonical lines, given with their numbers in a file, in one update; if it is rejected, in halves."""
+        triples = [tuple(map(decode_term, line.decode()[:-3].split(" ", 2))) for line, _ in lines]
         try:
-            triples = [to_triple(quad) for quad in ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)]
-            self._store.update("insert_triples", graph=self._graph.iri, triples=triples, timeout=UPDATE_SECONDS)
+            self._store.update("insert_triples", graph=self._graph, triples=triples, timeout=UPDATE_SECONDS)
         except (QueryRejected, StoreUnavailable) as error:
             if not self._is_rejection(error):
                 raise
             if len(lines) > 1:
                 half = len(lines) // 2
-                self._send(lines[:half], start, block, job)
-                self._send(lines[half:], start + half, block, job)
+                self.send(lines[:half], job)
+                self.send(lines[half:], job)
                 return
-            self._rejected += 1
-            number = block.numbers()[start]
-            if self._source.malformed.on_error == "fail":
+            number = lines[0][1]
+            if self._malformed.on_error == "fail":
                 hint = ("Correct the line, or skip such lines: ", Option("on-error", "skip"), ".")
                 raise QueryRejected(f"{job.name}, line {number}: {error}", *hint) from error
-            if self._rejected > MAX_REJECTED:
+            if self._malformed.count >= self._most_malformed:
                 raise QueryRejected(
                     f"{error} The server rejected {MAX_REJECTED} lines before this one.",
                     "Check the files and the server.",
                 ) from error
-            self._source.malformed.add(job.name, number, str(error))
+            self._malformed.add(job.name, number, str(error))
 
     def _is_rejection(self, error: StoreError) -> bool:
         """Return whether an update failed because of its triples; some servers report an internal error then."""
         if isinstance(error, StoreUnavailable):
             try:
-                check_updates(self._store, self._graph.iri)
+                check_updates(self._store, self._graph)
             except StoreError:
                 return False
         return True
-
-
-def to_triple(quad: ox.Quad) -> tuple[Entity, Entity, Value]:
-    """Convert a triple of pyoxigraph to three terms of kgqa: subject, predicate, object."""
-    subject, value = quad.subject, quad.object
-    assert not isinstance(subject, ox.Triple) and not isinstance(value, ox.Triple)
-    text = value.value
-    if isinstance(value, ox.Literal):
-        datatype = {} if value.language else {"datatype": value.datatype.value}
-        end: Value = Literal(text, language=value.language or "", **datatype)
-    else:
-        end = Entity(text)
-    return Entity(subject.value), Entity(quad.predicate.value), end

@@ -1,43 +1,43 @@
-"""Explanation of a SPARQL query in plain words, from its algebra and the graph's labels, without a language model."""
+"""Explanation of a SPARQL query in plain words, without a language model.
+
+An exported query carries its explanation (see `export.carried_words`). Of any other query, the triple patterns, filters
+and aggregates are put into words one by one, from the algebra of the query.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+import threading
+from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
-from kgqa.graph.query.aggregate_words import Aggregates
-from kgqa.graph.query.export import ExportableGraph
-from kgqa.graph.query.handwritten import declare_prefixes, declared_prefixes, iris_of, unknown_prefix, words_in_comments
-from kgqa.graph.query.operation_words import COMPARED, EXISTS, converted, own_operation, value_kind
-from kgqa.graph.query.parsing import parse_query
+from kgqa.graph.query.export import carried_words
+from kgqa.graph.query.prefixes import declare_prefixes, declared_prefixes, iris_of, unknown_prefix
 from kgqa.graph.query.tokens import decode_codepoints, forbid_fetching
+from kgqa.graph.query.words import COMPARED, NamedGraph
 from kgqa.model import Entity
 from kgqa.schema import usable_prefixes
 from kgqa.text.words import clean, local_words, short_words
 
-_CONDITION_VALUE = re.compile(r"c[0-9]+_[0-9]+")
-_PATH_NODE = re.compile(r"e([0-9]+)")
-_JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: "}
+_AGGREGATES = {
+    "Count": "the number of", "Sum": "the sum of", "Avg": "the average of", "Min": "the smallest",
+    "Max": "the largest", "Sample": "any", "GroupConcat": "a list of",
+}  # fmt: skip
+_TOGETHER = {"LeftJoin": "optionally: ", "Minus": "but not: "}
+MAX_ROWS = 10
+"""Most given values of a variable that are listed."""
+_one_at_a_time = threading.Lock()
+"""pyparsing finds out how to call its functions at their first use; two threads at once break it for good."""
 
 
-class ExplainableGraph(ExportableGraph, Protocol):
-    """The part of `KnowledgeGraph` that the explanation needs."""
-
-    @property
-    def relations(self) -> Mapping[str, int]: ...
-
-
-def explain(graph: ExplainableGraph, sparql: str) -> str:
+def explain(graph: NamedGraph, sparql: str) -> str:
     """Explain a SELECT or ASK query, one line per condition. It need not declare the prefixes of the graph.
-
-    The names in a query of another graph are those in its comments, or the ends of its IRIs.
 
     Raises:
         QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
     """
     sparql = decode_codepoints(sparql).replace("\t", " ")  # the parser counts a tab as up to 8 characters
+    if carried := carried_words(sparql):
+        return "\n".join(f"  {line}" if line[:1].isdigit() else line for line in carried)
     declared = declare_prefixes(sparql, graph.schema.prefixes)
     forbid_fetching(declared)
     try:
@@ -49,13 +49,20 @@ def explain(graph: ExplainableGraph, sparql: str) -> str:
     return _Explainer(graph, declared).query(algebra)
 
 
-def is_of_graph(graph: ExplainableGraph, sparql: str) -> bool:
-    """Return whether a query uses an entity or a relation of the graph, or names none."""
-    declared = declare_prefixes(decode_codepoints(sparql), graph.schema.prefixes)
-    iris, base = iris_of(declared), graph.schema.id_base
-    if not iris or (base and any(iri.startswith(base) for iri in iris)):
-        return True
-    return bool(graph.labels(map(Entity, sorted(iris)))) or not iris.isdisjoint(graph.tables.relations)
+def is_of_graph(graph: NamedGraph, sparql: str) -> bool:
+    """Return whether a query uses an entity or a relation of the graph, names none, or carries its explanation."""
+    sparql = decode_codepoints(sparql)
+    iris, base = iris_of(declare_prefixes(sparql, graph.schema.prefixes)), graph.schema.id_base
+    known = not iris or not iris.isdisjoint(graph.tables.relations) or bool(graph.labels([*map(Entity, sorted(iris))]))
+    return known or (base and any(iri.startswith(base) for iri in iris)) or bool(carried_words(sparql))
+
+
+def parse_query(sparql: str) -> Any:
+    """Return a query with its algebra. Raises many kinds of errors, including RecursionError, if it is not valid."""
+    from rdflib.plugins.sparql import prepareQuery
+
+    with _one_at_a_time:
+        return prepareQuery(sparql)
 
 
 def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected:
@@ -68,156 +75,109 @@ def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected
 
 
 class _Explainer:
-    """Collects the conditions of one query."""
+    """Collects the conditions of one query, and the sentences about its whole result."""
 
-    def __init__(self, graph: ExplainableGraph, sparql: str) -> None:
+    def __init__(self, graph: NamedGraph, sparql: str) -> None:
         self._graph = graph
-        self._foreign = not is_of_graph(graph, sparql)
-        self._comments = words_in_comments(sparql) if self._foreign else {}
         self._schema = graph.schema.with_prefixes(usable_prefixes(declared_prefixes(sparql)))
-        self._names: dict[Entity, str] = {}
-        self._aggregates = Aggregates()
-        self._values_of_conditions: list[tuple[str, str, str]] = []
-        """For each triple that ends in the value of a condition: its text, the value, and the relation in words."""
+        self._names = graph.labels([*map(Entity, sorted(iris_of(sparql)))])
+        self._results: dict[str, str] = {}
+        """The words of the aggregates, by the variables that the parser made for them."""
+        self._last: list[str] = []
 
     def query(self, algebra: Any) -> str:
-        self._names = self._graph.labels(Entity(str(iri)) for iri in sorted(_iris(algebra)))
-        extras: list[str] = []
-        own = own_operation(algebra, self._relation_to) if algebra.name == "SelectQuery" else None
-        patterns = own.patterns if own else (algebra.p,)
-        conditions = [text for pattern in patterns for text in self._merged(self._walk(pattern, extras))]
-        if algebra.name == "AskQuery":
-            head = f"{EXISTS} such that"
-        elif own:
-            head = own.head
-            extras += [own.tail] if own.tail else []
-        else:
-            variables = ", ".join(f"?{name}" for name in algebra.PV)
-            head = f"Find every {variables} such that"
-        body = [f"  {number}. {text}" for number, text in enumerate(conditions, 1)]
-        return "\n".join([head, *(body or ["  (no condition)"]), *extras])
+        variables = ", ".join(f"?{name}" for name in algebra.PV or ())
+        head = f"Find every {variables}" if algebra.name == "SelectQuery" else "Is there anything"
+        lines = [f"  {number}. {text}" for number, text in enumerate(self._conditions(algebra.p), 1)]
+        return "\n".join([f"{head} such that", *(lines or ["  (no condition)"]), *self._last])
 
-    def _walk(self, node: Any, extras: list[str]) -> list[str]:
-        """Return the conditions of a part of the algebra; sentences about the whole result are added to `extras`."""
+    def _conditions(self, node: Any) -> list[str]:
         name = getattr(node, "name", "")
         if name == "BGP":
             return [self._triple(*triple) for triple in _in_order(node.triples)]
         if name == "Join":
-            return self._walk(node.p1, extras) + self._walk(node.p2, extras)
-        if name in _JOINED:
-            conditions, inner = self._walk(node.p1, extras), self._walk(node.p2, extras)
-            if name == "LeftJoin" and getattr(node.expr, "name", "") != "TrueFilter":
-                inner += self._filter(node.expr)
-            # one line, because the parts hold or fail together
-            return [*conditions, _JOINED[name] + " and ".join(self._merged(inner))] if inner else conditions
+            return self._conditions(node.p1) + self._conditions(node.p2)
+        if name in _TOGETHER:  # one line, because the parts hold or fail together
+            conditions, inner = self._conditions(node.p1), self._conditions(node.p2)
+            if name == "LeftJoin" and node.expr.name != "TrueFilter":
+                inner += self._filters(node.expr)
+            return [*conditions, _TOGETHER[name] + " and ".join(inner)] if inner else conditions
         if name == "Union":
-            left, right = ("; and ".join(self._walk(side, extras)) for side in (node.p1, node.p2))
-            return [f"either {left} — or {right}"]
-        if name == "values" or (name == "ToMultiSet" and _values_rows(node)):
-            return self._values(node)
+            return ["either " + " — or ".join("; and ".join(self._conditions(each)) for each in (node.p1, node.p2))]
+        if name == "values" or (name == "ToMultiSet" and node.p.name == "values"):
+            return self._values((node if name == "values" else node.p).res)
         if getattr(node, "p", None) is None:
             return [f"(a part that cannot be explained: {name})"] if name else []
-        conditions = self._walk(node.p, extras)
+        conditions = self._conditions(node.p)
         if name == "Filter":
-            conditions += self._filter(node.expr)
+            conditions += self._filters(node.expr)
         elif name == "Extend":
-            if not self._aggregates.is_group_variable(node):
-                conditions.append(f"?{node['var']} is {self._aggregates.words(node.expr)}")
+            words = self._words(node.expr)
+            conditions += [f"?{node['var']} is {words}"] if words != f"any ?{node['var']}" else []  # else: of a group
         elif name == "AggregateJoin":
-            extras += filter(None, [self._aggregates.add(node)])
+            self._aggregates(node)
         elif name == "Slice":
-            extras += [f"Leave out the first {node.start}."] if node.start else []
-            extras += [f"Return at most {node.length}."] if node.length is not None else []
+            self._last += [f"Leave out the first {node.start}."] if node.start else []
+            self._last += [f"Return at most {node.length}."] if node.length is not None else []
         elif name == "OrderBy":
-            extras.append("Sort them.")
+            self._last.append("Sort them.")
         return conditions
 
-    def _values(self, node: Any) -> list[str]:
-        rows = _values_rows(node)
-        if not rows:
-            return ["(given values)"]
-        found = []
-        for variable in sorted({v for row in rows for v in row}):
-            shown = ", ".join(self._term(row[variable]) for row in rows[:10] if variable in row)
-            found.append(f"?{variable} is one of: {shown}{' ...' if len(rows) > 10 else ''}")
-        return found
+    def _aggregates(self, join: Any) -> None:
+        for each in join.A:
+            what = "rows" if str(each.vars) == "*" else self._words(each.vars)
+            function = _AGGREGATES.get(each.name.removeprefix("Aggregate_"), "an aggregate of")
+            self._results[str(each.res)] = f"{function} {'different ' if each.distinct else ''}{what}"
+        groups = dict.fromkeys(self._words(each) for each in join.p.expr or ())
+        self._last += [f"Group by {' and '.join(groups)}."] if groups else []
 
-    def _relation_to(self, pattern: Any, variable: Any) -> str:
-        """Return the words of the relation that leads to the variable in a pattern."""
-        triples = [triple for triple in _in_order([*_triples(pattern)]) if variable in (triple[0], triple[2])]
-        return self._relation(min(triples, key=lambda triple: _distance(triple, variable))[1])
-
-    def _merged(self, conditions: list[str]) -> list[str]:
-        """Join the text of a triple that ends in the value of a condition with the texts about this value."""
-        for triple, value, words in self._values_of_conditions:
-            tests = [text for text in conditions if text.startswith(f"{value} is ")]
-            if triple in conditions and tests:
-                kept = [text for text in tests if text not in (f"{value} is a number", f"{value} is a date")] or tests
-                place = conditions.index(triple)
-                conditions = [text for text in conditions if text != triple and text not in tests]
-                conditions[place:place] = [words + text.removeprefix(value) for text in kept]
-        return conditions
+    def _values(self, rows: Any) -> list[str]:
+        listed = []
+        for variable in sorted({name for row in rows for name in row}):
+            terms = [self._words(row[variable]) for row in rows[:MAX_ROWS] if variable in row]
+            listed.append(f"?{variable} is one of: {', '.join(terms)}{' ...' if len(rows) > MAX_ROWS else ''}")
+        return listed
 
     def _triple(self, subject: Any, relation: Any, object_: Any) -> str:
-        words = self._relation(relation)
-        text = f"{self._term(subject)} has {words}: {self._term(object_)}"
-        if _is_variable(object_) and _CONDITION_VALUE.fullmatch(object_):
-            self._values_of_conditions.append((text, f"?{object_}", f"{words} of {self._term(subject)}"))
-        return text
-
-    def _relation(self, relation: Any) -> str:
-        if _is_variable(relation):
-            return f"anything (?{relation})"
-        if hasattr(relation, "toPython") and not hasattr(relation, "args"):
+        if isinstance(relation, str):
             words = short_words(str(relation), self._graph.schema, self._graph.tables.relation_labels)
-            return f"“{clean(self._comments.get(str(relation), words))}”"
-        return "a property path"
+            named = f"anything (?{relation})" if _is_variable(relation) else f"“{clean(words)}”"
+        else:
+            named = "a property path"
+        return f"{self._words(subject)} has {named}: {self._words(object_)}"
 
-    def _filter(self, expression: Any) -> list[str]:
-        name = getattr(expression, "name", "")
-        if name == "RelationalExpression" and expression.op in COMPARED:
-            if found := converted(expression):
-                return [f"{self._term(found[0])} is {found[1]}"]
-            if getattr(expression.expr, "name", "") == "Builtin_STR":  # STR(term) is explained like its term
-                return [f"{self._term(expression.expr.arg)} {COMPARED[expression.op]} {self._term(expression.other)}"]
-            return [f"{self._term(expression.expr)} {COMPARED[expression.op]} {self._term(expression.other)}"]
-        if name == "RelationalExpression" and expression.op == "IN":
-            # STR(term) is explained like its term
-            parts = (expression.expr, *expression.other)
-            tested, *listed = [each.arg if getattr(each, "name", "") == "Builtin_STR" else each for each in parts]
-            return [f"{self._term(tested)} is one of: {', '.join(map(self._term, listed))}"]
-        if name == "Builtin_isIRI":
-            return [f"{self._term(expression.arg)} is an entity"]
-        if name == "ConditionalAndExpression":
-            return [text for part in [expression.expr, *expression.other] for text in self._filter(part)]
-        if name == "Builtin_REGEX" and value_kind(expression) and getattr(expression.text, "name", "") == "Builtin_STR":
-            return [f"{self._term(expression.text.arg)} is {value_kind(expression)}"]
-        if name == "Builtin_NOTEXISTS":
-            inner = self._merged(self._walk(expression.graph, []))
-            absent = [words for triple, _, words in self._values_of_conditions if [triple] == inner]
-            return [f"there is no {absent[0]}" if absent else f"it is not true that {' and '.join(inner)}"]
-        return ["another filter holds"]
+    def _filters(self, expression: Any) -> list[str]:
+        if getattr(expression, "name", "") == "ConditionalAndExpression":
+            return [text for part in (expression.expr, *expression.other) for text in self._filters(part)]
+        return [self._words(expression)]
 
-    def _term(self, term: Any) -> str:
-        if _is_variable(term):
-            return self._aggregates.of(term) or f"?{term}"
-        if type(term).__name__ == "URIRef":
-            label = self._names.get(Entity(str(term))) or self._comments.get(str(term))
-            if not label and self._foreign:
-                label = local_words(str(term))
-            short = self._schema.short_id(str(term))
-            return f"{clean(label)} ({short})" if label else clean(short)
-        if type(term).__name__ == "Literal":
-            return f"“{clean(str(term))}”"
-        if type(term).__name__ == "BNode":
-            return "something"
-        return self._aggregates.words(term)
-
-
-def _values_rows(node: Any) -> list[Any]:
-    """Return the rows of a VALUES block; empty for a subquery."""
-    inner = getattr(node, "p", None)
-    return list(getattr(node, "res", None) or (inner.res if inner is not None and "res" in inner else []))
+    def _words(self, term: Any) -> str:
+        """Return a term or an expression in words."""
+        kind, name = type(term).__name__, getattr(term, "name", "")
+        if kind == "Variable":
+            return self._results.get(str(term)) or f"?{term}"
+        if kind == "URIRef":
+            short = clean(self._schema.short_id(str(term)))
+            label = clean(self._names.get(Entity(str(term))) or local_words(str(term)))
+            return short if label in short else f"{label} ({short})"
+        if kind in ("Literal", "BNode"):
+            return f"“{clean(str(term))}”" if kind == "Literal" else "something"
+        if name == "RelationalExpression" and term.op in COMPARED:
+            return f"{self._words(term.expr)} {COMPARED[term.op]} {self._words(term.other)}"
+        if name == "RelationalExpression":
+            not_ = "not " if term.op == "NOT IN" else ""
+            return f"{self._words(term.expr)} is {not_}one of: {', '.join(map(self._words, term.other))}"
+        if name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+            not_ = "not " if name == "Builtin_NOTEXISTS" else ""
+            return f"it is {not_}true that {' and '.join(self._conditions(term.graph))}"
+        if name == "ConditionalOrExpression":
+            return "either " + " — or ".join(map(self._words, (term.expr, *term.other)))
+        if name == "UnaryNot":
+            return f"it is not true that {self._words(term.expr)}"
+        if name.startswith("Builtin_"):
+            return f"{name.removeprefix('Builtin_')} of {', '.join(map(self._words, _arguments(term)))}"
+        parts = dict.fromkeys(self._words(each) for each in _variables(term))
+        return f"a value computed from {' and '.join(parts)}" if parts else "a computed value"
 
 
 def _is_variable(term: Any) -> bool:
@@ -229,37 +189,21 @@ def _in_order(triples: list[Any]) -> list[Any]:
     left, ordered = list(triples), []
     known: set[Any] = set()
     while left:
-        best = min(left, key=lambda t: (_unknown(t[0], known) and _unknown(t[2], known), triples.index(t)))
+        best = next((t for t in left if any(not _is_variable(n) or n in known for n in (t[0], t[2]))), left[0])
         left.remove(best)
         ordered.append(best)
         known |= {best[0], best[2]}
     return ordered
 
 
-def _distance(triple: Any, variable: Any) -> int:
-    """Return 0 if a triple leads to the variable from an earlier node of a path, 1 from a known term, otherwise 2."""
-    other = triple[2] if triple[0] == variable else triple[0]
-    if not _is_variable(other):
-        return 1
-    node, before = _PATH_NODE.fullmatch(variable), _PATH_NODE.fullmatch(other)
-    return 0 if before and (node is None or int(before[1]) < int(node[1])) else 2
+def _arguments(node: Any) -> list[Any]:
+    """Return the arguments of a function, apart from lists of variables that the parser adds."""
+    given = [value for key, value in node.items() if not str(key).startswith("_") and value is not None]
+    return [part for value in given for part in (value if isinstance(value, (list, tuple)) else [value])]
 
 
-def _unknown(term: Any, known: set[Any]) -> bool:
-    return _is_variable(term) and term not in known
-
-
-def _iris(node: Any) -> set[Any]:
-    """Collect all IRIs in an algebra."""
-    if type(node).__name__ == "URIRef":
-        return {node}
-    parts = node.values() if isinstance(node, dict) else node if isinstance(node, (list, tuple, set)) else ()
-    return set().union(*map(_iris, parts))
-
-
-def _triples(node: Any) -> Iterator[Any]:
-    """Yield all triple patterns in an algebra."""
-    if getattr(node, "name", "") == "BGP":
-        yield from node.triples
-    for part in node.values() if isinstance(node, dict) else ():
-        yield from _triples(part)
+def _variables(node: Any) -> list[Any]:
+    if _is_variable(node):
+        return [node]
+    parts = _arguments(node) if isinstance(node, dict) else node if isinstance(node, (list, tuple)) else ()
+    return [variable for part in parts for variable in _variables(part)]

@@ -1,81 +1,79 @@
-"""Operations on the ends of a path as one query: counts, extremes, yes or no, sums, averages and differences."""
+"""The exported query of a path and of each operation on its ends, as text.
+
+The ends with the largest or smallest value are those at the top of a sorted list. The values are looked at first, which
+decides how they are sorted and how many ends are at the top.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import product
 
 from kgqa.graph.query.pattern_text import comparison_key, edges_text, is_comparable, nested_text, values_clause
-from kgqa.graph.query.patterns import DOUBLE, INTEGER, Edge, Node, PathPattern, edges_along
-from kgqa.graph.query.templates import Comment, Part, Variable, render, render_term
-from kgqa.model import Entity
-from kgqa.model.conditions import XSD, Operation
+from kgqa.graph.query.patterns import DOUBLE, INTEGER, Node, PathPattern, edges_along
+from kgqa.graph.query.templates import Variable, render_term
+from kgqa.model import Entity, Literal, Value
+from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Operation
+
+MAX_ROWS = 10_000
+"""Most values that are looked at; Virtuoso sorts no more."""
+_CASTS = {"number": DOUBLE, "decimal": Entity(XSD + "decimal"), "date": INTEGER}
+_ZONE = r"(?:Z|[-+][0-9]{2}:[0-9]{2})?"
+_DATE = re.compile(rf"(-?[0-9]{{1,6}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:[-+TZ ].*)?|{_ZONE})|{_ZONE})")
+_SORTABLE_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T00:00:00Z?)?)?)?")
+Rows = Sequence[Sequence[Value | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class ValueBlock:
-    """A pattern that gives the ends of a path and, for each, a value. The properties are its parts as SPARQL text.
+class Valued:
+    """The ends of a path, or some topics, each with the values that an operation compares or adds.
 
     Attributes:
-        walk: the path; None if the ends are `topics`.
-        topics: the compared entities.
-        end: the end of the path.
-        steps: triple patterns from the end to the value.
+        pattern: the pattern of the ends and their values.
+        end: the end.
         value: the value, before it is converted.
         scale: how values are converted; see `comparison_key`. Empty if they are counted.
-        key: the variable of the converted value, or of the number of values.
-        best: the variable of the largest or smallest key.
     """
 
-    walk: PathPattern | None
-    topics: tuple[Entity, ...]
+    pattern: str
     end: Node
-    steps: tuple[Edge, ...]
     value: Node
     scale: str
-    key: Variable
-    best: Variable
 
     @property
-    def pattern(self) -> Part:
-        """The pattern of the ends and their values."""
-        ends = nested_text(self.walk) if self.walk else f"  {values_clause(self.end, self.topics)}"
-        return Part(f"{ends}\n{self.edges}")
-
-    @property
-    def edges(self) -> Part:
-        """The pattern from an end to its value."""
-        return edges_text(self.steps)
-
-    @property
-    def converted(self) -> Part:
+    def key(self) -> str:
         """The expression of the value as a number."""
         return comparison_key(self.value, self.scale, _CASTS[self.scale])
 
     @property
-    def is_comparable(self) -> Part:
-        """The expression for whether the value can be converted."""
-        return is_comparable(self.value, self.scale)
-
-    @property
-    def keyed(self) -> Part:
-        """The subquery of the ends and their keys."""
-        end, key = render_term(self.end), render_term(self.key)
-        if self.scale:
-            filter_line = f"\n  FILTER({self.is_comparable})"
-            selected, grouped = f"DISTINCT {end} ({self.converted} AS {key})", ""
-        else:
-            filter_line = ""
-            selected, grouped = f"{end} (COUNT(DISTINCT {render_term(self.value)}) AS {key})", f" GROUP BY {end}"
-        tail = f"}}{grouped} }}"
-        return Part(f"  {{ SELECT {selected} WHERE {{\n{self.pattern}{filter_line}\n  {tail}")
+    def valid(self) -> str:
+        """The filter for values that can be converted."""
+        return f"  FILTER({is_comparable(self.value, self.scale)})"
 
 
-def operation_query(
-    operation: Operation, walk: PathPattern | None, *, view: Sequence[Entity], comments: Sequence[Comment]
-) -> str:
-    """Return the query whose result is the answer of an operation: an ASK query for `exists`, otherwise a SELECT query.
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The top of the sorted ends.
+
+    Attributes:
+        ends: the ends with the best value, or the second best and so on; all of them.
+        rivals: the next ends.
+        cast: how values are converted so that they sort: `none`, `text`, `number`, or `guarded` if some of them may be
+            no numbers or dates.
+        before: the number of ends with better values.
+    """
+
+    ends: tuple[Value, ...]
+    rivals: tuple[Value, ...]
+    cast: str
+    before: int
+
+
+def valued(operation: Operation, walk: PathPattern | None) -> Valued:
+    """Return the ends and values that an operation compares or adds.
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
@@ -83,53 +81,143 @@ def operation_query(
     Raises:
         ValueError: the operation is on a node that the path does not have.
     """
-    end = Variable("answer") if walk is None else walk.end
-    start = end
+    end = start = Variable("answer") if walk is None else walk.end
     if operation.at is not None:
         if walk is None or not 0 < operation.at < len(walk.nodes):
             raise ValueError("an operation is on a node that the path does not have")
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
     values = [Variable(f"value{index}") for index in range(1, len(operation.steps) + 1)]
+    ends = nested_text(walk) if walk else f"  {values_clause(end, operation.topics)}"
     scale = "decimal"  # exact; doubles if too large
     if operation.kind in operation.returns_ends:
         scale = "" if operation.counted else "number" if operation.scale == "number" else "date"
-    block = ValueBlock(
-        walk,
-        operation.topics,
-        end,
-        edges_along(start, operation.steps, values),
-        values[-1] if values else start,
-        scale,
-        Variable("key"),
-        Variable("best"),
-    )
-    if operation.kind == "difference":
-        first, second = operation.topics
-        block = replace(block, steps=edges_along(first, operation.steps, values))
-        blocks = [_renamed(replace(block, steps=edges_along(second, operation.steps, values)), "_2")]
+    edges = edges_text(edges_along(start, operation.steps, values))
+    return Valued(f"{ends}\n{edges}".rstrip("\n"), end, values[-1] if values else start, scale)
+
+
+def look_query(operation: Operation, block: Valued, view: Sequence[Entity], limit: int) -> str:
+    """Return the query for pairs of an end and a value, best first; of an end and a count."""
+    end, value = render_term(block.end), render_term(block.value)
+    down = "DESC" if operation.kind == "most" else "ASC"
+    if not block.scale:
+        head, order = (
+            f"SELECT {end} (COUNT(DISTINCT {value}) AS ?number)",
+            f"\nGROUP BY {end}\nORDER BY {down}(?number)",
+        )
     else:
-        blocks = [_renamed(block, f"_{number}") for number in range(1, operation.rank + 1)]
-    return render(f"answer_{_TEMPLATES[operation.kind]}", view=view, comments=comments, block=block, blocks=blocks,
-                  kind=operation.kind, double=DOUBLE)  # fmt: skip
+        head = f"SELECT DISTINCT {end} {value}" if value != end else f"SELECT DISTINCT {end}"
+        order = f"\nORDER BY {down}({block.key})" if operation.kind in operation.returns_ends else ""
+    return query_text(head, view, block.pattern, f"{order}\nLIMIT {limit}")
 
 
-_CASTS = {"number": DOUBLE, "decimal": Entity(XSD + "decimal"), "date": INTEGER}
-_TEMPLATES = {
-    "count": "count", "exists": "exists", "most": "extreme", "least": "extreme",
-    "sum": "total", "average": "total", "difference": "difference",
-}  # fmt: skip
+def top_of(operation: Operation, rows: Rows, *, complete: bool) -> Top:
+    """Return the top of the ends, from the rows of `look_query`.
+
+    Args:
+        complete: whether these are all rows.
+    """
+    scale = "number" if operation.counted else operation.scale
+    best: dict[Value, float] = {}
+    values = [row[-1] for row in rows]
+    keys = [sort_key(value, scale) for value in values]
+    sign = 1 if operation.kind == "most" else -1
+    for row, key in zip(rows, keys):
+        if key is not None and row[0] is not None:
+            best[row[0]] = max(sign * key, best.get(row[0], sign * key))
+    ranked = sorted(best, key=lambda end: -best[end])
+    levels = sorted({*best.values()}, reverse=True)[operation.rank - 1 :]
+    before = sum(not levels or best[end] > levels[0] for end in ranked)
+    ends = [end for end in ranked if levels and best[end] == levels[0]]
+    cast = "none" if operation.counted else _cast(values, scale) if complete and None not in keys else "guarded"
+    return Top(tuple(ends), tuple(ranked[before + len(ends) :]), cast, before)
 
 
-def _renamed(value: Any, suffix: str) -> Any:
-    """Append a suffix to the name of every variable, so that a pattern can be used a second time in a query."""
-    if isinstance(value, Variable):
-        return replace(value, name=value.name + suffix)
-    if isinstance(value, tuple):
-        return type(value)(_renamed(each, suffix) for each in value)
-    if isinstance(value, Comment):
-        return None  # the first use has the comments
-    if is_dataclass(value) and not isinstance(value, (type, Entity)):
-        changed = {field.name: _renamed(getattr(value, field.name), suffix) for field in fields(value)}
-        return replace(value, **changed)
-    return value
+def _cast(values: Sequence[Value | None], scale: str) -> str:
+    """Return how values, all of them numbers or dates, are converted so that they sort as numbers or dates."""
+    literals = [value for value in values if isinstance(value, Literal)]
+    kinds = {value.datatype for value in literals}
+    if scale == "number":
+        return "none" if len(kinds) == 1 and kinds <= NUMBERS else "number"
+    texts = [value.value for value in literals]
+    alike = len({len(text) for text in texts}) == 1 or not any("T" in text for text in texts)
+    if not alike or not all(map(_SORTABLE_DATE.fullmatch, texts)):
+        return "guarded"
+    return "none" if len(kinds) == 1 else "text"
+
+
+def sort_key(value: Value | None, scale: str) -> float | None:
+    """Return the number by which a query compares a value; None if the value is no number, or no date."""
+    text = value.value if isinstance(value, Literal) else ""
+    if scale == "number":
+        return float(text) if re.fullmatch(NUMBER_TEXT, text) else None
+    date = _DATE.fullmatch(text)
+    return int(date[1]) * 10000.0 + int(date[2] or 0) * 100 + int(date[3] or 0) if date else None
+
+
+def totals(operation: Operation, rows: Rows) -> list[float]:
+    """Return the sum, average or differences of the values in the rows of `look_query`; none without values."""
+    pairs = {(row[0], key) for row in rows if (key := sort_key(row[-1], "number")) is not None}
+    if operation.kind == "difference":
+        first, second = ([key for end, key in pairs if end == topic] for topic in operation.topics)
+        return [abs(one - other) for one, other in product(first, second)]
+    total = math.fsum(key for _, key in pairs)
+    return [total / (len(pairs) if operation.kind == "average" else 1)] if pairs else []
+
+
+def operation_query(operation: Operation, block: Valued, top: Top | None, view: Sequence[Entity]) -> str:
+    """Return the query whose result is the answer of an operation: an ASK query for `exists`, otherwise a SELECT query.
+
+    Args:
+        top: the top of the ends, for `most` and `least`.
+    """
+    end, value = render_term(block.end), render_term(block.value)
+    if operation.kind == "count":
+        return query_text(f"SELECT (COUNT(DISTINCT {end}) AS ?count)", view, block.pattern)
+    if operation.kind == "exists":
+        return query_text("ASK", view, block.pattern)
+    if top is None:
+        return _computed_query(operation, block, view)
+    if top.cast == "guarded":
+        pattern, key = f"{block.pattern}\n{block.valid}", block.key
+    else:
+        pattern = block.pattern
+        key = {"none": value, "text": f"STR({value})", "number": f"{render_term(DOUBLE)}(STR({value}))"}[top.cast]
+    best = {"most": "MAX", "least": "MIN"}[operation.kind]
+    key = f"COUNT(DISTINCT {value})" if operation.counted else f"{best}({key})"
+    order = f"{'DESC' if operation.kind == 'most' else 'ASC'}({key})"
+    limit = f"LIMIT {len(top.ends) or 1}" + (f" OFFSET {top.before}" if top.before else "")
+    return query_text(f"SELECT {end}", view, pattern, f"\nGROUP BY {end}\nORDER BY {order}\n{limit}")
+
+
+def _computed_query(operation: Operation, block: Valued, view: Sequence[Entity]) -> str:
+    """Return the query for a sum, an average or a difference; its result has no row if there is no value."""
+    if operation.kind == "difference":
+        parts = []
+        for number, topic in enumerate(operation.topics, start=1):
+            values = [Variable(f"value{number}_{index}") for index in range(1, len(operation.steps) + 1)]
+            one = replace(block, pattern=edges_text(edges_along(topic, operation.steps, values)), value=values[-1])
+            parts.append(f"  {{ SELECT ({one.key} AS ?key{number}) WHERE {{\n{one.pattern}\n{one.valid}\n  }} }}")
+        return query_text("SELECT DISTINCT (ABS(?key1 - ?key2) AS ?difference)", view, "\n".join(parts))
+    function = {"sum": "SUM", "average": "AVG"}[operation.kind]
+    # The second total is for numbers that are too large for the decimals of the engine. STRDT, and not a cast to
+    # double: with a cast in COALESCE, Virtuoso converts every total to a double, and writes 6 digits of it.
+    double = f"STRDT(STR(?key), {render_term(DOUBLE)})"
+    total = f"(COALESCE({function}(?key), {function}({double})) AS ?total) (COUNT(?key) AS ?number)"
+    keyed = f"  {{ SELECT DISTINCT {render_term(block.end)} ({block.key} AS ?key) WHERE {{"
+    where = [
+        f"  {{ SELECT {total} WHERE {{",
+        keyed,
+        block.pattern,
+        block.valid,
+        "  } }",
+        "  } }",
+        "  FILTER(?number > 0)",
+    ]
+    return query_text("SELECT ?total", view, "\n".join(where))
+
+
+def query_text(head: str, view: Sequence[Entity], pattern: str, tail: str = "") -> str:
+    """Return a query over the graphs of a view from its parts."""
+    graphs = [f"FROM {render_term(graph)}" for graph in view]
+    return "\n".join([head, *graphs, "WHERE {", pattern, "}"]) + tail

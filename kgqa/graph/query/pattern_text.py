@@ -81,8 +81,7 @@ def edges_text(edges: Iterable[Edge]) -> Part:
 
 def _edge_lines(edges: Iterable[Edge], indent: str = "  ") -> Iterator[str]:
     for edge in edges:
-        comment = "" if edge.comment is None else f"  {render_term(edge.comment)}"
-        yield f"{indent}{render_term(edge.subject)} {render_term(edge.relation)} {render_term(edge.object)} .{comment}"
+        yield f"{indent}{render_term(edge.subject)} {render_term(edge.relation)} {render_term(edge.object)} ."
 
 
 def _unequal_lines(pairs: Iterable[tuple[Node, Node]], indent: str = "  ") -> Iterator[str]:

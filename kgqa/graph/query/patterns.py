@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from kgqa.graph.query.templates import Comment, Variable
+from kgqa.graph.query.templates import Variable
 from kgqa.model import Entity, Join, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import XSD, Comparison, Condition
 from kgqa.settings.table import WalkRule
@@ -22,12 +22,11 @@ Restrictions = tuple[tuple[int, tuple[Entity, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A triple pattern, with a comment for the exported query."""
+    """A triple pattern."""
 
     subject: Node
     relation: Entity
     object: Node
-    comment: Comment | None = None
 
 
 @dataclass(frozen=True, slots=True)

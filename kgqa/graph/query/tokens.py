@@ -6,10 +6,11 @@ comment or IRI is therefore never mistaken for a keyword of the query.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kgqa.errors import QueryRejected
 from kgqa.text.hints import Command
@@ -23,6 +24,8 @@ _WORD = _BASE + "_0-9"
 _CHARS = _WORD + "\u00b7\u0300-\u036f\u203f-\u2040-"
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 _PREFIX = rf"(?:[{_BASE}](?:[{_CHARS}.]*[{_CHARS}])?)?"
+LOCAL_PLAIN = rf"[{_BASE}0-9_](?:[{_CHARS}.]*[{_CHARS}])?"
+"""A local name without escapes."""
 _LOCAL = rf"(?:[{_WORD}:]|{_PLX})(?:(?:[{_CHARS}.:]|{_PLX})*(?:[{_CHARS}:]|{_PLX}))?"
 
 _TOKEN = re.compile(
@@ -80,6 +83,21 @@ def tokens(sparql: str) -> Iterator[Token]:
         yield Token(match.lastgroup or "mark", match[0])
 
 
+def solid_tokens(sparql: str) -> Iterator[Token]:
+    """Yield the tokens of a query, except white space and comments."""
+    return (token for token in tokens(sparql) if token.kind not in ("space", "comment"))
+
+
+def declared_prefixes(sparql: str) -> dict[str, str]:
+    """Return the prefixes that a query declares, with their namespaces as they are written."""
+    solid = list(solid_tokens(sparql))
+    return {
+        name.text[:-1]: iri.text[1:-1]
+        for word, name, iri in zip(solid, solid[1:], solid[2:])
+        if word.text.upper() == "PREFIX" and name.kind == "name" and name.text[-1] == ":" and iri.kind == "iri"
+    }
+
+
 def expand_prefixes(sparql: str) -> str:
     """Replace every prefixed name by its full IRI.
 
@@ -87,41 +105,24 @@ def expand_prefixes(sparql: str) -> str:
     allows and Freebase uses throughout. A name stays as it is if its prefix is not declared, or is declared relative to
     a BASE.
     """
-    prefixes: dict[str, str] = {}
-    out: list[str] = []
-    items = list(tokens(sparql))
-    index = 0
-    while index < len(items):
-        token = items[index]
-        if token.kind == "word" and token.text.upper() == "PREFIX":
-            name, name_at = _next_solid(items, index + 1)
-            iri, iri_at = _next_solid(items, name_at + 1)
-            if name and iri and name.kind == "name" and name.text.endswith(":") and iri.kind == "iri":
-                prefixes[name.text[:-1]] = iri.text[1:-1]
-                if not _ABSOLUTE.match(iri.text[1:]):
-                    del prefixes[name.text[:-1]]
-                out.extend(item.text for item in items[index : iri_at + 1])
-                index = iri_at + 1
-                continue
-        if token.kind == "name":
-            prefix, _, local = token.text.partition(":")
-            if prefix in prefixes:
-                out.append("<" + prefixes[prefix] + _ESCAPED.sub(r"\1", local) + ">")
-                index += 1
-                continue
-        out.append(token.text)
-        index += 1
-    return "".join(out)
+    spaces = {name: iri for name, iri in declared_prefixes(sparql).items() if _ABSOLUTE.match(iri)}
+    texts, before = [], ""
+    for token in tokens(sparql):
+        prefix, _, local = token.text.partition(":")
+        if token.kind == "name" and before != "PREFIX" and prefix in spaces:
+            texts.append("<" + spaces[prefix] + _ESCAPED.sub(r"\1", local) + ">")
+        else:
+            texts.append(token.text)
+        if token.kind not in ("space", "comment"):
+            before = token.text.upper()
+    return "".join(texts)
 
 
-def _next_solid(items: list[Token], index: int) -> tuple[Token | None, int]:
-    while index < len(items) and items[index].kind in ("space", "comment"):
-        index += 1
-    return (items[index], index) if index < len(items) else (None, index)
-
-
-def forbid_fetching(sparql: str) -> None:
+def forbid_fetching(sparql: str, *, server: bool = False) -> None:
     """Refuse queries that would make an engine fetch data: SERVICE in queries, LOAD in updates.
+
+    Args:
+        server: whether to refuse DEFINE and Virtuoso's own functions, too, which read files, fetch data and run SQL.
 
     Raises:
         QueryRejected: one of these keywords occurs outside strings, IRIs and comments, or an engine could read a part
@@ -129,9 +130,9 @@ def forbid_fetching(sparql: str) -> None:
     """
     operand, depth = False, 0
     prefixes: set[str] = set()
-    for token in tokens(sparql):
-        if token.kind in ("space", "comment"):
-            continue
+    for token in solid_tokens(sparql):
+        word = token.text.upper() if token.kind == "word" else ""
+        function = token.text.lower().strip("<>") if token.kind in ("iri", "name") else ""
         if token.kind == "iri" and operand and depth and _may_be_less(token.text, prefixes):
             raise QueryRejected(
                 f"It is not clear whether {clean(token.text[:80])} is an IRI or begins with “less than”.",
@@ -144,11 +145,17 @@ def forbid_fetching(sparql: str) -> None:
         if token.kind == "mark" and token.text in ("\\", '"', "'"):
             # never valid here: an engine that accepts it would see strings begin and end elsewhere than this check
             raise QueryRejected("Not valid SPARQL: an unmatched quote, or a backslash outside a string.")
-        if token.kind == "word" and token.text.upper() in ("SERVICE", "LOAD"):
+        if word in ("SERVICE", "LOAD"):
             raise QueryRejected(
-                f"{token.text.upper()} is not allowed: queries may not fetch data from elsewhere.",
+                f"{word} is not allowed: queries may not fetch data from elsewhere.",
                 "Load the data first: ",
                 Command("graph load", "FILE"),
+            )
+        if server and word == "DEFINE":
+            raise QueryRejected("DEFINE is not allowed: it changes how the server runs a query.")
+        if server and function.startswith(("bif:", "sql:")) and function != "bif:contains":
+            raise QueryRejected(
+                f"{clean(token.text[:60])} is not allowed: functions of the server can do more than read data."
             )
 
 
@@ -168,9 +175,8 @@ def _may_be_less(iri: str, prefixes: Collection[str]) -> bool:
 
 
 _KEYWORD_IN_NAME = re.compile(r"(?i)service|silent|load|graph|from")
-_NEEDS_CHECKING = ("service", "load", "define", "bif:", "sql:", "\\u")
-_HARMLESS_FUNCTIONS = ("bif:contains",)
-_NEEDS_READING = ("prefix", "service", "load", "\\u")
+_NEEDS_CHECKING = re.compile(r"(?i)service|load|define|bif:|sql:|\\u")
+_NEEDS_READING = re.compile(r"(?i)prefix|service|load|\\u")
 
 
 def prepare_for_engine(sparql: str) -> str:
@@ -181,8 +187,7 @@ def prepare_for_engine(sparql: str) -> str:
             is not declared with a full IRI.
     """
     refuse_surrogates(sparql)
-    lower = sparql.lower()
-    if not any(word in lower for word in _NEEDS_READING):
+    if not _NEEDS_READING.search(sparql):
         return sparql
     sparql = decode_codepoints(sparql)
     forbid_fetching(sparql)
@@ -195,25 +200,14 @@ def prepare_for_engine(sparql: str) -> str:
     return expanded
 
 
-def _refuse_functions(sparql: str) -> None:
-    """Refuse Virtuoso's own functions, which can read files, fetch data and run SQL from any query."""
-    for token in tokens(sparql):
-        text = token.text.lower().lstrip("<") if token.kind in ("iri", "name") else ""
-        if text.startswith(("bif:", "sql:")) and text.rstrip(">") not in _HARMLESS_FUNCTIONS:
-            raise QueryRejected(
-                f"{clean(token.text[:60])} is not allowed: functions of the server can do more than read data."
-            )
-
-
 def refuse_surrogates(sparql: str) -> None:
     """Refuse lone surrogates, which Python uses for bytes that are not UTF-8."""
-    if not sparql.isascii():
-        try:
-            sparql.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise QueryRejected(
-                "The query contains bytes that are not valid UTF-8.", "Correct the file or command with the query."
-            ) from error
+    try:
+        sparql.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise QueryRejected(
+            "The query contains bytes that are not valid UTF-8.", "Correct the file or command with the query."
+        ) from error
 
 
 def prepare_for_server(sparql: str, *, reads: str = "") -> str:
@@ -226,119 +220,28 @@ def prepare_for_server(sparql: str, *, reads: str = "") -> str:
         QueryRejected: the query is of a different kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
     refuse_surrogates(sparql)
-    lower = sparql.lower()
-    if any(word in lower for word in _NEEDS_CHECKING):
+    if _NEEDS_CHECKING.search(sparql):
         sparql = decode_codepoints(sparql)
-        forbid_fetching(sparql)
-        if any(token.kind == "word" and token.text.upper() == "DEFINE" for token in tokens(sparql)):
-            raise QueryRejected("DEFINE is not allowed: it changes how the server runs a query.")
-        _refuse_functions(sparql)
-    if reads:
-        kind = query_kind(sparql)
-        if kind != reads:
-            raise QueryRejected(
-                f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
-            )
+        forbid_fetching(sparql, server=True)
+    if reads and (kind := query_kind(sparql)) != reads:
+        raise QueryRejected(
+            f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
+        )
     return sparql
 
 
 def dataset_of(query: str) -> tuple[str, ...] | None:
     """Return the IRIs after FROM and FROM NAMED in a query; None if one of them is abbreviated."""
-    clauses = _dataset_clauses(query)
-    named = all(iri.kind == "iri" for _, _, iri in clauses)
-    return tuple(iri.text[1:-1] for _, _, iri in clauses) if named else None
-
-
-def without_dataset(query: str) -> str:
-    """Return a query without its FROM clauses, for an engine that is given the graphs itself."""
-    for start, end, _ in reversed(_dataset_clauses(query)):
-        query = query[:start] + query[end:]
-    return query
-
-
-def _dataset_clauses(query: str) -> list[tuple[int, int, Token]]:
-    """Return the start, the end and the last token of each FROM clause."""
-    found: list[tuple[int, int, Token]] = []
-    at, start = 0, -1
-    for token in tokens(query):
-        at += len(token.text)
-        word = token.text.upper() if token.kind == "word" else ""
-        if token.text == "{":
-            break
-        if start >= 0 and token.kind not in ("space", "comment") and word != "NAMED":
-            found.append((start, at, token))
-            start = -1
-        if word == "FROM":
-            start = at - len(token.text)
-    return found
+    head = itertools.takewhile(lambda token: token.text != "{", solid_tokens(query))
+    named = [token for token in head if token.kind != "word" or token.text.upper() not in ("NAMED", "WHERE")]
+    graphs = [iri for word, iri in pairwise(named) if word.kind == "word" and word.text.upper() == "FROM"]
+    return tuple(iri.text[1:-1] for iri in graphs) if all(iri.kind == "iri" for iri in graphs) else None
 
 
 def query_kind(sparql: str) -> str:
     """Return the keyword that follows a query's declarations."""
-    words = (token.text.upper() for token in tokens(sparql) if token.kind not in ("space", "comment"))
+    words = (token.text.upper() for token in solid_tokens(sparql))
     while (word := next(words, "")) in ("PREFIX", "BASE"):
         for _ in range(2 if word == "PREFIX" else 1):
             next(words, "")
     return word
-
-
-_LOCAL_PLAIN = rf"[{_BASE}0-9_](?:[{_CHARS}.]*[{_CHARS}])?"
-_SPLIT = re.compile(rf"(.+[/#])({_LOCAL_PLAIN})")
-_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_MEANINGLESS = ("www", "com", "org", "net", "ns")
-_AFTER_KNOWN = re.compile(_LOCAL_PLAIN)
-
-
-def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
-    """Make a query easier to read by declaring prefixes. A query with PREFIX or BASE is returned unchanged.
-
-    An IRI is shortened only if its local part needs no escapes. Other namespaces than those of `prefixes` get a name
-    made from their IRI if the query uses them at least twice. A name always stands for one namespace.
-
-    Args:
-        prefixes: known namespaces by the names of their prefixes.
-    """
-    items = list(tokens(sparql))
-    if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in items):
-        return sparql
-    known = sorted((prefixes or {}).items(), key=lambda item: -len(item[1]))
-    split = {token.text: _split_iri(token.text[1:-1], known) for token in items if token.kind == "iri"}
-    found = [split[token.text] for token in items if token.kind == "iri"]
-    uses = Counter(space for _, space, _ in found if space)
-    names = {space: name for name, space, _ in found if name is not None}
-    for space, count in uses.items():
-        if space not in names and count > 1:
-            names[space] = _new_name(space, {*(prefixes or {}), *names.values()})
-    out = []
-    for token in items:
-        _, space, local = split.get(token.text, (None, "", "")) if token.kind == "iri" else (None, "", "")
-        out.append(f"{names[space]}:{local}" if space in names else token.text)
-    head = "".join(f"PREFIX {name}: <{space}>\n" for space, name in names.items())
-    return head + "".join(out)
-
-
-def used_prefixes(queries: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the prefixes that `shorten_iris` uses in a query."""
-    known = sorted(prefixes.items(), key=lambda item: -len(item[1]))
-    iris = dict.fromkeys(token.text[1:-1] for query in queries for token in tokens(query) if token.kind == "iri")
-    names = dict.fromkeys(name for iri in iris if (name := _split_iri(iri, known)[0]) is not None)
-    return {name: prefixes[name] for name in names}
-
-
-def _split_iri(iri: str, known: Sequence[tuple[str, str]]) -> tuple[str | None, str, str]:
-    """Return the known prefix of an IRI, or None, its namespace, and the rest; an IRI that can't be split has none."""
-    for name, space in known:
-        if iri.startswith(space) and _AFTER_KNOWN.fullmatch(iri, len(space)):
-            return name, space, iri[len(space) :]
-    match = _SPLIT.fullmatch(iri)
-    return (None, match[1], match[2]) if match else (None, "", "")
-
-
-def _new_name(space: str, taken: set[str]) -> str:
-    """Name a namespace after the last word of its IRI: `vocab` for `http://example.org/vocab#`."""
-    host, _, path = (space.partition("://")[2] or space).partition("/")
-    plain = [word.lower() for word in _WORDS.findall(path or host)]
-    words: list[str] = [word for word in plain if word not in _MEANINGLESS] or ["ns"]
-    name = (words[-1] if path else words[0])[:20]
-    numbered = (f"{name}{number}" for number in range(2, len(taken) + 3))
-    return next(each for each in (name, *numbered) if each not in taken)

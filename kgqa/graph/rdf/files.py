@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Any, cast
 
@@ -23,8 +24,8 @@ import pyoxigraph as ox
 from msgspec import Meta
 
 from kgqa.errors import LoadError
-from kgqa.graph.rdf.limits import Readable, ShallowJson, XmlWithFlatEntities, check_no_doctype
-from kgqa.graph.rdf.lines import GENID, LineReader, blocks, quad_line
+from kgqa.graph.rdf.limits import CheckedXml, Readable, ShallowJson
+from kgqa.graph.rdf.lines import GENID, Block, LineReader, blocks, quad_line, rewind
 from kgqa.graph.store import MalformedLine, OnError
 from kgqa.schema import usable_prefixes
 from kgqa.storage.loading import Count
@@ -143,20 +144,6 @@ class MalformedLines:
         del self.examples[checkpoint[1] :]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    r"""A block of lines of a file, in canonical form, each ending in ` .\n`.
-
-    The block begins at line `first` of the file (counted from 0) and ends before line `end`. `lines` does not contain
-    malformed and empty lines. `raw` is the original text of the block.
-    """
-
-    lines: list[bytes]
-    first: int
-    end: int
-    raw: bytes
-
-
 class LineSource:
     """The lines of one file, decompressed and converted to N-Triples or N-Quads."""
 
@@ -172,12 +159,6 @@ class LineSource:
         """The number of bytes of the file read so far (compressed bytes, if the file is compressed)."""
         return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
 
-    def reader(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> LineReader:
-        """Return a reader of these lines. The reader derives the IRIs of blank nodes from the file's content."""
-        reader = LineReader(self.job.sha256[:16], self.format, malformed)
-        reader.strict = strict
-        return reader
-
     def blocks(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> Iterator[Block]:
         """Yield all lines in blocks. Every call yields the same blocks.
 
@@ -188,20 +169,18 @@ class LineSource:
         Raises:
             LoadError: the file is cut short, cannot be read, or decompresses to too many bytes.
         """
-        reader = self.reader(malformed, strict=strict)
+        # the IRIs of blank nodes are derived from the file's content
+        reader = LineReader(self.job.sha256[:16], self.format, malformed, strict=strict)
         total = 0
         with _file_errors(self.job):
-            self._stream.seek(0)
-            for raw in blocks(self._stream):
+            for raw in blocks(rewind(self._stream)):
                 total += len(raw)
                 if total > MAX_DECOMPRESSED_BYTES:
                     raise LoadError(
                         f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes.",
                         "Split the file into smaller files.",
                     )
-                first = reader.line
-                lines = reader.canonical(raw)
-                yield Block(lines, first, reader.line, raw)
+                yield reader.read(raw)
 
 
 @contextmanager
@@ -269,7 +248,7 @@ def _stage(
     written = 0
     with open(unfinished, "wb") as out:
         try:
-            for quad in _parse(stream, job):
+            for quad in _parse(rewind(stream), job):
                 if job.format == ".n3" and not isinstance(quad.graph_name, ox.DefaultGraph):
                     raise ValueError("N3 formulas and rules are not supported, only triples")
                 out.write(quad_line(quad, genid))
@@ -294,7 +273,7 @@ def _parse(stream: IO[bytes], job: FileJob) -> Iterator[ox.Quad]:
     if format in STREAMED:
         source: Readable = stream
         if STREAMED[format] == ox.RdfFormat.RDF_XML:
-            source = XmlWithFlatEntities(stream)
+            source = CheckedXml(stream)
         elif STREAMED[format] == ox.RdfFormat.JSON_LD:
             source = ShallowJson(stream)
         quads = ox.parse(
@@ -313,7 +292,7 @@ def _parse(stream: IO[bytes], job: FileJob) -> Iterator[ox.Quad]:
             "convert the file to N-Quads"
         )
     if format == ".trix":
-        check_no_doctype(data)
+        CheckedXml(BytesIO(data)).read(len(data))
     yield from _parse_by_rdflib(data, BY_RDFLIB[format])
 
 

@@ -7,9 +7,11 @@ lines are rewritten by a second regular expression, or parsed one at a time by t
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO
 from urllib.parse import quote
@@ -39,24 +41,30 @@ _LOOSE = re.compile(
     + _OBJECT
     + rb")[ \t]*(?:("
     + _IRI
-    + rb")[ \t]*)?\.[ \t]*\r?\n?"
+    + rb")[ \t]*)?\.[ \t]*\n?"
 )
-_IGNORED = re.compile(rb"[ \t\r\n]*(?:#.*)?", re.DOTALL)
+_IGNORED = re.compile(rb"[ \t\n]*(?:#.*)?", re.DOTALL)
+
+
+def rewind(stream: IO[bytes]) -> IO[bytes]:
+    """Return a stream at its beginning, or after its UTF-8 byte order mark."""
+    stream.seek(0)
+    if stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+        stream.seek(0)
+    return stream
 
 
 def blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a stream as blocks of complete lines. A missing newline at the end of the stream is added.
+    r"""Read a stream as blocks of complete lines, which all end in `\n`, whatever the ends of lines in the stream.
 
     A line longer than MAX_LINE_BYTES is cut, and a byte that no valid line contains is added to its end. Such a line is
     later reported as malformed.
     """
     rest, too_long = b"", False
-    while True:
-        data = stream.read(BLOCK_BYTES)
-        if not data:
-            if rest:
-                yield rest + b"\n"
-            return
+    while data := stream.read(BLOCK_BYTES):
+        if b"\r" in data:
+            data += stream.read(1) if data.endswith(b"\r") else b""
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         cut = data.rfind(b"\n") + 1
         if cut:
             yield rest + data[:cut]
@@ -65,6 +73,21 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
             rest += data
         if len(rest) > MAX_LINE_BYTES and not too_long:
             rest, too_long = rest[:MAX_LINE_BYTES] + _TOO_LONG, True
+    if rest:
+        yield rest + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    r"""A block of lines of a file: its valid lines in canonical form, which end in ` .\n`, and their numbers (from 1).
+
+    The block begins at line `first` of the file (counted from 0) and ends before line `end`.
+    """
+
+    lines: list[bytes]
+    numbers: Sequence[int]
+    first: int
+    end: int
 
 
 class LineReader:
@@ -75,53 +98,59 @@ class LineReader:
             node's label, so that loading a file twice gives the same nodes.
         format: N_TRIPLES or N_QUADS.
         malformed: called for each malformed line, with its number (from 1) and the parser's message.
+        strict: whether the engine's parser checks every line; the quick check tests only the form of a line.
     """
 
-    def __init__(self, tag: str, format: ox.RdfFormat, malformed: Callable[[int, str], None]) -> None:
-        self._tag = tag
+    def __init__(
+        self, tag: str, format: ox.RdfFormat, malformed: Callable[[int, str], None], *, strict: bool = False
+    ) -> None:
+        self._genid = f"{GENID}{tag}:"
         self._format = format
         self._quads = format == ox.RdfFormat.N_QUADS
         self._malformed = malformed
+        self._strict = strict
         self.line = 0
         """The number of lines read so far, malformed ones included."""
-        self.strict = False
-        """Whether the engine's parser checks every line; needed after the parser has refused a block."""
 
-    def canonical(self, block: bytes) -> list[bytes]:
-        r"""Return the valid lines of a block in canonical form, each ending in ` .\n`; report the malformed lines."""
-        if not self.strict and _is_utf8(block):
-            match = (_QUADS if self._quads else _TRIPLES).match(block)
-            short = len(block) <= MAX_LINE_BYTES or max(map(len, block.split(b"\n"))) <= MAX_LINE_BYTES
-            if match and match.end() == len(block) and short:
-                lines = block.splitlines(keepends=True)  # canonical lines contain no other line break
-                self.line += len(lines)
-                if block.count(_TYPED) == sum(1 for _ in _PLAIN_NUMBER.finditer(block)):
-                    return lines
-                return [_as_stored(line) if _TYPED in line else line for line in lines]
-        good = []
-        for line in _lines(block):
+    def read(self, block: bytes) -> Block:
+        """Return the valid lines of a block in canonical form; report the malformed lines."""
+        first = self.line
+        if _is_utf8(block) and self._is_canonical(block) and not (self._strict and not _is_valid(block)):
+            lines = block.splitlines(keepends=True)  # canonical lines contain no other line break
+            self.line += len(lines)
+            if block.count(_TYPED) != sum(1 for _ in _PLAIN_NUMBER.finditer(block)):
+                lines = [_as_stored(line) if _TYPED in line else line for line in lines]
+            return Block(lines, range(first + 1, self.line + 1), first, self.line)
+        good: list[bytes] = []
+        numbers: list[int] = []
+        for line in block.removesuffix(b"\n").split(b"\n"):
             self.line += 1
             try:
-                fixed = self._one(line)
+                fixed = self._fixed(line + b"\n")
             except (SyntaxError, ValueError) as error:
                 self._malformed(self.line, _reason(error))
                 continue
-            if fixed:
-                good.append(_as_stored(fixed) if _TYPED in fixed else fixed)
-        return good
+            good += [_as_stored(each) if _TYPED in each else each for each in fixed]
+            numbers += [self.line] * len(fixed)
+        return Block(good, numbers, first, self.line)
 
-    def _one(self, line: bytes) -> bytes | None:
+    def _is_canonical(self, block: bytes) -> bool:
+        match = (_QUADS if self._quads else _TRIPLES).match(block)
+        short = len(block) <= MAX_LINE_BYTES or max(map(len, block.split(b"\n"))) <= MAX_LINE_BYTES
+        return match is not None and match.end() == len(block) and short
+
+    def _fixed(self, line: bytes) -> list[bytes]:
+        """Return the triples of one line in canonical form; none for a comment or an empty line."""
         if len(line) > MAX_LINE_BYTES:
             raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
         if _IGNORED.fullmatch(line):
-            return None
-        if not self.strict and _is_utf8(line):
+            return []
+        if not self._strict and _is_utf8(line):
             match = _LOOSE.fullmatch(line)
             if match and (self._quads or not match[4]):
-                return b" ".join(term for term in match.groups() if term) + b" .\n"
-        genid = f"{GENID}{self._tag}:"
+                return [b" ".join(term for term in match.groups() if term) + b" .\n"]
         quads = ox.parse(line, format=self._format)
-        return b"".join(quad_line(quad, lambda node: genid + quote(node.value, safe="")) for quad in quads) or None
+        return [quad_line(quad, lambda node: self._genid + quote(node.value, safe="")) for quad in quads]
 
 
 # the engine stores XML Schema numbers, booleans and dates by value: "007" comes back as "7"
@@ -189,16 +218,6 @@ def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
     return (line, None) if line[end:] == b" .\n" else (line[:end] + b" .\n", line[end + 2 : -4])
 
 
-def graph_of(line: bytes) -> bytes:
-    """Return the IRI of the named graph of a canonical line; b"" for the default graph."""
-    end = line.rindex(b" ", 0, -3)
-    last = line[end + 1 : -3]
-    # the last term is an IRI with two spaces or more before it: it is a graph, unless it is the end of a literal
-    if last[:1] != b"<" or b'"' in last or line.count(b" ", 0, end) < 2:
-        return b""
-    return last[1:-1]
-
-
 def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
     """Hash each line as `hashes` does, apart for each named graph."""
     groups: dict[bytes, list[bytes]] = {}
@@ -206,7 +225,7 @@ def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
     for line in lines:
         # most lines end like the one before; with three terms before this end, it is a graph
         if not (end and line.endswith(end) and line.find(b" ", line.find(b" ") + 1) < len(line) - len(end)):
-            graph = graph_of(line)
+            graph = split_graph(line)[1] or b""
             group = groups.setdefault(graph, [])
             end = b" <" + graph + b"> .\n" if graph else b""
         group.append(line)
@@ -225,14 +244,20 @@ def stored_line(line: bytes) -> bytes:
     return _as_stored(line) if _TYPED in line else line
 
 
-def _lines(block: bytes) -> list[bytes]:
-    return [line + b"\n" for line in block.removesuffix(b"\n").split(b"\n")]
-
-
 def _is_utf8(data: bytes) -> bool:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_valid(lines: bytes) -> bool:
+    """Return whether the engine's parser accepts these lines."""
+    try:
+        for _ in ox.parse(lines, format=ox.RdfFormat.N_QUADS):
+            pass
+    except SyntaxError:
         return False
     return True
 

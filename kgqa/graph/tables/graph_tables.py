@@ -173,7 +173,7 @@ class GraphTables:
         data = f"{fingerprint}{self.store.capabilities.identity}"
         if not _FILE_NAME.fullmatch(data):
             data = hashlib.sha256(data.encode()).hexdigest()[:32]
-        view = "".join(f"-{hashlib.sha256(e.iri.encode()).hexdigest()[:12]}" for e in self.view)
+        view = "-" + hashlib.sha256("\n".join(self._graphs).encode()).hexdigest()[:12] if self._graphs else ""
         return self._cache.entry("graphs", f"{data}-{self.schema.digest}{view}-{VERSION}")
 
     def _table(self, name: str) -> Any:

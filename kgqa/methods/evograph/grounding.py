@@ -15,12 +15,10 @@ from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.corpus.rdf.vocabulary import TEXT
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.export import check_names_no_answers
 from kgqa.graph.query.templates import render
 from kgqa.llm.replies.cited_answers import CitedAnswer
 from kgqa.methods.evograph.citing import CitedPlaces, cited_places
 from kgqa.methods.evograph.results import Result, ShownResults
-from kgqa.methods.grounding import DEFECT
 from kgqa.methods.text.grounding import with_path_query
 from kgqa.methods.text.pieces import COMPUTED, INFERRED, UNQUOTED, with_quote_query
 from kgqa.model import Answer, Entity, Grounding, Literal, Named, QuoteEvidence
@@ -151,13 +149,13 @@ def _with_words_query(
     ]
     text = render("quoted_answers", view=tuple(map(Entity, view)), places=places, text_relation=Entity(TEXT))
     sparql = "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
-    # a place or length may equal an answer that is a number
-    check_names_no_answers(sparql, [each.value for each in answer.answers if not each.name.isdigit()], ())
-    returned = set(graph.run_exported(sparql))
-    exact = returned == {each.value for each in answer.answers}
+    returned = graph.run_exported(sparql)
+    same = {*returned} == {each.value for each in answer.answers}
     return replace(
         answer,
         sparql=sparql,
-        query_class="exact" if exact else "none",
-        defects=answer.defects if exact else (*answer.defects, DEFECT),
+        query_class="exact" if same else "none",
+        defects=answer.defects
+        if same
+        else (*answer.defects, "The exported query returned other texts than the answers."),
     )

@@ -15,15 +15,14 @@ _MASKED = -10_000.0
 """Added to the attention scores of padding: their share is zero in single precision."""
 
 
-def write_bert(model: Path, file: Path) -> None:
-    """Write the encoder of a model folder as an ONNX model.
+def bert_model(folder: Path) -> bytes:
+    """Return the encoder of a model folder as an ONNX model.
 
     Its inputs are `input_ids` and `attention_mask`, int64 of shape (batch, tokens); its output is `hidden`, float32 of
     shape (batch, tokens, size). All tokens are of segment 0.
 
     Args:
-        model: A folder with `config.json` and `model.safetensors` of a BERT model with absolute positions and GELU.
-        file: The ONNX file to write.
+        folder: A folder with `config.json` and `model.safetensors` of a BERT model with absolute positions and GELU.
 
     Raises:
         ValueError: The folder has another architecture, or a weight is missing.
@@ -31,16 +30,16 @@ def write_bert(model: Path, file: Path) -> None:
     import onnx
     from safetensors.numpy import load_file
 
-    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     kind = (config.get("model_type"), config.get("hidden_act"), config.get("position_embedding_type", "absolute"))
     if kind != ("bert", "gelu", "absolute"):
         raise ValueError(f"not a BERT encoder with GELU and absolute positions: {kind}")
     try:
-        graph = _Encoder(load_file(model / "model.safetensors"), config).graph()
+        graph = _Encoder(load_file(folder / "model.safetensors"), config).graph()
     except KeyError as error:
         raise ValueError(f"The weights lack {error}") from error
     built = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    file.write_bytes(built.SerializeToString())
+    return bytes(built.SerializeToString())
 
 
 class _Encoder:

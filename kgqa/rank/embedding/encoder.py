@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_local_encoder
+from kgqa.errors import SettingsError
+from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_minilm
 from kgqa.rank.embedding.remote import RemoteEncoder
-from kgqa.rank.embedding.sentence_models import TorchEncoder, find_model, packaged_minilm
-from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans
+from kgqa.rank.embedding.tokens import Spans
+from kgqa.rank.embedding.torch_encoder import TorchEncoder, find_model
 from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.settings.table import RankSettings
 from kgqa.storage.cache import Cache
@@ -26,14 +25,6 @@ from kgqa.text.hints import Install
 
 NO_MODEL = "No embedding model is installed, so paths are compared by the words they share with the question (BM25)."
 _MAX_CACHED = 200_000
-
-
-class Encoder(Protocol):
-    """A model that turns strings into unit vectors, float32 of shape (len(texts), size). Thread-safe."""
-
-    name: str
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray: ...
 
 
 class CachedEncoder:
@@ -47,24 +38,27 @@ class CachedEncoder:
     """
 
     def __init__(
-        self, encoder: Encoder, vectors: VectorCache | None, *, query_prompt: str = "", name: str = ""
+        self,
+        encoder: OnnxEncoder | TorchEncoder | RemoteEncoder,
+        vectors: VectorCache | None,
+        *,
+        query_prompt: str = "",
+        name: str = "",
     ) -> None:
         self.name = name or encoder.name
         self._encoder = encoder
         self._disk = vectors
         self._query_prompt = query_prompt
-        self._memory: dict[str, np.ndarray] = {}
-        self._questions: dict[str, np.ndarray] = {}
+        self._memories: dict[str, dict[str, np.ndarray]] = {"paths": {}, "questions": {}}
 
     @property
     def max_tokens(self) -> int:
         """How many tokens of a text the model reads."""
-        return int(getattr(self._encoder, "max_tokens", UNKNOWN_LIMIT))
+        return self._encoder.max_tokens
 
     def token_spans(self, texts: Sequence[str]) -> list[Spans]:
         """Return where the tokens of texts stand; by estimate if the model is on a server."""
-        spans: Callable[[Sequence[str]], list[Spans]] = getattr(self._encoder, "token_spans", estimated_spans)
-        return spans(texts)
+        return self._encoder.token_spans(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return how many tokens each text has; by estimate if the model is on a server."""
@@ -76,40 +70,44 @@ class CachedEncoder:
 
     def responds(self, seconds: float) -> bool:
         """Return whether the encoder's server replies within `seconds`; True for an encoder without a server."""
-        responds = getattr(self._encoder, "responds", None)
-        return responds is None or responds(seconds)
+        return not isinstance(self._encoder, RemoteEncoder) or self._encoder.responds(seconds)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of strings that occur repeatedly, such as relations and paths."""
-        memory = self._memory  # other threads may be reading this dictionary, so no entry is ever removed from it
-        missing = [text for text in dict.fromkeys(texts) if text not in memory]
-        if missing and self._disk is not None:
-            memory.update(self._disk.get(missing))
-            missing = [text for text in missing if text not in memory]
-        if missing:
-            # the cache on disk rounds to half precision; round new vectors too, so that all runs use equal vectors
-            new = self._encoder.encode(missing).astype(np.float16).astype(np.float32)
-            found = dict(zip(missing, new))
-            memory.update(found)
-            if self._disk is not None:
-                self._disk.put(found)
-        if len(memory) > _MAX_CACHED:
-            self._memory = {text: memory[text] for text in texts}
-        return np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
+        return self._remembered("paths", texts, self._load)
 
     def encode_questions(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of questions or parts of questions; these vectors are not written to disk.
 
         The model's query prompt is put before each string.
         """
-        memory = self._questions
+        prompt = self._query_prompt
+        return self._remembered(
+            "questions", texts, lambda missing: self._encoder.encode([prompt + text for text in missing])
+        )
+
+    def _remembered(
+        self, kind: str, texts: Sequence[str], compute: Callable[[list[str]], Iterable[np.ndarray]]
+    ) -> np.ndarray:
+        memory = self._memories[kind]  # other threads may be reading this dictionary, so no entry is removed from it
         missing = [text for text in dict.fromkeys(texts) if text not in memory]
         if missing:
-            memory.update(zip(missing, self._encoder.encode([self._query_prompt + text for text in missing])))
-        found = np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
+            memory.update(zip(missing, compute(missing)))
         if len(memory) > _MAX_CACHED:
-            self._questions = {}
-        return found
+            self._memories[kind] = {}
+        return np.stack([memory[text] for text in texts]) if texts else np.empty((0, 0), dtype=np.float32)
+
+    def _load(self, texts: list[str]) -> list[np.ndarray]:
+        """Return vectors from the disk; compute and store those that are missing."""
+        found = self._disk.get(texts) if self._disk else {}
+        missing = [text for text in texts if text not in found]
+        if missing:
+            # the cache on disk rounds to half precision; round new vectors too, so that all runs use equal vectors
+            new = dict(zip(missing, self._encoder.encode(missing).astype(np.float16).astype(np.float32)))
+            found |= new
+            if self._disk:
+                self._disk.put(new)
+        return [found[text] for text in texts]
 
 
 def open_encoder(
@@ -130,8 +128,8 @@ def open_encoder(
             KGQA_EMBEDDINGS_KEY.
         query_prompt: Text put before questions, never before paths; None for the prompt defined by the model, "" for
             no prompt.
-        say: Called with a message for the user before an export or a download, and when there is no model. Each
-            message is sent once.
+        say: Called with a message for the user before the packaged model is built or another one is downloaded, and
+            when there is no model. Each message is sent once.
 
     Raises:
         ModelUnavailable: The model is installed or named, but cannot be used.
@@ -170,35 +168,21 @@ def _open(
     say: Callable[[str], None],
 ) -> CachedEncoder | None:
     encoder: OnnxEncoder | TorchEncoder | RemoteEncoder | None
-    encoder = _open_remote(cache, model, url) if url else _open_local(cache, model, say)
+    if url and not model:
+        raise SettingsError("rank.model_url needs the name of a model on that server: set rank.model too.")
+    if url:
+        encoder = RemoteEncoder(url, str(model))
+    elif model:
+        encoder = TorchEncoder(find_model(model, say=say))
+    else:
+        encoder = open_minilm(cache, say)
     if encoder is None:
         return None
+    vectors = VectorCache(cache.entry("embeddings", f"{encoder.name}.sqlite"))
+    if isinstance(encoder, RemoteEncoder):
+        encoder.size = vectors.size or encoder.encode(["?"]).shape[1]  # reports an unreachable server
     prompt = encoder.query_prompt if query_prompt is None else query_prompt
     name = encoder.name
     if prompt != encoder.query_prompt:
         name += f"-prompt-{hashlib.sha256(prompt.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
-    vectors = VectorCache(cache.entry("embeddings", f"{encoder.name}.sqlite"), encoder.size or 0)
     return CachedEncoder(encoder, vectors, query_prompt=prompt, name=name)
-
-
-def _open_local(cache: Cache, model: str | None, say: Callable[[str], None]) -> OnnxEncoder | TorchEncoder | None:
-    files = packaged_minilm() if model is None else find_model(model, say=say)
-    if files is None:
-        return None
-    encoder = open_local_encoder(cache, files, say)
-    if encoder is None and model is not None:
-        raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {Install('sbert')}")
-    return encoder
-
-
-def _open_remote(cache: Cache, model: str | None, url: str) -> RemoteEncoder:
-    if not model:
-        raise SettingsError("rank.model_url needs the name of a model on that server: set rank.model too.")
-    encoder = RemoteEncoder(url, model)
-    size_file = cache.entry("models", encoder.name) / "size"
-    try:
-        encoder.size = int(size_file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        encoder.encode(["?"])  # the first reply gives the length of the vectors
-        cache.write_text(size_file, str(encoder.size))
-    return encoder

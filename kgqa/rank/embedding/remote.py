@@ -10,12 +10,15 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from kgqa.errors import ModelRefused, ModelUnavailable
 from kgqa.net.servers import base_url, redirect_target, usable_key
-from kgqa.rank.embedding.sentence_models import file_slug
+from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, estimated_spans
+from kgqa.rank.embedding.torch_encoder import file_slug
 from kgqa.settings.keys import find_key
+from kgqa.storage.loading import convert
 from kgqa.text.hints import Install
 from kgqa.text.words import clean
 
@@ -29,6 +32,15 @@ LARGEST_REPLY = 32 << 20
 """Most bytes of a decompressed reply: 64 vectors of 16,000 numbers, 30 characters per number."""
 
 
+class _Embedding(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Reply(msgspec.Struct):
+    data: list[_Embedding]
+
+
 class RemoteEncoder:
     """An embedding model on a server. Thread-safe.
 
@@ -40,6 +52,8 @@ class RemoteEncoder:
     """
 
     query_prompt = ""
+    max_tokens = UNKNOWN_LIMIT
+    token_spans = staticmethod(estimated_spans)
 
     def __init__(self, url: str, model: str, *, size: int | None = None) -> None:
         """Prepare the client without sending anything.
@@ -127,20 +141,18 @@ class RemoteEncoder:
         return unit
 
     def _read(self, reply: Any, count: int) -> np.ndarray:
-        data = reply.get("data") if isinstance(reply, dict) else None
-        if not isinstance(data, list) or not data:
-            error = reply.get("error") if isinstance(reply, dict) else None
-            raise self._failure(f"the server's reply contains no embeddings: {str(error or reply)[:300]}")
-        by_number = {str(item.get("index")): item.get("embedding") for item in data if isinstance(item, dict)}
-        if len(data) != count or by_number.keys() != set(map(str, range(count))):
+        try:
+            data = convert(reply, _Reply).data
+        except ValueError as error:
+            said = reply.get("error") if isinstance(reply, dict) else None
+            raise self._failure(f"the server's reply contains no embeddings: {said or error}") from None
+        if sorted(item.index for item in data) != list(range(count)):
             raise self._failure(
                 f"the server sent {len(data)} embeddings for {count} texts, or did not number the embeddings"
             )
-        try:
-            vectors = np.array([by_number[str(number)] for number in range(count)], dtype=np.float64)
-        except (ValueError, TypeError, OverflowError):
-            vectors = np.empty(0)
-        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+        lists = [item.embedding for item in sorted(data, key=lambda item: item.index)]
+        vectors = np.array(lists) if len(set(map(len, lists))) == 1 else np.empty(0)
+        if not vectors.size or not np.isfinite(vectors).all():
             raise self._failure("the server's embeddings are not lists of numbers of equal length")
         return vectors
 

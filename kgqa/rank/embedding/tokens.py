@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,19 +20,14 @@ def estimated_spans(texts: Sequence[str]) -> list[Spans]:
     return [[found.span() for found in _ESTIMATED.finditer(text)] for text in texts]
 
 
-class TokenSpans:
-    """Finds all tokens of texts with a copy of a tokenizer (tokenizers library) that does not truncate. Thread-safe."""
+def exact_spans(tokenizer: Any, texts: Sequence[str]) -> list[Spans]:
+    """Return where the tokens of texts stand for a tokenizer (tokenizers library) that neither truncates nor pads."""
+    return [list(each.offsets) for each in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        self._copy: Any = None
-        self._lock = threading.Lock()
 
-    def of(self, texts: Sequence[str]) -> list[Spans]:
-        """Return where the tokens of texts stand."""
-        with self._lock:
-            if self._copy is None:
-                self._copy = type(self._tokenizer).from_str(self._tokenizer.to_str())
-                self._copy.no_truncation()
-                self._copy.no_padding()
-            return [list(each.offsets) for each in self._copy.encode_batch(list(texts), add_special_tokens=False)]
+def without_limit(tokenizer: Any) -> Any:
+    """Return a copy of a tokenizer (tokenizers library) that neither truncates nor pads."""
+    copy = type(tokenizer).from_str(tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy

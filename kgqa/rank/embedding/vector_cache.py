@@ -22,14 +22,10 @@ class VectorCache:
 
     Embeddings are stored as 16-bit floats; this changes a cosine by less than 1e-4. If the file is not writable,
     nothing is cached; if it is damaged, the user is told so.
-
-    Args:
-        size: the length of a vector.
     """
 
-    def __init__(self, file: Path, size: int) -> None:
+    def __init__(self, file: Path) -> None:
         self._file = file
-        self._size = size
         self._lock = threading.Lock()
         # until the file is open, every query fails, so nothing is cached
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -42,17 +38,23 @@ class VectorCache:
             connection.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB)")
             self._connection = connection
 
+    @property
+    def size(self) -> int | None:
+        """The length of the vectors; None if there is none."""
+        row = None
+        with self._lock, self._file_errors():
+            row = self._connection.execute("SELECT length(vector) / 2 FROM vectors LIMIT 1").fetchone()
+        return row and row[0]
+
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Return the cached embeddings by text, each a float32 array of shape (size,)."""
+        """Return the cached embeddings by text, each a float32 array."""
         found: dict[str, Vector] = {}
         with self._lock, self._file_errors():
             for start in range(0, len(texts), _AT_ONCE):
                 batch = texts[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(batch))
                 rows = self._connection.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", batch)
-                for text, blob in rows:
-                    if len(blob) == 2 * self._size:
-                        found[text] = np.frombuffer(blob, dtype="<f2").astype(np.float32)
+                found |= {text: np.frombuffer(blob, dtype="<f2").astype(np.float32) for text, blob in rows}
         return found
 
     def put(self, vectors: dict[str, Vector]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.condition_words import condition_words, node_variable, operation_words
+from kgqa.graph.query.words import condition_words, node_variable, operation_words
 from kgqa.model import Candidate, Entity
 from kgqa.model.conditions import Condition
 from kgqa.rank.embedding.encoder import CachedEncoder

@@ -9,7 +9,7 @@ from typing import Any
 from kgqa.errors import PartialResult, QueryRejected
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.handwritten import declare_prefixes, error_before, unknown_prefix
+from kgqa.graph.query.prefixes import declare_prefixes, error_before, unknown_prefix
 from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetching, query_kind, tokens
 from kgqa.storage.answer_json import named_object
 from kgqa.text.words import safe_text

@@ -112,15 +112,15 @@ def evaluate(call: Call, graph: JsonGraph, topics: Sequence[str]) -> list[Any]:
         return [topics[arguments[0]]]
     first = evaluate(arguments[0], graph, topics)
     if name == "Neighbour":
-        return list(dict.fromkeys(each for node in first for each in graph.paths.neighbours(node, arguments[1])))
+        return list(dict.fromkeys(each for node in first for each in graph.neighbours(node, arguments[1])))
     if name == "Feature":
         return [_Value(value) for node in first for value in graph.values(node, arguments[1])]
     if name == "Degree":
-        return [len(graph.paths.neighbours(node, arguments[1])) for node in first]
+        return [len(graph.neighbours(node, arguments[1])) for node in first]
     if name == "Count":
         return [len(set(first))]
     if name == "Most":
-        counts = Counter(each for node in first for each in graph.paths.neighbours(node, arguments[1]))
+        counts = Counter(each for node in first for each in graph.neighbours(node, arguments[1]))
         best = max(counts.values(), default=0)
         return [each for each, count in counts.items() if count == best] if best > 1 else []
     second = evaluate(arguments[1], graph, topics)

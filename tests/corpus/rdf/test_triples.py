@@ -35,7 +35,7 @@ from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.snapshot import Snapshot, role_iri, snapshot_of
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.query.evidence import evidence_query
+from kgqa.graph.query.export import evidence_query
 from kgqa.graph.rdf.lines import LineReader
 from kgqa.model import Triple
 from kgqa.model.terms import Entity, Literal
@@ -87,11 +87,11 @@ def test_lines_are_canonical(snapshot):
     malformed = []
     reader = LineReader("tag", ox.RdfFormat.N_QUADS, lambda *problem: malformed.append(problem))
     data = all_blocks(snapshot)
-    assert b"".join(reader.canonical(data)) == data and malformed == []
+    assert b"".join(reader.read(data).lines) == data and malformed == []
     plain = b"".join(line for line in data.splitlines(keepends=True) if b"\\u" not in line and "é".encode() not in line)
-    assert reader.canonical(plain) == plain.splitlines(keepends=True)
+    assert reader.read(plain).lines == plain.splitlines(keepends=True)
     reader._one = None  # type: ignore[assignment]  # a plain block is checked at once, not line by line
-    assert reader.canonical(plain) == plain.splitlines(keepends=True)
+    assert reader.read(plain).lines == plain.splitlines(keepends=True)
 
 
 def test_a_load_and_edits_give_the_same_graphs(snapshot, tmp_path):

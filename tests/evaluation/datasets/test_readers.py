@@ -12,7 +12,7 @@ from kgqa.evaluation.datasets.questions import GoldAnswer, QuestionFileError
 from kgqa.evaluation.datasets.registry import READERS, dataset_questions
 from kgqa.evaluation.runs.asking import hops_of
 from kgqa.schema import bundled_schema
-from kgqa.training.gold_paths import gold_paths
+from kgqa.training.gold_queries import gold_paths
 from tests.evaluation.datasets.conftest import FIXTURES, SOURCES
 
 WD = "http://www.wikidata.org/entity/"

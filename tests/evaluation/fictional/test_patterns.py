@@ -13,7 +13,7 @@ from kgqa.evaluation.fictional.facts import read_facts
 from kgqa.evaluation.fictional.patterns import answers, pattern_of, solutions
 from kgqa.evaluation.fictional.rewiring import NodeKinds, Rewiring
 from kgqa.evaluation.fictional.units import split_into_units
-from kgqa.training.gold_paths import query_pattern
+from kgqa.training.gold_queries import Untranslatable, query_facts
 from tests.evaluation.fictional.graphs import NS, random_graphs
 from tests.evaluation.fictional.test_rewiring import open_lines
 
@@ -83,11 +83,12 @@ def _compare(world, facts, pattern, query):
         ("SELECT ?x { <urn:a> <urn:r> ?y . ?y <urn:s> ?x . FILTER NOT EXISTS { ?y <urn:t> ?z } }", 2, 0, "?x"),
     ],
 )  # fmt: skip
-def test_query_pattern(query, edges, different, answer):
-    found = query_pattern(query)
-    assert (len(found.edges), len(found.different), found.answer) == (edges, different, answer)
+def test_facts_of_a_query(query, edges, different, answer):
+    asked, facts, unequal = query_facts(query)
+    assert (len(facts.distinct), len(unequal), asked.n3()) == (edges, different, answer)
 
 
 @pytest.mark.parametrize("query", ["", "ASK { ?a ?b ?c }", "SELECT ?x { }", "not sparql \x00"])
-def test_queries_without_a_pattern(query):
-    assert query_pattern(query) is None
+def test_queries_without_facts(query):
+    with pytest.raises(Untranslatable):
+        query_facts(query)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import threading
 import time
 
 import pytest
 
-from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES, RecordingStream
 from kgqa.graph.endpoint.result_cache import ResultCache
 
 
@@ -86,15 +84,6 @@ def test_oldest_results_are_evicted(open_cache, file, monkeypatch):
     assert file.stat().st_size < 1_500_000
 
 
-def test_smaller_limit_shrinks_the_file(open_cache, file):
-    cache = open_cache()
-    for number in range(100):
-        cache.put(b"%d" % number, incompressible_bytes(number))
-    cache.close()
-    open_cache(limit_bytes=200_000).close()
-    assert file.stat().st_size < 400_000
-
-
 def test_very_long_results_are_not_stored(open_cache):
     cache = open_cache(limit_bytes=100_000)
     cache.put(b"k", b"x" * 10_001)
@@ -159,27 +148,9 @@ def test_lock_of_another_process_does_not_block(open_cache, file):
     assert in_file(file) == 1  # nothing was stored meanwhile
 
 
-def test_threads_share_one_cache(open_cache, file):
-    cache = open_cache()
-
-    def work(name: int) -> None:
-        for number in range(100):
-            cache.put(b"%d/%d" % (name, number), incompressible_bytes(number, 100))
-            assert cache.get(b"%d/%d" % (name, number)) == incompressible_bytes(number, 100)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    cache.close()
-    assert in_file(file) == 800
-
-
 WRITER = """
 import sys
 from pathlib import Path
-from kgqa.graph.endpoint.replies.recording import MAX_BODY_BYTES, RecordingStream
 from kgqa.graph.endpoint.result_cache import ResultCache
 cache = ResultCache(Path(sys.argv[1]))
 print("open", flush=True)
@@ -215,15 +186,3 @@ def test_killed_writer_leaves_whole_results(python, open_cache, file):
     assert kept and kept == [f"a {number} ".encode() * 200 for number in range(len(kept))]
     cache.put(b"new", b"body")
     assert cache.get(b"new") == b"body"
-
-
-def test_only_completely_read_bodies_are_stored():
-    stream = RecordingStream([b"a" * 20_000, b"b" * 3], record=True)
-    parts = iter(stream)
-    next(parts)
-    assert stream.body is None
-    assert list(parts) == [b"bbb"] and stream.body == b"a" * 20_000 + b"bbb"
-    assert stream.tail.endswith(b"abbb")
-    assert list(forgetful := RecordingStream([b"a"], record=False)) == [b"a"] and forgetful.body is None
-    long = RecordingStream([b"x" * (MAX_BODY_BYTES - 5), b"y" * 4, b"z" * 4, b""], record=True)
-    assert sum(map(len, long)) == MAX_BODY_BYTES + 3 and long.body is None

@@ -38,15 +38,6 @@ def test_cached_query_is_not_sent_again_by_another_run(serve, store_of, cache):
     assert queries_without_counts(server) == [QUERY, ASK]
 
 
-def test_fresh_bypasses_the_cache(serve, store_of, cache):
-    server = serve(counting_script({}))
-    store = store_of(server, cache=cache())
-    for _ in range(2):
-        store.select(QUERY)
-        store.select(QUERY, fresh=True)
-    assert queries_without_counts(server) == [QUERY] * 3
-
-
 def test_changed_graph_is_queried_again(serve, store_of, cache):
     answers = {}
     server = serve(counting_script(answers))

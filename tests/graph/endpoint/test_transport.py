@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kgqa import __version__
 from kgqa.errors import StoreTimeout, StoreUnavailable
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_faults import (
@@ -45,19 +46,6 @@ def test_connection_is_reused(serve, connect, framing, size):
     for _ in range(20):
         assert send_query(transport) == (200, body)
     assert len(server.requests) == 20 and server.connections == 1
-
-
-def test_connection_is_reused_after_an_error_but_not_after_a_partial_reply(serve, connect):
-    server = serve(SparqlReply(400, b"No.", "text/plain"))
-    transport = connect(server)
-    for _ in range(3):
-        assert send_query(transport) == (400, b"No.")
-    assert server.connections == 1
-    server.enqueue(SparqlReply(body=b"x" * 10_000_000))
-    with transport.slot(time.monotonic() + 5) as deadline:
-        with transport.reply(QUERY, kind="SELECT", deadline=deadline) as reply:
-            next(reply.chunks)
-    assert send_query(transport) == (400, b"No.") and server.connections == 2
 
 
 def test_concurrency_limit_is_shared(serve, connect):
@@ -184,6 +172,34 @@ def test_retry_after_holds_for_all_transports(serve, connect, form):
         assert all(each.result() == (200, TABLE.body) for each in (first, *others))
     turned_away, *later = sorted(request.arrived for request in server.requests)
     assert min(later) - turned_away >= 0.9
+
+
+# --- requests
+
+
+@pytest.mark.parametrize(
+    ("query", "method"), [(QUERY, "GET"), (f"{QUERY} # {'x' * 1500}", "POST"), ("ASK { ?s ?p 'Köln 漢字 😀' }", "POST")]
+)
+def test_long_and_non_ascii_queries_are_forms(serve, connect, query, method):
+    server = serve(TABLE)
+    send_query(connect(server, contact="a@e.org"), query)
+    (request,) = server.requests
+    assert (request.method, request.fields) == (method, {"query": query})
+    assert request.headers["user-agent"] == f"kgqa/{__version__} (a@e.org)"
+    assert request.headers["accept"].startswith("application/sparql-results+json")
+
+
+@pytest.mark.parametrize(
+    ("profile", "field", "header"),
+    [("qlever", "5s", None), ("blazegraph", None, "5000"), ("wikidata", None, "5000"), ("generic", None, None)],
+)
+def test_time_limit_of_the_profile(serve, connect, profile, field, header):
+    server = serve(TABLE)
+    send_query(connect(server, profile=profile), seconds=5)
+    (request,) = server.requests
+    assert request.fields.get("timeout") == field
+    limit = request.headers.get("x-bigdata-max-query-millis")
+    assert (limit is None) == (header is None) and (not limit or 4000 < int(limit) <= 5000)
 
 
 # --- time limits sent to the server

@@ -20,7 +20,6 @@ from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph
-from kgqa.model import Literal, Triple
 from tests.rdf_samples import files_of_each_format
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -330,14 +329,3 @@ def test_batches_keep_all_lines_within_both_limits():
     assert [line for piece in pieces for line in piece] == lines
     assert list(map(len, pieces)) == [1000, 1000, 501, 1, 1, 1]
     assert list(batches([], 1000, 200_000, length=len)) == []
-
-
-def test_terms_are_unchanged_in_updates(new_store, load):
-    """The embedded engine reads the rendered update as the same terms."""
-    store = new_store([], writable=True)
-    texts = ['"', "\\", "\n\r\t", "} ; DROP ALL #", "\u0001", "'''", "?x $y _:b <http://e/>"]
-    lines = [f"<http://e/{n}> <http://e/p> {ox.Literal(text)} .\n".encode() for n, text in enumerate(texts)]
-    triples = [upload.to_triple(quad) for quad in ox.parse(b"".join(lines), format=ox.RdfFormat.N_TRIPLES)]
-    store.edit("urn:g", [Triple(subject, relation.iri, value) for subject, relation, value in triples])
-    rows = store.select("SELECT ?o { GRAPH <urn:g> { ?s ?p ?o } }")
-    assert {row[0] for row in rows} == {Literal(text) for text in texts}

@@ -116,7 +116,7 @@ class TestLimitsOfAQuestion:
                 labels = LABEL in request.query
                 return scripted_endpoint.count_reply(len(self.ROWS) if labels else 0, seconds=counting)
             if "OFFSET" in request.query:
-                return table(["subject", "name"], self.ROWS, seconds=reading)
+                return table(["subject", "name", "predicate", "place"], self.ROWS, seconds=reading)
             return scripted_endpoint.count_reply(7) if "COUNT" in request.query else table(["x"], [])
 
         return answer

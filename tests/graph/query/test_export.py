@@ -3,107 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
-from kgqa.graph.query.explain import explain
-from kgqa.graph.query.export import AnswerInQuery, check_no_answers, query_class
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.export import query_class
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 
 NS = "http://rdf.freebase.com/ns/"
-TOPIC, ANSWER, OTHER = Entity("http://e/topic"), Entity("http://e/answer"), Entity("http://e/other")
-ACCEPTED_QUERY = "SELECT DISTINCT ?answer WHERE { <http://e/topic> <http://e/r> ?e1 . ?e1 <http://e/q> ?answer . %s }"
-
-
-class TestRefused:
-    @pytest.mark.parametrize(
-        "pattern",
-        [
-            "VALUES ?answer { <http://e/other> }",
-            "VALUES (?answer) { (<http://e/other>) }",
-            "VALUES (?e1 ?answer) { (UNDEF <http://e/other>) }",
-            "VALUES ( ?answer ?e1 ) { (<http://e/other> UNDEF) }",
-            "values ?answer { 5 }",
-            "FILTER(?answer IN (<http://e/other>))",
-            "FILTER(?answer in (5))",
-            "FILTER(?answer = <http://e/other>)",
-            "FILTER(<http://e/other> = ?answer)",
-            "FILTER(?answer=5)",
-            "FILTER(sameTerm(?answer, <http://e/other>))",
-            "FILTER(sameTerm(<http://e/other>, ?answer))",
-            "FILTER(SAMETERM(?answer,<http://e/other>))",
-            'FILTER(sameTerm("5"^^<http://e/t>, ?answer))',
-            "BIND(<http://e/other> AS ?answer)",
-            "bind(<http://e/other> as ?answer)",
-            "FILTER((?answer) = <http://e/other>)",
-        ],
-    )
-    def test_fixing_the_answer_variable(self, pattern):
-        with pytest.raises(AnswerInQuery):
-            check_no_answers(ACCEPTED_QUERY % pattern, [ANSWER], [TOPIC])
-
-    @pytest.mark.parametrize(
-        "pattern",
-        [
-            "FILTER(?answer != <http://e/answer>)",
-            "?answer <http://e/q> <http://e/answer> .",
-            "VALUES ?e1 { <http://e/answer> }",
-            "FILTER(?e1 = <http://e/answer>)",
-            "FILTER(?e1 = <http://e/\\u0061nswer>)",
-            "FILTER(STR(?e1) = 'http://e/answer')",
-        ],
-    )
-    def test_naming_the_answer(self, pattern):
-        with pytest.raises(AnswerInQuery):
-            check_no_answers(ACCEPTED_QUERY % pattern, [ANSWER], [TOPIC])
-
-    def test_naming_the_answer_by_a_prefixed_name(self):
-        query = "PREFIX e: <http://e/> " + ACCEPTED_QUERY % "VALUES ?e1 { e:answer }"
-        with pytest.raises(AnswerInQuery):
-            check_no_answers(query, [ANSWER], [TOPIC])
-
-    @pytest.mark.parametrize(
-        "answer, written",
-        [
-            (Literal("Paris"), '"Paris"'),
-            (Literal("Paris"), "'Paris'"),
-            (Literal("Paris", language="en"), '"Paris"@en'),
-            (Literal("Paris", language="en"), '"Paris"@EN'),
-            (Literal("5", "http://e/t"), '"5"^^<http://e/t>'),
-            (Literal("5", "http://www.w3.org/2001/XMLSchema#integer"), "5"),
-            (Literal("true", "http://www.w3.org/2001/XMLSchema#boolean"), "true"),
-            (Literal('a"b'), '"a\\"b"'),
-            (Literal('a"b'), "'a\"b'"),
-        ],
-    )
-    def test_naming_a_literal(self, answer, written):
-        with pytest.raises(AnswerInQuery):
-            check_no_answers(ACCEPTED_QUERY % f"?e1 <http://e/name> {written} .", [answer], [TOPIC])
-
-    @pytest.mark.parametrize(
-        "pattern",
-        [
-            "",
-            "FILTER(?answer != <http://e/topic>)",
-            "FILTER(?answer != ?e1)",
-            "VALUES ?e1 { <http://e/other> <http://e/more> }",
-            'FILTER(!STRSTARTS(STR(?answer), "http://rdf.freebase.com/ns/g.x"))',
-            "FILTER NOT EXISTS { ?answer <http://e/type> <http://e/T> . }",
-            "# <http://e/answer> in a comment\n",
-            "?answers <http://e/q> 'http://e/answer and more' .",
-        ],
-    )
-    def test_accepted_queries(self, pattern):
-        check_no_answers(ACCEPTED_QUERY % pattern, [ANSWER], [TOPIC])
-
-    def test_prefix_that_is_also_an_answer(self):
-        """The argument of STRSTARTS is a prefix, not a term of the graph."""
-        check_no_answers(ACCEPTED_QUERY % 'FILTER(!STRSTARTS(STR(?answer), "g.x"))', [Literal("g.x")], [TOPIC])
-
-    def test_topic_among_the_answers(self):
-        check_no_answers(ACCEPTED_QUERY % "", [TOPIC, ANSWER], [TOPIC])
 
 
 class TestClassification:
@@ -188,46 +93,25 @@ class TestQueryText:
         assert {value.iri.removeprefix(NS) for value in returned} == expected
         assert set(returned) == set(graph.paths.ends([Candidate(which)])[0].values)
         assert query_class(graph.paths.ends([Candidate(which)])[0].values, returned, restricted=False) == "exact"
-        check_no_answers(query, graph.paths.ends([Candidate(which)])[0].values, [which.topic])
         assert "LIMIT" not in query and "DISTINCT" in query
 
     def test_names_are_in_one_line_comments(self, graph):
         query = graph.answer_query(CHILDREN)
-        comments = [line for line in query.splitlines() if line.startswith("#")]
-        assert len(comments) == 1 and comments[0].endswith("= m.1") and "Ann" in comments[0]
+        assert query.splitlines()[1].startswith("# 1. Ann } DROP ALL # <http://") and "(m.1) has “" in query
         assert len(query.split("\n")) == len(query.splitlines())
         assert "DROP" not in "\n".join(line.split("#")[0] for line in query.splitlines())
         prepareQuery(query)
-
-    def test_relations_are_verbalised(self, graph):
-        query = graph.answer_query(SPOUSES)
-        lines = [line for line in query.splitlines() if "people" in line and ". " in line]
-        assert all("# " in line for line in lines if "?e1" in line)
-        assert "spouse" in query.split("people.marriage.spouse>")[1].split("\n")[0]
 
     def test_restricted_entities_are_commented(self, graph):
         chosen = Entity(f"{NS}m.4")
         query = graph.answer_query(GENDERS, restricted={1: [chosen]})
         assert f"VALUES ?e1 {{ <{NS}m.4> }}" in query
         assert "selected by a model" in query
-        assert any(line.startswith("#") and "Dan" in line and "m.4" in line for line in query.splitlines())
+        assert any(line.startswith("#") and "?e1 is Dan" in line and "(m.4)" in line for line in query.splitlines())
         prepareQuery(query)
         returned = graph.run_exported(query)
         assert returned == (Entity(f"{NS}m.f"),)
         assert query_class(returned, returned, restricted=True) == "restricted"
-        check_no_answers(query, returned, [GENDERS.topic])
-
-    def test_several_restricted_entities_are_explained(self, graph):
-        chosen = [Entity(f"{NS}m.4"), Entity(f"{NS}m.5")]
-        explained = explain(graph, graph.answer_query(GENDERS, restricted={1: chosen}))
-        line = next(line for line in explained.splitlines() if "is one of" in line)
-        assert line.endswith("(m.4), m.5") and "nothing" not in explained
-
-    @pytest.mark.parametrize("others", [(), ("m.4",)])
-    def test_restricting_to_an_answer_is_detected(self, graph, others):
-        query = graph.answer_query(GENDERS, restricted={1: [Entity(NS + name) for name in ("m.f", *others)]})
-        with pytest.raises(AnswerInQuery):
-            check_no_answers(query, [Entity(f"{NS}m.f")], [GENDERS.topic])
 
     @pytest.mark.parametrize("index", [0, 2, 3, -1])
     def test_only_inner_nodes_can_be_restricted(self, graph, index):
@@ -251,13 +135,6 @@ class TestQueryText:
         query = graph.answer_query(path("m.1", "people.person.note"))
         assert "STRSTARTS" in query
         prepareQuery(query)
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from(["", "en"]))
-def test_any_named_literal_is_found(text, language):
-    literal = Literal(text, language=language)
-    with pytest.raises(AnswerInQuery):
-        check_no_answers(ACCEPTED_QUERY % f"?e1 <http://e/name> {render_term(literal)} .", [literal], [TOPIC])
 
 
 class TestHubs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.resources import files
 
 import pyoxigraph as ox
@@ -13,7 +12,8 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.query.evidence import StatementVocabulary
+from kgqa.graph.query.export import StatementVocabulary
+from kgqa.graph.query.operations import query_text
 from kgqa.graph.query.pattern_text import nested_text
 from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
 from kgqa.graph.query.templates import Comment, Variable, render, render_term
@@ -25,7 +25,7 @@ WALK = PathPattern(
     nodes=(A, Variable("e1"), Variable("answer")),
     edges=(
         Edge(A, R, Variable("e1")),
-        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1"), Comment("q in words")),
+        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1")),
     ),
     different=((Variable("answer"), A), (Variable("e1"), A)),
     not_prefixed=(Literal("http://e/g.x"),),
@@ -39,10 +39,6 @@ FULL = {
     "any_triple": [{}],
     "name_languages": [{"predicate": R, "limit": 5}],
     "named_graphs": [{"limit": 100}],
-    "answer": [
-        {"end": WALK.end, "pattern": nested_text(WALK), "comments": [Comment("A = a"), Comment("two\nlines")]},
-        {"end": WALK.end, "pattern": nested_text(replace(WALK, restricted=((1, (A, B)),))), "comments": []},
-    ],
     "count_predicate": [{"predicate": R}],
     "count_up_to": [{"most": 5}],
     "count_triples": [{}],
@@ -117,8 +113,8 @@ class TestTemplates:
             for item in files("kgqa.queries").iterdir()
             if item.name.endswith(".rq") and not item.name.startswith("_")
         }
-        # test_name_tokens covers those of names, test_conditions operations, test_virtuoso the one for Virtuoso only
-        names = {name for name in names if not name.startswith(("names_", "answer_"))} - {"virtuoso_limits"}
+        # test_name_tokens covers those of names, test_virtuoso the one for Virtuoso only
+        names = {name for name in names if not name.startswith("names_")} - {"virtuoso_limits"}
         assert names == set(FULL) | set(UPDATES)
 
     @pytest.mark.parametrize("name, values", UPDATES.items(), ids=list(UPDATES))
@@ -265,11 +261,8 @@ class TestTerms:
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_comment_never_changes_a_query(self, text):
-        values = {"view": (), "end": WALK.end, "pattern": nested_text(WALK)}
-        rendered = render("answer", comments=[Comment(text)], **values)
-        without = "".join(line for line in rendered.splitlines(keepends=True) if not line.startswith("#"))
-        ox.Store().query(prepare_for_engine(rendered))
-        assert without.strip() == render("answer", comments=[], **values).strip()
+        query = query_text("SELECT ?answer", (), nested_text(WALK))
+        ox.Store().query(prepare_for_engine(f"{render_term(Comment(text))}\n{query}"))
 
     def test_injection_stays_a_literal(self):
         """Literals that look like SPARQL stay literals."""

@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import KgqaError, QueryRejected
+from kgqa.graph.query.prefixes import shorten_iris, used_prefixes
 from kgqa.graph.query.tokens import (
     decode_codepoints,
     expand_prefixes,
     forbid_fetching,
     prepare_for_engine,
     prepare_for_server,
-    shorten_iris,
     tokens,
-    used_prefixes,
 )
 
 NS = "http://rdf.freebase.com/ns/"
@@ -131,11 +130,6 @@ class TestExpansion:
     def test_redeclared_prefix_applies_from_its_declaration(self):
         query = "PREFIX p: <http://1/> PREFIX p: <http://2/> SELECT * { p:a.b.c ?p ?o }"
         assert "<http://2/a.b.c>" in expand_prefixes(query)
-
-    def test_updates_may_declare_between_operations(self):
-        update = "PREFIX p: <http://1/> INSERT DATA { p:a.b.c p:d p:e } ; PREFIX p: <http://2/> INSERT DATA { p:a.b.c p:d p:e }"
-        expanded = expand_prefixes(update)
-        assert "<http://1/a.b.c>" in expanded and "<http://2/a.b.c>" in expanded
 
     @pytest.mark.parametrize("keyword", ["PREFIX", "prefix", "Prefix"])
     def test_keyword_in_any_case(self, keyword):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import resource
 from pathlib import Path
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from kgqa.errors import LoadError
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.rdf.limits import MAX_JSON_DEPTH, ShallowJson
+from kgqa.graph.rdf.limits import MAX_DEPTH, ShallowJson
 from kgqa.graph.rdf.lines import MAX_LINE_BYTES, blocks
 
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">{}</rdf:RDF>'
@@ -34,16 +35,19 @@ def nested_json(levels: int) -> str:
     return '{"@id":"http://e/0","http://e/p":' * levels + '{"@id":"http://e/x"}' + "}" * levels
 
 
+def nested_xml(levels: int) -> str:
+    return RDF.format('<rdf:Description xmlns="http://e/"><p>' * levels + "</p></rdf:Description>" * levels)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("bomb.rdf", BOMB, "entities that refer to other entities"),
         ("bomb.owl", BOMB.replace("<rdf:RDF ", "<!-- x --><rdf:RDF ", 1), "entities that refer to other entities"),
-        ("late.rdf", RDF.format(" " * 300_000 + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities after its first"),
-        ("seam.rdf", RDF.format(" " * (262_144 - 73) + '<!DOCTYPE x [<!ENTITY a "b">]>'), "entities"),
-        ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one longer than"),
+        ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one of more than"),
         ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to other entities"),
-        ("bomb.trix", TRIX, "DOCTYPE"),
+        ("bomb.trix", TRIX, "entities that refer to other entities"),
+        ("deep.rdf", nested_xml(5_000), "nested deeper than"),
         ("deep.jsonld", nested_json(20_000), "nested deeper than"),
         ("lists.jsonld", '{"@id":"http://e/0","http://e/p":' + "[" * 20_000 + "]" * 20_000 + "}", "nested deeper than"),
     ],
@@ -58,8 +62,24 @@ def test_namespace_entities_are_read(tmp_path):
     assert load(tmp_path, "real.owl", head + RDF.format(ABOUT.format("&e;1", "a &amp; &owl;"))) == 1
 
 
-def test_json_within_the_depth_is_read(tmp_path):
-    assert load(tmp_path, "deep.jsonld", nested_json(MAX_JSON_DEPTH - 1)) == 2
+def test_files_within_the_depth_are_read(tmp_path):
+    assert load(tmp_path, "deep.jsonld", nested_json(MAX_DEPTH - 1)) == 2
+    assert load(tmp_path, "deep.rdf", nested_xml(100)) == 2 + 100
+
+
+@pytest.mark.parametrize("ending, text", [
+    ("nt", "<urn:a> <urn:b> <urn:c> ."),
+    ("nq", "<urn:a> <urn:b> <urn:c> <urn:g> ."),
+    ("ttl", "<urn:a> <urn:b> <urn:c> ."),
+    ("trig", "<urn:g> { <urn:a> <urn:b> <urn:c> }"),
+    ("rdf", RDF.format(ABOUT.format("urn:a", "c"))),
+    ("jsonld", '{"@id": "urn:a", "urn:b": "c"}'),
+    ("nt.gz", "<urn:a> <urn:b> <urn:c> ."),
+])  # fmt: skip
+def test_byte_order_mark_is_skipped(tmp_path, ending, text):
+    data = text.encode("utf-8-sig")
+    (tmp_path / f"bom.{ending}").write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    assert load_graph(tmp_path / "g", [tmp_path / f"bom.{ending}"]).triples == 1
 
 
 @given(
@@ -82,7 +102,7 @@ def test_depth_does_not_depend_on_the_chunks(value, size):
             piece, self.data = self.data[:size], self.data[size:]
             return piece
 
-    filler = MAX_JSON_DEPTH - depth(value)
+    filler = MAX_DEPTH - depth(value)
     for levels in (filler, filler + 1):
         stream = ShallowJson(Cut(("[" * levels + json.dumps(value) + "]" * levels).encode()))  # type: ignore[arg-type]
         try:

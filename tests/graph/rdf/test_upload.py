@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyoxigraph as ox
 import pytest
-from hypothesis import given
 
 from kgqa.errors import LoadError
 from kgqa.graph.rdf.files import MalformedLines, file_job
-from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.rdf.upload import LONGEST_IRI_BYTES, UploadFiles, upload_problem
-from tests.graph.rdf.test_lines import QUADS
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
 # the fast check accepts the form of the IRI, but its port is not a number
@@ -35,19 +31,8 @@ def upload_of(tmp_path):
 
 def sent_lines(source: UploadFiles) -> tuple[list[str], list[int]]:
     """Return the lines to send and their numbers."""
-    blocks = [(block.lines, block.numbers()) for block in source.blocks(0)]
+    blocks = [(block.lines, block.numbers) for block, _ in source.blocks(source.jobs[0])]
     return [line.decode() for lines, _ in blocks for line in lines], [n for _, numbers in blocks for n in numbers]
-
-
-@given(QUADS)
-def test_line_is_split_into_triple_and_graph(quads):
-    for quad in quads:
-        line = ox.serialize([quad], format=ox.RdfFormat.N_QUADS)
-        triple, graph = split_graph(line)
-        assert list(ox.parse(triple, format=ox.RdfFormat.N_TRIPLES)) == [
-            ox.Quad(quad.subject, quad.predicate, quad.object)
-        ]
-        assert graph == (None if isinstance(quad.graph_name, ox.DefaultGraph) else quad.graph_name.value.encode())
 
 
 def test_line_numbers_count_malformed_lines(upload_of):
@@ -57,7 +42,6 @@ def test_line_numbers_count_malformed_lines(upload_of):
     assert [line[-5:-3] for line in lines] == ["b>", "c>", "d>"] and numbers == [1, 5, 7]
     assert source.lines == 7
     assert [(item.line, source.malformed.count) for item in source.malformed.examples] == [(2, 2), (6, 2)]
-    assert source.doubtful == {0}
 
 
 def test_file_with_a_malformed_line_is_not_sent_without_skip(upload_of):
@@ -100,13 +84,6 @@ def test_default_graph_stands_for_the_named_graph(upload_of):
     source = upload_of(f"{GOOD}{GOOD[:-2]}<urn:mine> .\n", ending="nq")
     source.check()
     assert sent_lines(source)[0] == [GOOD, GOOD]
-
-
-def test_lines_are_found_by_number(upload_of):
-    other = GOOD.replace("/b", "/z")
-    source = upload_of(f"{GOOD}\nbad\n{other}", unfit=lambda line: None)
-    source.check()
-    assert source.find({other.encode()}, [0]) == {other.encode(): ("data.nt", 4)}
 
 
 def test_staged_lines_are_read_once(upload_of, tmp_path: Path):

@@ -11,7 +11,7 @@ import pytest
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.replies.reply_errors import check_complete
+from kgqa.graph.endpoint.reply_errors import check_complete
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -303,7 +303,7 @@ class CappedStore:
     def select(self, query, **options):
         rows = self.store.select(query, **options)
         cut = Rows(rows.variables, rows.rows[: self.cap])
-        check_complete(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [])
+        check_complete(cut, query, profile_named("generic"), [self.cap] if len(rows) > self.cap else [], {})
         return cut
 
 

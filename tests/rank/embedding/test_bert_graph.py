@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from kgqa.rank.embedding.bert_graph import write_bert
-from tests.rank.embedding.test_sentence_models import make_model
+from kgqa.rank.embedding.bert_graph import bert_model
+from tests.rank.embedding.test_torch_encoder import make_model
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -18,8 +18,7 @@ def test_hidden_states_are_those_of_torch_with_padding_and_at_the_last_position(
     from transformers import BertModel
 
     folder = make_model(tmp_path)
-    write_bert(folder, tmp_path / "model.onnx")
-    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(bert_model(folder), providers=["CPUExecutionProvider"])
     reference = BertModel.from_pretrained(folder).eval()
     numbers = np.random.default_rng(0)
     for batch, tokens in ((1, 1), (3, 7), (2, 66)):
@@ -34,11 +33,13 @@ def test_hidden_states_are_those_of_torch_with_padding_and_at_the_last_position(
 
 
 def test_other_models_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="not a BERT encoder"):
-        write_bert(make_model(tmp_path / "roberta", kind="roberta"), tmp_path / "model.onnx")
-    folder = make_model(tmp_path / "bert")
+    folder = make_model(tmp_path)
     file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"num_hidden_layers": 3}))
-    with pytest.raises(ValueError, match=r"lack 'encoder\.layer\.2\."):
-        write_bert(folder, tmp_path / "model.onnx")
-    assert not (tmp_path / "model.onnx").exists()
+    config = json.loads(file.read_text())
+    for change, message in (
+        ({"hidden_act": "relu"}, "not a BERT encoder"),
+        ({"num_hidden_layers": 3}, "lack 'encoder"),
+    ):
+        file.write_text(json.dumps(config | change))
+        with pytest.raises(ValueError, match=message):
+            bert_model(folder)

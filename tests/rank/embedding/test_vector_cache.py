@@ -25,10 +25,10 @@ ONES = np.ones(3, dtype=np.float32)
 def test_vectors_have_half_precision(tmp_path_factory, vectors):
     given_vectors = {text: np.array(vector, dtype=np.float32) for text, vector in vectors.items()}
     file = tmp_path_factory.mktemp("vectors") / "model.sqlite"
-    first = VectorCache(file, 4)
+    first = VectorCache(file)
     first.put(given_vectors)
     first.close()
-    second = VectorCache(file, 4)
+    second = VectorCache(file)
     found = second.get([*given_vectors, "never put\x00"])
     second.close()
     assert found.keys() == given_vectors.keys()
@@ -36,20 +36,20 @@ def test_vectors_have_half_precision(tmp_path_factory, vectors):
         assert vector.dtype == np.float32 and np.abs(vector - given_vectors[text]).max() < 1e-3
 
 
-def test_vectors_of_another_length_are_ignored_and_a_closed_file_is_empty(tmp_path, caplog):
-    vectors = VectorCache(tmp_path / "new" / "model.sqlite", 3)
+def test_closed_file_is_empty(tmp_path, caplog):
+    vectors = VectorCache(tmp_path / "new" / "model.sqlite")
     vectors.put({"a": ONES})
-    assert VectorCache(tmp_path / "new" / "model.sqlite", 2).get(["a"]) == {}
+    assert VectorCache(tmp_path / "new" / "model.sqlite").size == 3
     vectors.close()
     vectors.put({"b": ONES})
     assert vectors.get(["a", "b"]) == {} and not caplog.records
-    assert list(VectorCache(tmp_path / "new" / "model.sqlite", 3).get(["a", "b"])) == ["a"]
+    assert list(VectorCache(tmp_path / "new" / "model.sqlite").get(["a", "b"])) == ["a"]
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one object", "two objects"])
 def test_many_vectors_and_concurrent_writes(tmp_path, shared):
-    first = VectorCache(tmp_path / "model.sqlite", 2)
-    second = first if shared else VectorCache(tmp_path / "model.sqlite", 2)
+    first = VectorCache(tmp_path / "model.sqlite")
+    second = first if shared else VectorCache(tmp_path / "model.sqlite")
 
     def write(vectors: VectorCache, name: str) -> None:
         for i in range(50):
@@ -63,7 +63,7 @@ def test_many_vectors_and_concurrent_writes(tmp_path, shared):
 
 
 def fill(file) -> None:
-    vectors = VectorCache(file, 3)
+    vectors = VectorCache(file)
     vectors.put({f"{number}" * 100: ONES for number in range(100)})
     vectors.close()
 
@@ -92,7 +92,7 @@ def test_unreadable_file_is_named_once_and_not_used(tmp_path, caplog, damage, wh
     file = tmp_path / "model.sqlite"
     damage(file)
     for _ in range(2):
-        vectors = VectorCache(file, 3)
+        vectors = VectorCache(file)
         vectors.put({"a": ONES})
         assert vectors.get(["a"]) == {}
         vectors.close()
@@ -102,7 +102,7 @@ def test_unreadable_file_is_named_once_and_not_used(tmp_path, caplog, damage, wh
 
 def test_folder_that_cannot_be_created_is_no_error(tmp_path, caplog):
     (tmp_path / "file").write_text("")
-    vectors = VectorCache(tmp_path / "file" / "model.sqlite", 3)
+    vectors = VectorCache(tmp_path / "file" / "model.sqlite")
     vectors.put({"a": ONES})
     assert vectors.get(["a"]) == {} and not caplog.records
     vectors.close()

@@ -1,19 +1,14 @@
-"""Decoding JSON results: whole and streamed decoding agree, and a damaged result is an error."""
+"""Decoding JSON results: a damaged result is an error."""
 
 from __future__ import annotations
-
-import json
-import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.endpoint.replies import json_results
-from kgqa.graph.endpoint.replies.json_results import decode_boolean, decode_rows
+from kgqa.errors import PartialResult, StoreUnavailable
+from kgqa.graph.endpoint.results import decode_boolean, decode_rows
 from kgqa.model import Entity, Literal
-from kgqa.storage.json_stream import MAX_VALUE_CHARS
 from kgqa.testing.sparql_server import table_bytes
 
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -22,29 +17,9 @@ SMALL = table_bytes(
 )
 
 
-def decode(*parts: bytes, max_rows: int = 1000):
-    return decode_rows(parts, max_rows=max_rows)
+def decode(body: bytes, **options):
+    return decode_rows(body, **{"max_rows": 1000, **options})
 
-
-def row_by_row(parts, **options):
-    """Decode with the streaming decoder, whatever the size of the table."""
-    usual, json_results.AT_ONCE_BYTES = json_results.AT_ONCE_BYTES, -1
-    try:
-        return decode_rows(parts, **{"max_rows": 1000, **options})
-    finally:
-        json_results.AT_ONCE_BYTES = usual
-
-
-def outcome(call, *args, **options):
-    try:
-        return call(*args, **options)
-    except KgqaError as error:
-        return type(error)
-
-
-BOTH = pytest.mark.parametrize(
-    "read", [lambda *parts: decode(*parts), lambda *parts: row_by_row(parts)], ids=["at once", "row by row"]
-)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 terms = st.one_of(
@@ -69,37 +44,11 @@ def test_encoded_table_is_decoded(table):
     assert (found.variables, found.rows) == (tuple(variables), rows)
 
 
-@given(table=tables, data=st.data())
-def test_streamed_and_whole_decoding_agree(table, data):
-    body = table_bytes(*table)
-    if data.draw(st.booleans()):  # as servers write it: with line breaks, escapes and additional members
-        found = json.loads(body)
-        found["head"]["link"] = []
-        found["results"] = {"distinct": False, "ordered": True, **found["results"], "more": {"a": [1.5e3, None]}}
-        order = data.draw(st.permutations(["head", "results", "meta"]))
-        found["meta"] = {"query-time-ms": 12}
-        body = json.dumps({name: found[name] for name in order}, indent=data.draw(st.sampled_from([None, 1]))).encode()
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
-    parts = [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)])]
-    assert row_by_row(parts) == decode(body)
-
-
-@given(table=tables, data=st.data())
-def test_damage_is_never_another_table(table, data):
-    body = bytearray(table_bytes(*table))
-    position = data.draw(st.integers(0, len(body) - 1))
-    body[position : position + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
-    at_once, bit_by_bit = outcome(decode, bytes(body)), outcome(row_by_row, [bytes(body)])
-    if not (isinstance(at_once, type) and isinstance(bit_by_bit, type)):
-        assert at_once == bit_by_bit
-
-
-@BOTH
-def test_truncated_table_is_an_error(read):
-    assert len(read(SMALL)) == 2
+def test_truncated_table_is_an_error():
+    assert len(decode(SMALL)) == 2
     for length in range(len(SMALL)):
         with pytest.raises((PartialResult, StoreUnavailable)):
-            read(SMALL[:length])
+            decode(SMALL[:length])
 
 
 def test_truncated_boolean_is_an_error():
@@ -110,7 +59,6 @@ def test_truncated_boolean_is_an_error():
             decode_boolean(body[:length])
 
 
-@BOTH
 @pytest.mark.parametrize(
     "body",
     [
@@ -134,7 +82,6 @@ def test_truncated_boolean_is_an_error():
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [[]]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": ["x"]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [null]}}',
-        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"y": {"type": "uri", "value": "http://e/"}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": null}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri"}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": 3}}]}}',
@@ -149,72 +96,29 @@ def test_truncated_boolean_is_an_error():
         b'{"head": {"vars": ["x"]} "results": {"bindings": []}}',
     ],
 )
-def test_invalid_table_is_an_error(read, body):
+def test_invalid_table_is_an_error(body):
     with pytest.raises((PartialResult, StoreUnavailable)) as caught:
-        read(body)
+        decode(body)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 400
 
 
-@BOTH
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-def test_deep_nesting_is_an_error(read, opening):
+def test_deep_nesting_is_an_error(opening):
     with pytest.raises((PartialResult, StoreUnavailable)):
-        read(b'{"head": ' + opening * 100_000)
+        decode(b'{"head": ' + opening * 100_000)
     with pytest.raises((PartialResult, StoreUnavailable)):
         decode_boolean(opening * 100_000)
 
 
-@BOTH
-def test_row_cap(read):
+def test_row_cap():
     body = table_bytes(["x"], [(Literal(str(n)),) for n in range(1000)])
-    assert len(read(body)) == 1000
+    assert len(decode(body)) == 1000
     with pytest.raises(PartialResult, match="more than 1,000 rows"):
-        read(table_bytes(["x"], [(Literal(str(n)),) for n in range(1001)]))
-
-
-def test_number_split_over_two_chunks():
-    body = b'{"n": 123456, "head": {"vars": []}, "results": {"n": -1.5e10, "bindings": [{}]}}'
-    for position in range(1, len(body)):
-        assert len(row_by_row([body[:position], body[position:]])) == 1
+        decode(table_bytes(["x"], [(Literal(str(n)),) for n in range(1001)]))
 
 
 def test_byte_order_mark_is_accepted():
-    assert decode(b"\xef\xbb\xbf" + SMALL) == row_by_row([b"\xef\xbb\xbf" + SMALL]) == decode(SMALL)
-
-
-def test_large_tables_need_little_memory():
-    def parts(rows):
-        yield b'{"head": {"vars": ["x"]}, "results": {"bindings": ['
-        block = b'{"x": {"type": "literal", "value": "%s"}},' % (b"x" * 5000)
-        for _ in range(rows):
-            yield block
-        yield block.rstrip(b",") + b"]}}"
-
-    tracemalloc.start()
-    try:
-        with pytest.raises(PartialResult):
-            decode_rows(parts(1_000_000), max_rows=2000)  # 5 GB, which are never built
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 30 << 20  # the rows themselves take 10 MB
-
-
-def test_endless_row_is_an_error():
-    def parts():
-        yield b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "'
-        while True:
-            yield b"x" * (1 << 20)
-
-    with pytest.raises(PartialResult, match=f"{MAX_VALUE_CHARS:,} characters"):
-        decode_rows(parts(), max_rows=10)
-
-
-def test_long_value_is_read_in_linear_time():
-    value = "abcdefgh" * (1 << 20)
-    body = table_bytes(["x"], [(Literal(value),)])
-    parts = [body[position : position + 4096] for position in range(0, len(body), 4096)]
-    assert row_by_row(parts).rows == [(Literal(value),)]
+    assert decode(b"\xef\xbb\xbf" + SMALL) == decode(SMALL)
 
 
 def test_virtuoso_dialect():

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import pairwise
 
 from kgqa.errors import (
     LoginRefused,
@@ -34,6 +36,7 @@ LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or
 QUOTED_CHARS = 300
 _JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
 _AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+_AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 _STATUS_ERRORS: dict[int, tuple[type[StoreError], str, str]] = {
     **dict.fromkeys(
         range(200, 300),
@@ -54,7 +57,6 @@ _STATUS_ERRORS: dict[int, tuple[type[StoreError], str, str]] = {
     **dict.fromkeys((429, 502, 503), (StoreUnavailable, "{url} cannot answer now ({}).{quoted}", "Try again later.")),
 }
 """The class, message and hint of the error for each status; {} stands for the status."""
-_AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 
 
 def reply_error(
@@ -153,9 +155,7 @@ def _content_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def check_complete(
-    rows: Rows, query: str, profile: Profile, caps: Iterable[int], headers: Mapping[str, str] | None = None
-) -> None:
+def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int], headers: Mapping[str, str]) -> None:
     """Check that the result in a reply with status 200 is complete.
 
     Args:
@@ -168,11 +168,7 @@ def check_complete(
         StoreTimeout: there is no row, although an aggregate without GROUP BY always gives one row.
     """
     count = len(rows)
-    announced = (
-        [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()]
-        if headers
-        else []
-    )
+    announced = [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()]
     known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
     if ((count and count in known) or announced) and not outer_limit(query) == count:
         raise RowCapMet(
@@ -187,39 +183,50 @@ def check_complete(
 
 def outer_limit(query: str) -> int | None:
     """Return the LIMIT of the outermost query; None if the query has no LIMIT."""
-    depth, limit, after_limit = 0, None, False
-    for token in tokens(query):
-        if token.kind in ("space", "comment"):
-            continue
-        depth += {"{": 1, "}": -1}.get(token.text, 0) if token.kind == "mark" else 0
-        if after_limit and token.text.isdecimal():
-            limit = int(token.text)
-        after_limit = depth == 0 and token.kind == "word" and token.text.upper() == "LIMIT"
-    return limit
+    words = _outer_words(query)
+    limits = [int(number) for word, number in pairwise(words) if word == "LIMIT" and number.isdecimal()]
+    return limits[-1] if limits else None
 
 
 def is_total_aggregate(query: str) -> bool:
     """Return whether a result has exactly one row: the query selects only aggregates, without GROUP BY and HAVING."""
     if not _AGGREGATE_CALL.search(query):  # faster than reading all tokens, which can take longer than the query
         return False
-    braces, brackets, in_selection, has_selection, aggregates = 0, 0, False, False, False
+    return selection(query)[1] and not {"GROUP", "HAVING"} & set(_outer_words(query))
+
+
+@lru_cache(maxsize=256)
+def selection(query: str) -> tuple[tuple[str, ...], bool]:
+    """Return the variables that a query selects, in order, and whether it selects only aggregates.
+
+    No variables are returned for `SELECT *` and for expressions without a name.
+    """
+    names: list[str] = []
+    brackets, last, selects, plain, aggregates = 0, "", False, False, False
+    for token in tokens(query):
+        word = token.text.upper()
+        if token.kind in ("space", "comment"):
+            continue
+        if selects and (token.text == "{" or word in ("WHERE", "FROM")):
+            break
+        if selects and token.text == "*" and not brackets:
+            return (), False
+        brackets += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "mark" else 0
+        if selects and token.kind == "variable" and (not brackets or (brackets == 1 and last == "AS")):
+            names.append(token.text[1:])
+            plain = plain or not brackets  # Virtuoso groups by such a variable
+        aggregates = aggregates or (token.kind == "word" and word in _AGGREGATES)
+        selects = selects or (token.kind == "word" and word == "SELECT")
+        last = word
+    return tuple(names), aggregates and not plain
+
+
+def _outer_words(query: str) -> list[str]:
+    """Return the words and numbers of a query outside its braces, in upper case."""
+    depth, words = 0, []
     for token in tokens(query):
         if token.kind == "mark":
-            braces += {"{": 1, "}": -1}.get(token.text, 0)
-            brackets += {"(": 1, ")": -1}.get(token.text, 0)
-        if braces:
-            in_selection = False
-            continue
-        word = token.text.upper() if token.kind == "word" else ""
-        if word in ("GROUP", "HAVING"):
-            return False
-        if word == "SELECT" and not has_selection:
-            in_selection = has_selection = True
-        elif word in ("WHERE", "FROM"):
-            in_selection = False
-            has_selection = True
-        elif in_selection:
-            if token.kind == "variable" and not brackets:
-                return False  # Virtuoso groups by such a variable
-            aggregates = aggregates or word in _AGGREGATES
-    return aggregates
+            depth += {"{": 1, "}": -1}.get(token.text, 0)
+        elif depth == 0 and token.kind in ("word", "number"):
+            words.append(token.text.upper())
+    return words

