@@ -64,17 +64,6 @@ def test_meet_at_the_mediator_before_the_answer(films):
     assert films.paths.ends([found[0]])[0].values == (ent("m.ann"),)
 
 
-def test_joins_of_three_topics_come_first(films):
-    cast = candidates(films, path("m.film", *CAST))
-    french = candidates(films, path("m.france", "^people.person.nationality"))
-    spanish = candidates(films, path("m.spain", "^people.person.nationality"))
-    king = candidates(films, path("m.king", "^film.performance.character", "film.performance.actor"))
-    topics = {ent("m.film"): cast, ent("m.king"): king, ent("m.spain"): spanish}
-    found = join_topics([*french, *cast], {**topics}, finder=JoinFinder(films), trace=Trace())
-    assert found[0].path == cast[0].path and len(found[0].joins) == 2
-    assert films.paths.ends([found[0]])[0].values == (ent("m.bob"),)
-
-
 def test_timeouts_are_recorded(films, monkeypatch):
     def timed_out(self, lookups, **options):
         return [StoreTimeout("too late")] * len(list(lookups))

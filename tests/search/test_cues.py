@@ -90,11 +90,5 @@ def test_any_text_has_cues(question, names):
     assert cues.hops >= 1 and len(cues.words) <= MAX_WORDS
 
 
-def test_names_with_possessive_or_without_letters():
-    assert read_cues("who directed Valentine's Day?", ["Valentine's Day"]).words == ("directed",)
-    assert read_cues("who directed Ann's first film?", ["Ann's"]).words == ("first", "film", "directed")
-    assert read_cues("who wrote it _?", ["_"]).hops == 1
-
-
 def test_clause_without_pronoun_is_no_apposition():
     assert "films" in read_cues("who starred in the films Ann directed", ["Ann"]).words

@@ -58,15 +58,6 @@ def test_no_path_continues_if_entities_answer_the_question(small):
     assert (event.selected, event.answered) == (("name3",), True)
 
 
-def test_no_path_continues_if_no_entity_is_useful(small):
-    class NoneChooser(NamedEntityChooser):
-        def pick_grouped(self, question, chunks, k):
-            return [[] for _ in chunks]
-
-    found, _, trace = select(small(*many_entities(3)), "who?", path("m.a", "r.r.has"), chooser=NoneChooser())
-    assert found == [] and [e.answered for e in trace.events() if e.kind == "entities"] == [False]
-
-
 def test_above_the_limit_the_prefilter_sees_all_entities(small):
     count = FILTER_ABOVE + 2 * CHUNK
 

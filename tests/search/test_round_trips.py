@@ -104,15 +104,6 @@ def test_beam_needs_one_round_trip_per_hop(distant_graph):
     assert len(server.texts) <= 4 and server.rounds <= 4
 
 
-def test_look_ups_run_side_by_side(distant_graph, monkeypatch):
-    monkeypatch.setattr(Branch, "size", 1)
-    in_turn, one_by_one = distant_graph(TRIPLES, 1)
-    beside, at_once = distant_graph(TRIPLES, 4)
-    assert run_exploration(one_by_one) == run_exploration(at_once)
-    assert sorted(in_turn.texts) == sorted(beside.texts)
-    assert in_turn.most == 1 and 1 < beside.most <= 4
-
-
 def test_query_budget_holds_for_concurrent_queries(distant_graph, monkeypatch):
     monkeypatch.setattr(Branch, "size", 1)
     server, graph = distant_graph(TRIPLES, 8)

@@ -44,32 +44,17 @@ def test_measure(question, most, scale, word):
 @pytest.mark.parametrize(
     "question",
     [
-        "What is the most common language in Norway?",  # "most" with an adjective that no value stands for
-        "How many times did Ann marry?",  # occasions are not in the graph
-        "Isn't Bonn the capital?",
-        "Is she a painter or a writer?",
-        "Who wrote Everest?",
-    ],
-)
-def test_unknown_requests(question):
-    assert read_request(question) is None
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
         "How many languages are spoken in the largest country of Europe?",
         "What is the average length of the longest rivers of Germany?",
-        "What is the largest city of the smallest country in Africa?",
-        "How many countries are larger than France?",
         "How many mountains are higher than 2000 m?",
         "How many older brothers does Ann have?",
         "Is Paris the largest city of France?",
         "Which is larger, the largest city of Peru or Bonn?",
-        "What is the average number of languages spoken in Africa?",
+        "How many times did Ann marry?",  # occasions are not in the graph
+        "Isn't Bonn the capital?",
     ],
 )
-def test_no_part_of_two_requests_is_dropped(question):
+def test_no_part_of_a_request_is_dropped(question):
     assert read_request(question) is None
 
 
@@ -80,7 +65,6 @@ def test_no_part_of_two_requests_is_dropped(question):
         ("How many films other than Alien did Ann direct?", "count"),
         ("How many children does the first lady have?", "count"),
         ("Is the Oder longer than the Weser?", "compare"),
-        ("Which film by Ann was released first?", "extreme"),
     ],
 )
 def test_words_like_a_second_request(question, kind):

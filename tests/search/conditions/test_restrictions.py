@@ -93,14 +93,6 @@ def test_start_is_compared_if_the_question_asks_for_it():
     assert names(answered(office(STARTS), "Who became Chancellor of Arland in 1998?")) == ["Bob Beta"]
 
 
-def test_exclusion_does_not_stand_for_the_time():
-    lines = studio(4, ["initial_release_date", "dvd_release_date"])  # two dates, so the time has no place
-    found = answered(lines, "How many films did Big Studio make other than Movie Number 003 in 1991?")
-    assert found.status == "unsupported"
-    found = answered(lines, "Which films did Big Studio make in 1991 other than Movie Number 003?")
-    assert len(found.answers) == 3 and any(NOT_APPLIED in note for note in found.notes)
-
-
 def test_each_excluded_entity_needs_a_condition():
     lines = [*studio(4), *named("m.x", "Zanzibar Nights", "film.film"), triple("m.x", "film.film.country", "m.c")]
     question = "{} films did Big Studio make other than Movie Number 003 and Zanzibar Nights?"
