@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.model import Entity
-from kgqa.search.conditions.filters import is_negated, without_excluded
+from kgqa.search.conditions.applying import is_negated, without_excluded
 from kgqa.search.masking import topic_spans
 
 
