@@ -53,11 +53,12 @@ def is_number(value: Value) -> bool:
 
 
 class Beside:
-    """Lookups beside the walks of one question's paths."""
+    """Lookups beside the walks of one question's paths. `type_steps`: the steps from an entity to its types."""
 
     def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> None:
         self.graph = graph
         self._encoder = encoder
+        self.type_steps = tuple(Step(each) for each in graph.schema.types if each in graph.tables.relations)
 
     def words(self, step: Step) -> str:
         return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
@@ -83,8 +84,8 @@ class Beside:
     def types(self, candidate: Candidate) -> dict[Entity, frozenset[Value]]:
         """Return the types of the ends, each with the ends that have it."""
         found: dict[Entity, set[Value]] = {}
-        for predicate in filter(self.graph.tables.relations.__contains__, self.graph.schema.types):
-            for end, type_ in self.pairs(candidate, [Step(predicate)]):
+        for step in self.type_steps:
+            for end, type_ in self.pairs(candidate, [step]):
                 if isinstance(type_, Entity):
                     found.setdefault(type_, set()).add(end)
         return {type_: frozenset(ends) for type_, ends in found.items()}

@@ -65,11 +65,6 @@ class Nouns:
         self._beside = beside
         self._named = frozenset(stems(named))
 
-    def type_step(self) -> Step | None:
-        """Return the step from an entity to its type; None if no entity of the graph has one."""
-        graph = self._beside.graph
-        return next((Step(each) for each in graph.schema.types if each in graph.tables.relations), None)
-
     def are_instances(self, path: RelationPath) -> bool:
         """Return whether a path begins with the step from a type to its instances."""
         return path.steps[0].direction == "in" and path.steps[0].relation in self._beside.graph.schema.types
@@ -97,15 +92,12 @@ class Nouns:
         if self.is_property(candidate, noun) or (best is not None and types[best] == every):
             return candidate
         if best is None:
-            declared = self._beside.graph.tables.target_type(last)
-            return (
-                candidate if declared and self._means(type_words(declared, self._beside.graph.schema), noun) else None
-            )
+            type_ = self._beside.graph.tables.target_type(last) or ""
+            return candidate if type_ and self._means(type_words(type_, self._beside.graph.schema), noun) else None
         if len(every) < len(self._beside.ends(candidate)):
             raise Undecidable
-        step = self.type_step()
-        assert step is not None
-        return replace(candidate, conditions=(*candidate.conditions, Condition(len(candidate.path), (step,), best)))
+        is_one = Condition(len(candidate.path), self._beside.type_steps[:1], best)
+        return replace(candidate, conditions=(*candidate.conditions, is_one))
 
     def is_property(self, candidate: Candidate, noun: str) -> bool:
         """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
@@ -124,13 +116,9 @@ class Nouns:
         "Mountain" and "mountain range", with a word in common, do not; nor do opposites such as "wives" and "husband".
         """
         asked, other = head_of(noun), head_of(words)
-        if asked == other:
+        if other in (asked, word_table("synonyms", "en").get(asked)):
             return True
-        if set(stems(noun)) & set(stems(words)):
-            return False
-        if word_table("synonyms", "en").get(asked) == other:
-            return True
-        if {asked, other}.intersection(word_list("with_opposite")):
+        if {*stems(noun)} & {*stems(words)} or {asked, other} & {*word_list("with_opposite")}:
             return False
         return max(self._beside.similarity(each, [words])[0] for each in (noun, noun.removesuffix("s"))) >= NOUN_FITS
 
@@ -183,18 +171,15 @@ class Operations:
         return None
 
     def _on_ends(self, candidate: Candidate, score: float) -> Candidate | None:
-        kind, measure = self._request.kind, self._request.measure
+        kind = self._request.kind
         fitting = self._nouns.fitting(candidate, self._request.noun, score)
         if fitting is None:
             return None
         if kind == "count":
             return self._counted(candidate, fitting)
-        if kind == "extreme":
-            return self._extreme(fitting)
-        if kind == "most of":
-            return self._most_of(candidate, fitting, score)
-        assert measure is not None and kind in ("sum", "average")
-        field = self._beside.compared(fitting, measure)
+        if kind not in ("sum", "average"):
+            return self._ordered(candidate, fitting, score)
+        field = self._beside.compared(fitting, self._request.measure)
         self._note_missing(field)
         return replace(fitting, operation=Operation(kind, field.steps)) if field else None
 
@@ -206,7 +191,7 @@ class Operations:
             return fitting  # the graph has the number
         outward = candidate.path.steps[-1].direction == "out" and not candidate.conditions
         is_one = len(values) == 1 and outward and not self._nouns.is_property(fitting, self._request.noun)
-        if is_one or any(isinstance(value, Literal) for value in values):
+        if is_one or self._has_literals(fitting):
             return None  # "how many cities" is not about the one capital
         return replace(fitting, operation=Operation("count"))
 
@@ -217,79 +202,64 @@ class Operations:
             more = f" and {len(field.without) - SHOWN_MISSING} more" if len(field.without) > SHOWN_MISSING else ""
             self.notes.append(f"Computed without {', '.join(names)}{more}, which have no “{field.words}” in the graph.")
 
-    def _extreme(self, candidate: Candidate) -> Candidate | None:
-        """Order the ends by a field of theirs, or by the time of an event that the path passes."""
-        measure, path = self._request.measure, candidate.path
-        assert measure is not None
-        if pattern(r"\s*who(?:m|se)?\b").match(self._request.text) and any(
-            isinstance(end, Literal) for end in self._beside.ends(candidate)
-        ):
-            return None  # "who was the first president" doesn't ask for the date
+    def _ordered(self, candidate: Candidate, fitting: Candidate, score: float) -> Candidate | None:
+        """Order the ends by a value of theirs or of an event before them, or by how many others they have or follow."""
+        request, measure, path = self._request, self._request.measure, candidate.path
         is_mediator = self._beside.graph.tables.leads_to_mediator
+        if pattern(r"\s*who(?:m|se)?\b").match(request.text) and self._has_literals(candidate):
+            return None  # "who was the first president" doesn't ask for the date
+        before_last = len(path) - len(grouped_steps(path, is_mediator)[-1])
+        if request.kind == "most of" and not request.owned and before_last:
+            passed = Candidate(RelationPath(path.topic, path.steps[:before_last]), "")
+            if self._nouns.fitting(passed, request.counted, score) is not None:
+                return replace(fitting, operation=self._ordering(at=before_last, counted=True))
         inner = [at for at in range(len(path) - 1, 0, -1) if measure.events and is_mediator(path.steps[at - 1])]
         for at in (*inner, None):
-            if field := self._beside.compared(candidate, measure, at):
+            if field := self._beside.compared(fitting, measure, at):
                 self._note_missing(field)
-                return replace(candidate, operation=self._ordering(field.steps, at=at, scale=measure.scale))
-        return None
+                return replace(fitting, operation=self._ordering(field.steps, at=at, scale=measure.scale))
+        fields = self._counted_fields(path) if request.kind == "most of" else []
+        return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
+
+    def _has_literals(self, candidate: Candidate) -> bool:
+        return any(isinstance(end, Literal) for end in self._beside.ends(candidate))
 
     def _ordering(self, steps: Sequence[Step] = (), **options: Any) -> Operation:
         """Return the operation that takes the most or the least, as the question asks."""
-        request = self._request
-        kind: OperationKind = "most" if request.measure is None or request.measure.most else "least"
-        return Operation(kind, tuple(steps), rank=request.rank, **options)
-
-    def _most_of(self, candidate: Candidate, fitting: Candidate, score: float) -> Candidate | None:
-        """Order the ends by a number, or by how many others they have or the path passes."""
-        request, path = self._request, candidate.path
-        assert request.measure is not None
-        at = len(path) - len(grouped_steps(path, self._beside.graph.tables.leads_to_mediator)[-1])
-        if not request.owned and at:
-            passed = Candidate(RelationPath(path.topic, path.steps[:at]), "")
-            if self._nouns.fitting(passed, request.counted, score) is not None:
-                return replace(fitting, operation=self._ordering(at=at, counted=True))
-        if field := self._beside.compared(fitting, request.measure):
-            return replace(fitting, operation=self._ordering(field.steps, scale=request.measure.scale))
-        fields = self._counted_fields(path)
-        return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
+        kind: OperationKind = "most" if self._request.measure.most else "least"
+        return Operation(kind, tuple(steps), rank=self._request.rank, **options)
 
     def _counted_fields(self, path: RelationPath) -> list[Field]:
         """Return the fields of a path's ends that may lead to what is counted, best first."""
-        measure = self._request.measure
-        assert measure is not None
-        worded = replace(measure, words=(), phrase=self._request.text)
-        fields = self._beside.fields(path, measure, either=True)
+        worded = replace(self._request.measure, words=(), phrase=self._request.text)
+        fields = self._beside.fields(path, self._request.measure, either=True)
         return fields if fields or self._request.owned else self._beside.fields(path, worded, either=True)
 
     def _between_topics(self) -> tuple[Candidate, float] | None:
         """Compare two topics by a number or date that both have, or by how many others they have."""
-        measure, topics = self._request.measure, self._topics
-        if len(topics) != 2 or measure is None:
-            return None
-        first, second = map(self._of_topic, topics)
+        measure, is_difference = self._request.measure, self._request.kind == "difference"
+        first, second = map(self._of_topic, self._topics) if len(self._topics) == 2 else ({}, {})
         best = max((first[steps] for steps in first if steps in second), key=lambda pair: pair[0].fit, default=None)
-        if best is None:
+        if best is None or (is_difference and measure.scale != "number"):
             return None
         field, is_compared = best
-        if self._request.kind == "difference":
-            if not is_compared or measure.scale != "number":
-                return None
-            operation = Operation("difference", field.steps, topics=topics)
-        else:
-            scale = measure.scale if is_compared else "number"
-            operation = self._ordering(field.steps, scale=scale, counted=not is_compared, topics=topics)
-        return Candidate(RelationPath(topics[0]), field.words, operation=operation), field.fit
+        options = {"scale": measure.scale if is_compared else "number", "counted": not is_compared}
+        operation = (
+            Operation("difference", field.steps, topics=self._topics)
+            if is_difference
+            else self._ordering(field.steps, topics=self._topics, **options)
+        )
+        return Candidate(RelationPath(self._topics[0]), field.words, operation=operation), field.fit
 
     def _of_topic(self, topic: Entity) -> dict[tuple[Step, ...], tuple[Field, bool]]:
         """Return the fields by which a topic can be compared, each with whether its values are."""
-        measure, path, found = self._request.measure, RelationPath(topic), {}
-        assert measure is not None
-        fits = is_date if measure.scale == "day" else is_number
-        for field in self._counted_fields(path) if self._request.counted else self._beside.fields(path, measure):
+        path, found = RelationPath(topic), {}
+        fits = is_date if self._request.measure.scale == "day" else is_number
+        is_counted = bool(self._request.counted)
+        for field in self._counted_fields(path) if is_counted else self._beside.fields(path, self._request.measure):
             values = [value for _, value in self._beside.pairs(Candidate(path, ""), field.steps)]
-            is_compared = bool(values) and all(map(fits, values))
-            if is_compared or (values and self._request.counted):
-                found[field.steps] = (field, is_compared)
+            if values and (is_counted or all(map(fits, values))):
+                found[field.steps] = (field, all(map(fits, values)))
         return found
 
     def _existing(self, ranked: Sequence[tuple[Candidate, float]]) -> tuple[Candidate, float] | None:
@@ -317,16 +287,15 @@ class Operations:
 
     def instances(self) -> Scored:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
-        request, step = self._request, self._nouns.type_step()
-        if len(self._topics) != 1 or request.kind == "exists" or step is None:
+        request, types = self._request, self._beside.type_steps
+        if len(self._topics) != 1 or request.kind == "exists" or not types:
             return []
-        (topic,) = self._topics
-        (name,) = self._beside.type_names([topic])
+        (topic,), (name,) = self._topics, self._beside.type_names(self._topics)
         counts = request.kind == "most of" and not request.owned
         are_ends = stems(name)[-1:] == stems(request.noun)[-1:]
         if not are_ends and not (counts and stems(name)[-1:] == stems(request.counted)[-1:]):
             return []
-        path = RelationPath(topic, (step.reversed(),))
+        path = RelationPath(topic, (types[0].reversed(),))
         instances = Candidate(path, name, hops=(name,), leads_to=name)
         if not self._beside.ends(instances):
             return []

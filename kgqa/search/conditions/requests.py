@@ -60,7 +60,7 @@ class Request:
     text: str
     cue: str
     noun: str = ""
-    measure: Measure | None = None
+    measure: Measure = Measure(())
     counted: str = ""
     owned: bool = False
     rank: int = 1
