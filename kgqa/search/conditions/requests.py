@@ -86,8 +86,9 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
         text: The question.
         names: Names of entities in the question; words in them are no cues.
     """
-    for read in (_difference, _comparison, _total, _count, _most_of, _superlative, _yes_no):
-        request = read(text)
+    for cue, read in _READERS.items():
+        found = pattern(f"{{{cue}}}").search(text)
+        request = read(text, found) if found else None
         if request is not None and not any(_name(request.cue).search(name) for name in names):
             return None if _asks_for_more(request, names) else request
     return None
@@ -125,25 +126,66 @@ def _named_measure(phrase: str, *, most: bool = True) -> Measure:
     return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())
 
 
-def _count(text: str) -> Request | None:
-    found = pattern("{count}").search(text)
-    if not found:
-        return None
+def _happening(verb: str) -> tuple[str, ...]:
+    """Return words of the relations to the date of an event; none for "first"."""
+    return () if verb.lower() == "first" else tuple(meaning("events", verb).split())
+
+
+def _without(text: str, found: re.Match[str]) -> str:
+    return " ".join(f"{text[: found.start()]} {text[found.end() :]}".split())
+
+
+def _rank(found: re.Match[str]) -> int:
+    return int(meaning("ordinals", found["rank"])) if found["rank"] else 1
+
+
+def _difference(text: str, found: re.Match[str]) -> Request | None:
+    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"])
+    return Request("difference", text, found[0], measure=measure)
+
+
+def _compares_two(text: str) -> bool:
+    """Return whether a question may compare two topics: "which is larger, A or B"; not "no later than 1862"."""
+    return bool(pattern("{alternatives}").search(text)) and not pattern("{before_year}").search(text)
+
+
+def _compared(text: str, found: re.Match[str]) -> Request | None:
+    measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "less")
+    if happened := pattern("{happened_first}").search(text):
+        measure = replace(measure, words=_happening(happened["verb"]) or measure.words, events=False)
+    return Request("compare", text, found[0], measure=measure) if _compares_two(text) else None
+
+
+def _more_of(text: str, found: re.Match[str]) -> Request | None:
+    measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
+    request = Request("compare", text, found[0], measure=measure, counted=found["noun"])
+    return request if _compares_two(text) else None
+
+
+def _happened_first(text: str, found: re.Match[str]) -> Request | None:
+    most = found["word"].lower() in ("later", "last", "after")
+    measure = Measure(_happening(found["verb"]) or _measure("first").words, "day", most)
+    is_choice = _compares_two(text) and pattern(r"\bor\b").search(text)
+    return Request("compare", text, found[0], measure=measure) if is_choice else None
+
+
+def _total(text: str, found: re.Match[str]) -> Request | None:
+    kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
+    words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
+    noun = _noun(text[found.end() :])
+    return Request(kind, _without(text, found), found[0].strip(), noun, _named_measure(words))
+
+
+def _count(text: str, found: re.Match[str]) -> Request | None:
     before, rest = text[: found.start()].strip(), text[found.end() :]
     asked = "" if pattern(r"\b{asks}\b").search(before) else "which "
     return Request("count", f"{before} {asked}{rest}".strip(), found[0].strip(), _noun(rest))
 
 
-def _most_of(text: str) -> Request | None:
-    found = pattern("{most_of}").search(text)
-    if (
-        not found
-        or pattern("{long_superlative}").search(found[0])
-        or pattern("{short_superlative}").search(found["noun"])
-    ):
-        return None
+def _most_of(text: str, found: re.Match[str]) -> Request | None:
     counted = _noun(found["noun"], verbs=False)
-    if not pattern(r"\b{asks}\b").search(text) or not pattern("{plural}").search(counted):
+    is_superlative = pattern(r"{long_superlative}|\b(?:{superlatives}|{first_and_last})\b").search(found[0])
+    if is_superlative or not pattern(r"\b{asks}\b").search(text) or not pattern("{plural}").search(counted):
         return None  # "the most common language" is no count
     before, rest = text[: found.start()], text[found.start("noun") + len(counted) :]
     return Request(
@@ -154,79 +196,26 @@ def _most_of(text: str) -> Request | None:
         _named_measure(counted, most=found["how"].lower() == "most"),
         counted,
         bool(found["has"]),
-        meaning("ordinals", found["rank"]) if found["rank"] else 1,
+        _rank(found),
     )
 
 
-def _superlative(text: str) -> Request | None:
-    long = pattern("{long_superlative}").search(text)
-    found = long or pattern("{short_superlative}").search(text)
-    if not found:
-        return None
-    measure = _measure(found["word"], less=long is not None and long["how"].lower() == "least")
+def _superlative(text: str, found: re.Match[str]) -> Request | None:
+    measure = _measure(found["word"], less=found.groupdict().get("how", "").lower() == "least")
     before, after = text[: found.start()], text[found.end() :]
     happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
     if measure.events and happened:
-        measure = replace(measure, words=tuple(meaning("events", happened[1]).split()), events=False)
+        measure = replace(measure, words=_happening(happened[1]), events=False)
         before = before[: happened.start()]
     noun = _noun(after) or _noun_asked(text)
     if by := pattern(r"\bby\s+([^\W\d_]+)\s*\??\s*$").search(after):  # "by area" names the value
         measure = replace(measure, words=(by[1].lower(),))
         after = after[: by.start()]
-    return Request(
-        "extreme",
-        " ".join(f"{before} {after}".split()),
-        found[0],
-        noun,
-        measure,
-        rank=meaning("ordinals", found["rank"]) if found["rank"] else 1,
-    )
+    return Request("extreme", " ".join(f"{before} {after}".split()), found[0], noun, measure, rank=_rank(found))
 
 
-def _comparison(text: str) -> Request | None:
-    """Read a comparison of two topics: "which is larger, A or B", "is A older than B"."""
-    if pattern("{before_year}").search(text):
-        return None  # a time, as in "no later than 1862"
-    if not pattern(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b").search(text):
-        return None
-    happened = pattern("{happened_first}").search(text)
-    verb = happened["verb"] if happened else "first"
-    dated = () if verb.lower() == "first" else tuple(meaning("events", verb).split())
-    if found := pattern("{compared}").search(text):
-        measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "less")
-        measure = replace(measure, words=dated or measure.words, events=False) if happened else measure
-        return Request("compare", text, found[0], measure=measure)
-    if found := pattern("{more_of}").search(text):
-        measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
-        return Request("compare", text, found[0], measure=measure, counted=found["noun"])
-    if happened and pattern(r"\bor\b").search(text):
-        most = happened["word"].lower() in ("later", "last", "after")
-        return Request("compare", text, happened[0], measure=Measure(dated or _measure("first").words, "day", most))
-    return None
-
-
-def _difference(text: str) -> Request | None:
-    found = pattern("{difference}").search(text)
-    if not found:
-        return None
-    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"])
-    return Request("difference", text, found[0], measure=measure)
-
-
-def _total(text: str) -> Request | None:
-    found = pattern("{total}").search(text)
-    if not found:
-        return None
-    rest = text[found.end() :]
-    kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
-    words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
-    asked = " ".join(f"{text[: found.start()]} {rest}".split())
-    return Request(kind, asked, found[0].strip(), _noun(rest), _named_measure(words))
-
-
-def _yes_no(text: str) -> Request | None:
-    found = pattern(r"^\s*{state_verbs}\s+").match(text)
-    if not found or pattern(r"\b(?:not|or)\b").search(text):
+def _yes_no(text: str, found: re.Match[str]) -> Request | None:
+    if pattern(r"\b(?:not|or)\b").search(text):
         return None  # "isn't" expects yes, "is it not" no
     return Request("exists", text[found.end() :], found[0].strip())
 
@@ -248,3 +237,18 @@ def _noun_asked(text: str) -> str:
     if found := pattern(r"\b(?:what|which)\s+(.*)").search(text):
         return _noun(found[1])
     return "person" if pattern(r"\b(?:who|whom)\b").search(text) else ""
+
+
+_READERS = {
+    "difference": _difference,
+    "compared": _compared,
+    "more_of": _more_of,
+    "happened_first": _happened_first,
+    "total": _total,
+    "count": _count,
+    "most_of": _most_of,
+    "long_superlative": _superlative,
+    "short_superlative": _superlative,
+    "yes_no": _yes_no,
+}
+"""The functions that read a request, by the pattern of its cue; the first that reads one decides."""
