@@ -171,7 +171,7 @@ def answer(
             ranked = decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                wording = Wording(drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
+                wording = Wording(text, drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))

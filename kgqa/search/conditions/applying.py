@@ -66,6 +66,7 @@ class Wording:
     """What the question says apart from the names of its topics.
 
     Args:
+        asked: The question.
         text: The question without its topics.
         noun: The kind of the answers, such as "university", or what stands for it: "person" for "who".
         excluded: The entities after "other than" and the like.
@@ -78,9 +79,9 @@ class Wording:
         names: The stems of the capitalised words after the first, which are names that were not linked.
     """
 
-    def __init__(self, text: str, noun: str = "", excluded: tuple[Entity, ...] = (), last: str = "") -> None:
+    def __init__(self, asked: str, text: str, noun: str, excluded: tuple[Entity, ...], last: str) -> None:
         self.text, self.noun, self.excluded, self.last = text, noun, excluded, last
-        self.time, self.unread_time = read_time(text)
+        self.time, self.unread_time = read_time(asked)[0], read_time(text)[1]
         self.restrictions = (*([self.time] if self.time is not None else ()), *excluded)
         has_case = re.search(r"[a-z]", text) is not None
         self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", text.strip()))) if has_case else []
