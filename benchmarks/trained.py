@@ -62,7 +62,7 @@ from kgqa.training.fitting import (
 )
 from kgqa.training.ontology import read_ontology
 from kgqa.training.pools import PoolBuilder
-from kgqa.training.questions import LeakGuard, gold_path_reader, training_questions
+from kgqa.training.questions import gold_path_reader, training_questions, without_evaluated
 
 KS = (1, 3, 10, 30)
 MINIMUM_RATIO, MAXIMUM_ERRORS, MAXIMUM_TRAINING, MAXIMUM_SCORING = 1.5, 2 / 3, 180.0, 0.1
@@ -178,10 +178,8 @@ def main() -> int:
     }
     rows = rows_of(data_file("train", "webqsp_train.jsonl.gz")) + [row for row in cwq if in_first_half(row)]
     paths_of = gold_path_reader([FREEBASE])
-    guard = LeakGuard(paths_of, ontology.inverses)
-    for each in sets.values():
-        guard.add(each)
-    kept = guard.keep(rows)
+    evaluated = [row for each in sets.values() for row in each]
+    kept = without_evaluated(rows, evaluated, paths_of, ontology.inverses)
     names = known_names()
     builder = PoolBuilder(ontology=ontology)
 

@@ -48,7 +48,7 @@ def command() -> None:
     help="file with lines of `domain relation range`; used for topics that are in no graph",
 )
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="file to write the ranker to (.npz)"
+    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="file to write the ranker to"
 )
 @click.option(
     "--evaluate",
@@ -85,8 +85,8 @@ def train(
 
     \b
     Examples:
-      kgqa rank train questions.jsonl --graph mygraph/ --out ranker.npz
-      kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out ranker.npz
+      kgqa rank train questions.jsonl --graph mygraph/ --out my.ranker
+      kgqa rank train train.jsonl.gz --ontology fb_roles.gz --evaluate test.jsonl.gz --out my.ranker
     """
     from kgqa.evaluation.datasets.questions import read_questions
     from kgqa.graph.opening import open_graph

@@ -187,9 +187,10 @@ class KnowledgeGraph:
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Return each value with its name: an entity's label or a literal's text.
 
-        The name of an entity without a label is the readable end of its IRI.
+        The name of an entity without a label is the readable end of its IRI; that of a blank node says what is known of
+        it, such as its type.
         """
-        return with_labels(values, schema=self.schema, labels=self.labels)
+        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.edges_of)
 
     # --- exported queries
 

@@ -352,7 +352,7 @@ def _answer(
         if topics:
             entities = check_topics(graph, topics, resources.settings, notes)
         else:
-            entities = link_topics(graph, mentions[:MAX_TOPICS], notes, trace)
+            entities = link_topics(graph, text, mentions[:MAX_TOPICS], notes, trace)
         question = replace(question, topics=tuple(entities))
         named, names = names_of_topics(graph, text, entities, mentions, given=bool(topics))
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)

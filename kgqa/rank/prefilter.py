@@ -45,48 +45,21 @@ def prefilter(
         score: Function for "trained": maps the question and n candidates to n scores; NaN ranks last.
         lexical_variant: See the argument `variant` of `bm25`.
     """
-    if method == "none":
-        return list(candidates)
-    scores = prefilter_scores(
-        question,
-        candidates,
-        encoder=encoder,
-        lexical_weight=lexical_weight,
-        method=method,
-        seed=seed,
-        score=score,
-        lexical_variant=lexical_variant,
-    )
-    return [candidates[i] for i in np.argsort(-scores, kind="stable")[:keep]]
-
-
-def prefilter_scores(
-    question: str,
-    candidates: Sequence[Candidate],
-    *,
-    encoder: CachedEncoder | None,
-    lexical_weight: float = 0.25,
-    method: PrefilterMethod = "rrf",
-    seed: int = 0,
-    score: Callable[[str, Sequence[Candidate]], np.ndarray] | None = None,
-    lexical_variant: BM25Variant = "own",
-) -> np.ndarray:
-    """Return the scores by which `prefilter` sorts: float64 of shape (len(candidates),), all zero for "none"."""
-    if not candidates or method == "none":
-        return np.zeros(len(candidates))
-    if method == "random":
-        return np.array([_random_score(seed, question, candidate) for candidate in candidates])
-    if method == "trained":
-        return np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
     words = [candidate.words for candidate in candidates]
-    if encoder is None or method == "bm25":
-        return bm25(question, words, variant=lexical_variant)
-    semantic: np.ndarray = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
-    if method == "sbert":
-        return semantic
-    return reciprocal_rank_fusion(
-        [bm25(question, words, variant=lexical_variant), semantic], weights=[lexical_weight, 1.0]
-    )
+    if method == "none" or not candidates:
+        return list(candidates)
+    if method == "random":
+        scores = np.array([_random_score(seed, question, candidate) for candidate in candidates])
+    elif method == "trained":
+        scores = np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
+    elif encoder is None or method == "bm25":
+        scores = bm25(question, words, variant=lexical_variant)
+    else:
+        scores = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        if method == "rrf":
+            lexical = bm25(question, words, variant=lexical_variant)
+            scores = reciprocal_rank_fusion([lexical, scores], weights=[lexical_weight, 1.0])
+    return [candidates[i] for i in np.argsort(-scores, kind="stable")[:keep]]
 
 
 def _random_score(seed: int, question: str, candidate: Candidate) -> float:

@@ -10,43 +10,34 @@ first step in a long path.
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.storage.atomic_files import replace_file
+from kgqa.storage.loading import parse_json, read_bytes
 
-MAGIC = "kgqa-ranker"
-VERSION = 1
-MAX_BYTES = 64 << 20
-MAX_SIZE = 4096
-MAX_BIAS = 1e6
-MAX_VALUE = 1e5
-"""Largest allowed value in a ranker's arrays, just above the 16-bit maximum; larger values could overflow in scores."""
+MAX_BYTES = 128 << 20
 _ROWS = 512  # path vectors per block; a block of this size fits into the processor's cache
-_ARRAYS = ("question_map", "first_map", "further_map", "directions")
-# exceptions of zipfile, zlib, json and numpy for damaged files
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    LookupError,
-    ValueError,
-    TypeError,
-    EOFError,
-    MemoryError,
-    RuntimeError,
-)
+
+
+class _Header(msgspec.Struct):
+    """The first line of a ranker's file; the values follow it, 16 bits each."""
+
+    size: Annotated[int, Meta(ge=1, le=4096)]
+    embeddings: str
+    one_step_bias: Annotated[float, Meta(ge=-1e6, le=1e6)]
+    kind: Literal["kgqa-ranker"] = "kgqa-ranker"
+    version: Literal[2] = 2
 
 
 def path_table(paths: Sequence[RelationPath]) -> tuple[tuple[Step, ...], np.ndarray]:
@@ -147,21 +138,15 @@ class TrainedRanker:
         query: np.ndarray = self.question_map @ np.asarray(question_vector, dtype=np.float32)
         query /= max(float(np.linalg.norm(query)), 1e-12)
         step_vectors = vectors + self.directions[directions]
-        first, first_of = _used(rows[:, 0])
-        second, second_of = _used(rows[:, 1] if rows.shape[1] > 1 else np.full(len(rows), -1))
-        # in a path without a second step, the missing step refers to the last row, which is zero
+        # the number -1 of a missing step refers to the last row, which is zero
         missing = np.zeros((1, self.size), dtype=np.float32)
-        first_terms = np.vstack([step_vectors[first] @ self.first_map.T, missing])
-        second_terms = np.vstack([step_vectors[second] @ self.further_map.T, missing])
+        first = np.vstack([step_vectors @ self.first_map.T, missing])
+        further = np.vstack([step_vectors @ self.further_map.T, missing])
         lengths = (rows >= 0).sum(axis=1)
-        longer = np.flatnonzero(lengths > 2)
-        further = step_vectors @ self.further_map.T if longer.size else missing
         for start in range(0, len(rows), _ROWS):
             block = slice(start, start + _ROWS)
-            paths = first_terms[first_of[block]] + second_terms[second_of[block]]
-            for row in longer[(longer >= start) & (longer < start + _ROWS)]:
-                rest = rows[row, 1 : lengths[row]]
-                paths[row - start] = first_terms[first_of[row]] + further[rest].mean(axis=0)
+            rest = further[rows[block, 1:]].sum(axis=1) / np.maximum(lengths[block] - 1, 1)[:, None].astype(np.float32)
+            paths = first[rows[block, 0]] + rest
             norms = np.sqrt(np.einsum("ij,ij->i", paths, paths))
             scores[block] = (paths @ query) / np.maximum(norms, 1e-12)
         scores[lengths == 0] = -1.0  # an empty path is the worst candidate
@@ -171,53 +156,67 @@ class TrainedRanker:
     # --- files
 
     def save(self, path: Path) -> None:
-        """Write the ranker to a .npz file, completely or not at all.
+        """Write the ranker to a file, completely or not at all.
 
         Raises:
             SettingsError: The file cannot be written.
         """
-        header = {
-            "kind": MAGIC,
-            "version": VERSION,
-            "size": self.size,
-            "embeddings": self.embeddings,
-            "one_step_bias": self.one_step_bias,
-        }
-        arrays: dict[str, Any] = {name: _stored(name, getattr(self, name)) for name in _ARRAYS}
-        file = io.BytesIO()
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+        header = msgspec.json.encode(_Header(self.size, self.embeddings, self.one_step_bias))
         try:
-            replace_file(Path(path), [file.getvalue()])
+            replace_file(Path(path), [header, b"\n", self._values().tobytes()])
         except OSError as error:
             raise SettingsError(f"Cannot write the ranker to {path}: {error.strerror or error}.") from error
 
     @classmethod
     def load(cls, path: str | Path, *, embeddings: str | None = None) -> TrainedRanker:
-        """Read a ranker that `save` wrote. Code in the file is never run.
+        """Read a ranker that `save` wrote.
 
         Args:
-            path: The .npz file.
+            path: The file.
             embeddings: Name of the embedding model in use, which must be the ranker's model; None to skip this check.
 
         Raises:
             SettingsError: The file is missing, damaged or not a ranker.
             ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
         """
-        header, arrays = _read(Path(path))
-        size = header["size"]
-        ranker = cls(
-            **{name: _loaded(name, array) for name, array in arrays.items()},
-            one_step_bias=float(header["one_step_bias"]),
-            embeddings=header["embeddings"],
-        )
-        shapes = [getattr(ranker, name).shape for name in _ARRAYS]
-        if shapes != [(size, size)] * 3 + [(2, size)]:
-            raise _not_a_ranker(path, f"the arrays have the shapes {shapes}")
-        if not all((np.abs(getattr(ranker, name)) <= MAX_VALUE).all() for name in _ARRAYS):
-            raise _not_a_ranker(path, "the file contains NaN or values that are too large")
+        try:
+            first, _, rest = read_bytes(Path(path), MAX_BYTES).partition(b"\n")
+            ranker = cls._from_values(parse_json(first, _Header), np.frombuffer(rest, dtype="<f2"))
+        except FileNotFoundError:
+            raise SettingsError(
+                f"There is no ranker {path}.", f"Train one: kgqa rank train QUESTIONS --out {path}"
+            ) from None
+        except OSError as error:
+            raise SettingsError(f"Cannot read the ranker {path}: {error.strerror or error}.") from error
+        except ValueError as error:
+            raise SettingsError(
+                f"{path} is damaged or not a ranker written by `kgqa rank train` ({error}).",
+                "Train the ranker again, or get another copy of the file.",
+            ) from error
         if embeddings is not None:
             ranker.check_embeddings(embeddings, str(path))
         return ranker
+
+    def in_half_precision(self) -> TrainedRanker:
+        """Return the ranker with its values rounded to 16 bits, as after saving and loading."""
+        return self._from_values(_Header(self.size, self.embeddings, self.one_step_bias), self._values())
+
+    def _values(self) -> np.ndarray:
+        """Return all values in 16 bits; the identity is subtracted from the matrices for better precision."""
+        eye = np.eye(self.size, dtype=np.float32)
+        maps = (self.question_map - eye, self.first_map - eye, self.further_map - eye)
+        return np.concatenate([each.ravel() for each in (*maps, self.directions)]).astype("<f2")
+
+    @classmethod
+    def _from_values(cls, header: _Header, values: np.ndarray) -> TrainedRanker:
+        """Return a ranker from its values; the inverse of `_values`. Raises ValueError for wrong values."""
+        size = header.size
+        if len(values) != 3 * size * size + 2 * size or not np.isfinite(values).all():
+            raise ValueError("it has too many or too few values, or NaN")
+        maps, directions = np.split(values.astype(np.float32), [3 * size * size])
+        question_map, first_map, further_map = maps.reshape(3, size, size) + np.eye(size, dtype=np.float32)
+        turns = directions.reshape(2, size)
+        return cls(question_map, first_map, further_map, turns, header.one_step_bias, header.embeddings)
 
     def check_embeddings(self, name: str, where: str = "This ranker") -> None:
         """Raise ModelUnavailable if the ranker was trained with an embedding model other than `name`."""
@@ -253,75 +252,3 @@ def ranker_scorer(
         return ranker.score(encoder.encode_questions([question])[0], [each.path for each in candidates], vectors)
 
     return score
-
-
-def _used(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers in a column, and the index of each row's number; -1 gets the index after the last."""
-    used, indices = np.unique(column, return_inverse=True)
-    if used.size and used[0] < 0:
-        return used[1:], np.where(indices == 0, len(used) - 1, indices - 1)
-    return used, indices
-
-
-def _stored(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array as 16-bit values for the file; the identity is subtracted from matrices for better precision."""
-    if name.endswith("_map"):
-        array = array - np.eye(len(array), dtype=np.float32)
-    return array.astype("<f2")
-
-
-def _loaded(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array from the values in a file; the inverse of `_stored`."""
-    with np.errstate(over="ignore"):  # `load` rejects values that are too large
-        array = array.astype(np.float32)
-    return array + np.eye(*array.shape, dtype=np.float32) if name.endswith("_map") and array.ndim == 2 else array
-
-
-def in_half_precision(ranker: TrainedRanker) -> TrainedRanker:
-    """Return the ranker with its values rounded to 16 bits, as after saving and loading."""
-    arrays: dict[str, Any] = {name: _loaded(name, _stored(name, getattr(ranker, name))) for name in _ARRAYS}
-    return replace(ranker, **arrays)
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        with zipfile.ZipFile(path) as members:
-            if sum(member.file_size for member in members.infolist()) > MAX_BYTES:
-                raise _not_a_ranker(path, f"the file unpacks to more than {MAX_BYTES:,} bytes")
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            arrays = {name: file[name] for name in _ARRAYS}
-        _check_header(header)
-        if wrong := [name for name in _ARRAYS if arrays[name].dtype.kind != "f"]:
-            raise ValueError(f"{wrong[0]} does not contain floats")
-    except FileNotFoundError:
-        raise SettingsError(
-            f"There is no ranker {path}.", f"Train one: kgqa rank train QUESTIONS --out {path}"
-        ) from None
-    except OSError as error:
-        raise SettingsError(f"Cannot read the ranker {path}: {error.strerror or error}.") from error
-    except _DAMAGE as error:
-        raise _not_a_ranker(path, str(error)) from error
-    if header["version"] != VERSION:
-        raise SettingsError(
-            f"{path} is a ranker of version {header['version']}, but this kgqa reads version {VERSION}.",
-            "Train the ranker again: kgqa rank train",
-        )
-    return header, arrays
-
-
-def _check_header(header: object) -> None:
-    wanted = {"version": (int,), "size": (int,), "embeddings": (str,), "one_step_bias": (int, float)}
-    if not isinstance(header, dict) or header.get("kind") != MAGIC:
-        raise ValueError("the header has another format")
-    if wrong := [name for name, kinds in wanted.items() if type(header.get(name)) not in kinds]:
-        raise ValueError(f"the file's header has no {wrong[0]}")
-    if not abs(header["one_step_bias"]) <= MAX_BIAS or not 1 <= header["size"] <= MAX_SIZE:
-        raise ValueError("the file contains NaN or values that are too large")
-
-
-def _not_a_ranker(path: str | Path, why: str) -> SettingsError:
-    return SettingsError(
-        f"{path} is damaged or not a ranker written by `kgqa rank train` ({why}).",
-        "Train the ranker again, or get another copy of the file.",
-    )

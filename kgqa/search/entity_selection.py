@@ -9,7 +9,7 @@ from itertools import chain
 from kgqa.errors import ResultCapped
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup, usable_indices
+from kgqa.rank.tournaments.chooser import AnsweringPick, Chooser, EntityGroup
 from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import is_unnamed
 from kgqa.trace import Entities
@@ -108,13 +108,12 @@ def _choose(
         groups = [[EntityGroup(worded(of[0][0]), tuple(text for *_, text in of)) for of in chunk] for chunk in chunks]
         picked = chooser.pick_grouped(question, groups, k)
         orders = [list(chain.from_iterable(chunk)) for chunk in chunks]
-        usable = [usable_indices(indices, len(order), k) for order, indices in zip(orders, picked)]
-        answers = [order[i] for order, pick in zip(orders, usable) if isinstance(pick, AnsweringPick) for i in pick]
+        answers = [order[i] for order, pick in zip(orders, picked) if isinstance(pick, AnsweringPick) for i in pick]
         if answers:
             return answers, True
         # after an unusable reply the first
         survivors = [
-            order[i] for order, pick in zip(orders, usable) for i in (range(len(order))[:k] if pick is None else pick)
+            order[i] for order, pick in zip(orders, picked) for i in (range(len(order))[:k] if pick is None else pick)
         ]
         if len(chunks) <= 1 or len(survivors) >= len(left):
             return survivors[:k], False

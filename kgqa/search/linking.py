@@ -20,7 +20,8 @@ from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.masking import drop_mentions
-from kgqa.search.name_lookup import NameHit, NameLookup
+from kgqa.search.name_lookup import NameHit, NameLookup, names_in_capitals
+from kgqa.search.word_matching import words_of
 from kgqa.text.words import relation_words
 
 RelationFit = TextScorer
@@ -37,6 +38,7 @@ DEGREE = 0.4
 LIKE_A_RELATION = -2.2
 LOWER_CASE = -2.6
 WITHIN_A_NAME = -1.2
+FUNCTIONAL = -8.0
 FIT = 8.0
 DEAD_END = -1.4
 MIN_PART = 0.4
@@ -49,10 +51,12 @@ class Mention:
     Attributes:
         text: The part of the question.
         matches: The entities that the text may mean, most likely first; the first entity is used as topic.
+        dead_end: Whether no relation leads on from these entities.
     """
 
     text: str
     matches: tuple[NameMatch, ...]
+    dead_end: bool = False
 
     @property
     def certain(self) -> bool:
@@ -67,8 +71,8 @@ def find_mentions(
 
     The first mention is the best match among whole names, large parts of names, and parts of names in capitals.
     Further mentions must be whole names, or large parts of names in capitals. They must not consist only of words from
-    names of relations (a film may be called "Capital"). They must not be in lower case if the question has capitals
-    elsewhere.
+    names of relations (a film may be called "Capital"), or of words that name nothing by themselves (now, it). They
+    must not be in lower case if the question has capitals elsewhere.
 
     Args:
         graph: The graph.
@@ -81,25 +85,37 @@ def find_mentions(
     for best in ranked.best_of_spans():
         large = best.found.quality >= MIN_PART
         good_part = large and best.capitals if chosen else large or best.capitals
-        if not (best.whole or good_part) or (chosen and (best.like_a_relation or best.lower_case)):
+        if not (best.whole or good_part) or (chosen and best.doubtful):
             continue
         if all(best.found.end <= other.found.start or best.found.start >= other.found.end for other in chosen):
             chosen.append(best)
     mentions = []
     for item in sorted(chosen, key=lambda item: item.found.start):
         matches, alive = ranked.matches_of(item)
-        mentions.append((alive, Mention(ranked.lookup.text(item.found.start, item.found.end), matches)))
+        mentions.append(Mention(ranked.lookup.written_name(item.found), matches, not alive))
     # a mention of an entity without relations counts only if no mention has an entity with relations
-    return [mention for alive, mention in mentions if alive] or [mention for _, mention in mentions]
+    return [mention for mention in mentions if not mention.dead_end] or mentions
+
+
+def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
+    """Return the names in capitals within a question that no mention covers, such as Johann Sebastian Bach."""
+    words = words_of(question)
+    spans = [(question.find(text), question.find(text) + len(text)) for text in mentions]
+    return [
+        question[words[start].start : words[end - 1].end]
+        for start, end in names_in_capitals(question, words)
+        if not any(words[start].start < right and left < words[end - 1].end for left, right in spans)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _ScoredHit:
+    """A hit with its score; `doubtful` words may be a topic only if no other words are."""
+
     found: NameHit
     score: float
-    like_a_relation: bool
-    lower_case: bool
     capitals: bool
+    doubtful: bool
 
     @property
     def whole(self) -> bool:
@@ -115,10 +131,11 @@ class LinkRanking:
         self.graph = graph
         self.question = question
         self.lookup = NameLookup(question, graph.names)
+        whole = self.lookup.whole()
         # a relation may have a name in the index, but is never a topic
         found = [
             item
-            for item in (*self.lookup.whole(), *(() if whole_only else self.lookup.in_part()))
+            for item in (*whole, *(() if whole_only else self.lookup.in_part(whole)))
             if item.match.entity.iri not in graph.tables.relations
         ]
         self._total = self.lookup.weight(0, len(self.lookup.words)) or 1.0
@@ -147,6 +164,7 @@ class LinkRanking:
         upper = any(char.isupper() or char.isdigit() for char in initial)
         like_a_relation = bool(content) and set(terms(" ".join(content))) <= self._vocabulary
         lower_case = self._mixed and not upper
+        functional = self.lookup.is_functional(found.start, found.end)
         within = any(
             start <= found.start and found.end <= end and found.end - found.start < end - start
             for start, end in self._whole
@@ -158,8 +176,9 @@ class LinkRanking:
             + LIKE_A_RELATION * like_a_relation
             + LOWER_CASE * lower_case
             + WITHIN_A_NAME * within
+            + FUNCTIONAL * functional
         )
-        return _ScoredHit(found, score, like_a_relation, lower_case, self._mixed and upper)
+        return _ScoredHit(found, score, self._mixed and upper, like_a_relation or lower_case or functional)
 
     def _fit(self, fit: RelationFit) -> None:
         """Add the fit of relations and question to the scores of the best candidates, with one query per candidate."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import takewhile
 
 from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.search.word_matching import (
+    UNSPACED,
     Word,
     is_derived,
     is_misspelling,
@@ -21,6 +23,7 @@ from kgqa.search.word_matching import (
     word_keys,
     words_of,
 )
+from kgqa.search.words import word_list
 from kgqa.text.words import normalise
 
 MAX_WORDS = 400
@@ -32,44 +35,13 @@ MIN_COVERAGE = 0.25
 MAX_PART = 0.95
 # quality of a match for each kind of difference between text and name; an exact match has quality 1
 LOOSE = {"article": 0.97, "plural": 0.93, "bracket": 0.92, "comma": 0.88, "squeezed": 0.9, "initials": 0.6}
-QUESTION_WORDS = STOPWORDS | frozenset(
-    [
-        "name",
-        "list",
-        "give",
-        "tell",
-        "many",
-        "much",
-        "one",
-        "first",
-        "last",
-        "new",
-        "time",
-        "two",
-        "all",
-        "also",
-        "any",
-        "kind",
-        "type",
-        "some",
-        "most",
-        "no",
-        "not",
-        "yes",
-        "if",
-        "so",
-        "can",
-        "could",
-        "should",
-        "may",
-        "might",
-        "must",
-        "than",
-        "then",
-        "very",
-        "more",
-    ]
-)
+_PUNCTUATION = "?.,;:!¿¡\"'“”‘’()[]…？。，；：！「」『』（）"
+
+
+@cache
+def question_words() -> frozenset[str]:
+    """Return the words that name nothing by themselves in a sentence, even if something is called Now or It."""
+    return STOPWORDS | frozenset(word_list("question_words", "names"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +90,7 @@ class NameLookup:
         self.names = names.for_text(question)
         self.words: list[Word] = words_of(question)[:MAX_WORDS]
         self.keys = [word.key for word in self.words]
+        self._unspaced = [bool(UNSPACED.match(question[word.start])) for word in self.words]
         self._frequencies = self.names.frequencies(self.keys)
 
     def _hit(self, start: int, end: int, match: NameMatch, quality: float, how: str) -> NameHit:
@@ -138,25 +111,27 @@ class NameLookup:
     # --- whole names
 
     def whole(self) -> list[NameHit]:
-        """Return the entities with a name that is equal or similar to consecutive words of the question."""
-        longest = min(MAX_MENTION_WORDS, max(self.names.longest, 1))
+        """Return the entities with a name that is equal or similar to consecutive words of the question.
+
+        If words are spelled exactly like some names, regardless of case, other names that equal them only without
+        accents and punctuation are left out: C++ is neither C nor C#.
+        """
         variants: dict[str, list[tuple[int, int, str]]] = {}
-        for start in range(len(self.words)):
-            for end in range(start + 1, min(start + longest, len(self.words)) + 1):
-                if all(key in QUESTION_WORDS for key in self.keys[start:end]) and not self._capital(start, end):
-                    continue
-                for text, how in self._variants(start, end):
-                    variants.setdefault(text, []).append((start, end, how))
+        for start, end in self._windows():
+            for text, how in self._variants(start, end):
+                variants.setdefault(text, []).append((start, end, how))
         found: dict[tuple[int, int, Entity], NameHit] = {}
         exact = self.names.exact(sorted(variants))
         loose = self.names.loose(sorted(variants))
         for text, windows in variants.items():
             for start, end, how in windows:
-                for named in exact.get(text, ()):
-                    match = named if how == "exact" else replace(named, exact=False)
-                    _keep(found, self._hit(start, end, match, LOOSE.get(how, 1.0), how))
+                for match in self._spelled(start, end, exact.get(text, ())):
+                    hit = match if how == "exact" else replace(match, exact=False)
+                    _keep(found, self._hit(start, end, hit, LOOSE.get(how, 1.0), how))
                 for item in loose.get(text, ()):
-                    if self._acceptable(start, end, item.how):
+                    # a common word such as "who" may happen to be the initials of a name
+                    common = end - start > 1 or len(self.keys[start]) < 2 or self.keys[start] in question_words()
+                    if item.how != "initials" or not common:
                         quality = LOOSE[item.how] * LOOSE.get(how, 1.0)
                         _keep(found, self._hit(start, end, item.match, quality, item.how))
         for index, word in enumerate(self.words):
@@ -164,6 +139,16 @@ class NameLookup:
                 for match in self.names.initials_with_prefix(word.key):
                     _keep(found, self._hit(index, index + 1, match, LOOSE["initials"], "initials"))
         return list(found.values())
+
+    def _windows(self) -> Iterator[tuple[int, int]]:
+        """Return the consecutive words that may be a name; words that name nothing must have a capital."""
+        longest = min(MAX_MENTION_WORDS, max(self.names.longest, 1))
+        for start in range(len(self.words)):
+            for end in range(start + 1, min(start + MAX_MENTION_WORDS, len(self.words)) + 1):
+                unspaced = self._unspaced[start] and self._unspaced[end - 1]
+                possible = end - start > 1 or len(self.words) == 1 if unspaced else end - start <= longest
+                if possible and (not self.is_functional(start, end) or self.has_capital(start, end)):
+                    yield start, end
 
     def _variants(self, start: int, end: int) -> Iterable[tuple[str, str]]:
         written = self.question[self.words[start].start : self.words[end - 1].tail]
@@ -175,21 +160,45 @@ class NameLookup:
         if end - start > 1:
             yield bare.replace(" ", ""), "squeezed"
 
-    def _acceptable(self, start: int, end: int, how: str) -> bool:
-        # a common word such as "who" may happen to be the initials of a name
-        key = self.keys[start]
-        return how != "initials" or (end - start == 1 and len(key) > 1 and key not in QUESTION_WORDS)
+    def _spelled(self, start: int, end: int, matches: Sequence[NameMatch]) -> Sequence[NameMatch]:
+        written = self.written(start, end).casefold()
+        same = [match for match in matches if any(_bare(name) == written for name in match.spellings)]
+        return same or matches
 
-    def _capital(self, start: int, end: int) -> bool:
+    def written(self, start: int, end: int) -> str:
+        """Return the words from `start` to before `end` with the signs that belong to them, such as C++."""
+        first, last = self.words[start], self.words[end - 1]
+        before = re.search(r"\S*\Z", self.question[: first.start]).group()  # type: ignore[union-attr]
+        after = re.match(r"\S*", self.question[last.end :]).group()  # type: ignore[union-attr]
+        signs = re.match(r"[^\w\s]*", after).group()  # type: ignore[union-attr]
+        before = before if not re.search(r"\w", before) else ""
+        return (before.lstrip(_PUNCTUATION) + self.text(start, end) + signs.rstrip(_PUNCTUATION)).strip()
+
+    def written_name(self, found: NameHit) -> str:
+        """Return the words of a hit as written in the question, with its signs if the name has them, such as C++."""
+        written = self.written(found.start, found.end)
+        return written if _bare(found.match.name) == written.casefold() else self.text(found.start, found.end)
+
+    def is_functional(self, start: int, end: int) -> bool:
+        """Return whether the words from `start` to before `end` name nothing by themselves."""
+        return question_words().issuperset(self.keys[start:end])
+
+    def has_capital(self, start: int, end: int) -> bool:
         """Return whether one of the words has a capital letter within the sentence, such as the title `It`."""
         return start > 0 and any(self.question[word.start].isupper() for word in self.words[start:end])
 
     # --- parts of names
 
-    def in_part(self) -> list[NameHit]:
-        """Return the entities whose names have distinctive words in the question, even if inflected or misspelled."""
-        distinctive = [key for key in dict.fromkeys(self.keys) if key not in QUESTION_WORDS and len(key) > 1]
-        distinctive = distinctive[:MAX_DISTINCTIVE_WORDS]
+    def in_part(self, whole: Iterable[NameHit] = ()) -> list[NameHit]:
+        """Return the entities whose names have distinctive words in the question, even if inflected or misspelled.
+
+        Of a name in capitals that is not in the graph, such as Johann Sebastian Bach, half of the words must be those
+        of a name; words in the hits `whole` belong to other names.
+        """
+        others = {index for hit in whole for index in range(hit.start, hit.end)}
+        capitals = [set(range(*run)) - others for run in names_in_capitals(self.question, self.words)]
+        keys = [key for key, unspaced in zip(self.keys, self._unspaced) if not unspaced and len(key) > 1]
+        distinctive = [key for key in dict.fromkeys(keys) if key not in question_words()][:MAX_DISTINCTIVE_WORDS]
         similar = self.names.similar_words([key for key in distinctive if len(key) >= 4 and not key.isdigit()])
         alike = {key: self._word_variants(key, similar.get(key, {})) for key in distinctive}
         known = [word for words in alike.values() for word in words]
@@ -204,10 +213,19 @@ class NameLookup:
         found: dict[tuple[int, int, Entity], NameHit] = {}
         for match in candidates.values():
             aligned = align(self.keys, word_keys(match.name), self.rarity)
-            if aligned and aligned.share >= MIN_COVERAGE:
+            if aligned and aligned.share >= MIN_COVERAGE and self._may_mean(aligned, match.name, capitals):
                 share = min(aligned.share, MAX_PART)
                 _keep(found, NameHit(aligned.start, aligned.end, match, share, "part", aligned.covered))
         return list(found.values())
+
+    def _may_mean(self, aligned: Alignment, name: str, capitals: Sequence[set[int]]) -> bool:
+        parts = word_keys(name)
+        for run in capitals:
+            if len(run) > 1 and run.intersection(range(aligned.start, aligned.end)):
+                known = sum(any(_is_spelling(self.keys[at], part) for part in parts) for at in run)
+                if 2 * known < len(run):
+                    return False
+        return True
 
     def _word_variants(self, key: str, similar: Mapping[str, int]) -> list[str]:
         """Return the words of names that a word may mean: the word itself, other forms, or similar spellings.
@@ -221,6 +239,22 @@ class NameLookup:
             near = [word for word in similar if is_misspelling(word, key)]
             found += sorted(near, key=lambda word: (-spelling_similarity(word, key), -similar[word], word))[:5]
         return list(dict.fromkeys(found))
+
+
+def names_in_capitals(question: str, words: Sequence[Word]) -> list[tuple[int, int]]:
+    """Return where consecutive words of a question have capitals, as (start, end) word indices.
+
+    The first word of the question counts only if it may be a part of a name. In a question in capitals or without any,
+    there are none.
+    """
+    upper = [question[word.start].isupper() and word.key not in question_words() for word in words]
+    runs: list[tuple[int, int]] = []
+    for index, capital in enumerate(upper):
+        if capital and runs and runs[-1][1] == index:
+            runs[-1] = (runs[-1][0], index + 1)
+        elif capital:
+            runs.append((index, index + 1))
+    return [run for run in runs if run != (0, 1)] if question != question.upper() else []
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:
@@ -272,10 +306,19 @@ def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> st
     return question[words[best.start].start : words[best.end - 1].end]
 
 
+def _bare(name: str) -> str:
+    return name.strip().strip(_PUNCTUATION).casefold()
+
+
 def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:
     key = (new.start, new.end, new.match.entity)
     if key not in found or found[key].quality < new.quality:
         found[key] = new
+
+
+def _is_spelling(word: str, part: str) -> bool:
+    """Return whether a word may be a word of a name, derived from it, misspelled, or its initial."""
+    return word == part[:1] or same_word(word, part) or is_derived(word, part) or is_misspelling(word, part)
 
 
 def _is_other_form(left: str, right: str) -> bool:

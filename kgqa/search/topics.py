@@ -12,14 +12,14 @@ from kgqa.graph.paths import Ends
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.schema import value_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
-from kgqa.search.linking import Mention, RelationFit, find_mentions
+from kgqa.search.linking import Mention, RelationFit, find_mentions, unknown_names
 from kgqa.search.masking import replace_spans, topic_spans
 from kgqa.search.name_lookup import mention_of
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stems
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Command, Hint, Option
-from kgqa.text.words import clean, display_name, normalise
+from kgqa.text.words import clean, display_name, local_words, normalise
 from kgqa.trace import Linked, LinkedMention
 from kgqa.trace.trace import Trace
 
@@ -27,6 +27,8 @@ MAX_QUESTION_CHARS = 4000
 MAX_NAME_CHARS = 300
 MAX_SHOWN = 5
 """How many entities a message lists."""
+SAME_AS = ("http://www.w3.org/2002/07/owl#sameAs", "http://dbpedia.org/ontology/wikiPageRedirects")
+"""Predicates between two ids of one thing."""
 NAME = "E1"
 """What stands for the names of entities while cue words are read."""
 _ALTERNATIVES = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
@@ -165,7 +167,21 @@ def check_topics(
         entity if entity is not None and entity in known else entity_called(graph, _text_of(topic), settings, notes)
         for topic, entity in zip(topics, found)
     ]
-    return list(dict.fromkeys(entities))
+    return list(dict.fromkeys(followed(graph, entity, notes) for entity in entities))
+
+
+def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
+    """Return the entity that a topic without relations is the same as or redirects to, and add a note to `notes`."""
+    if graph.paths.steps([Candidate(RelationPath(topic))])[0].steps:
+        return topic
+    for predicate in SAME_AS:
+        for direction in ("out", "in"):
+            for other in graph.paths.hop([topic], (Step(predicate, direction),), limit=MAX_SHOWN).get(topic, ()):
+                if isinstance(other, Entity) and graph.paths.steps([Candidate(RelationPath(other))])[0].steps:
+                    link = local_words(predicate)
+                    notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
+                    return other
+    return topic
 
 
 def _text_of(topic: str | Entity) -> str:
@@ -181,6 +197,8 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
     text = clean(name)[:MAX_NAME_CHARS].strip()
     try:
         matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
+        for same in (str, str.casefold):  # as written, else in any case
+            matches = [each for each in matches if same(text) in map(same, each.spellings)] or matches
         if not matches and _IRI.fullmatch(text):
             raise QuestionError(
                 f"There is no entity {clean(graph.schema.short_id(text)).strip('<>')} in this graph.",
@@ -263,8 +281,12 @@ def _to_choose_another(value: str | None = None) -> Hint:
     return Hint("use ", topic, " to choose another", client=Hint("to choose another, ", topic))
 
 
-def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str], trace: Trace) -> list[Entity]:
-    """Return the most likely entity of each mention, and add a note on each uncertain mention to `notes`.
+def link_topics(
+    graph: KnowledgeGraph, text: str, found: Sequence[Mention], notes: list[str], trace: Trace
+) -> list[Entity]:
+    """Return the most likely entity of each mention, and add notes on uncertain mentions and unknown names to `notes`.
+
+    `text` is the question.
 
     Raises:
         NoTopicFound: There is no mention.
@@ -276,6 +298,7 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
         for m in found
     ]
     trace.record(Linked(mentions=tuple(mentions)))
+    unknown = unknown_names(text, [mention.text for mention in found])
     if not found:
         if graph.names.count == 0:
             named = "".join(f" <{entity.iri}>" for entity in graph.view)
@@ -285,14 +308,22 @@ def link_topics(graph: KnowledgeGraph, found: Sequence[Mention], notes: list[str
                 Command("graph load", "FILE", into="GRAPH"),
             )
         raise NoTopicFound(
-            "No entity of this graph was found in the question.",
+            f"No entity of this graph was found in the question{_called(unknown)}.",
             Hint(
                 *("Look up its id with `", Command("graph search", "NAME"), "` and add ", Option("topic", "ID")),
                 client=_SEARCH_FIRST,
             ),
         )
     notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
-    return list(dict.fromkeys(m.matches[0].entity for m in found))
+    if unknown := [name for name in unknown if " " in name]:
+        notes.append(f"In this graph{_called(unknown)[1:]}.")
+    first = ((mention, mention.matches[0].entity) for mention in found)
+    return list(dict.fromkeys(followed(graph, topic, notes) if mention.dead_end else topic for mention, topic in first))
+
+
+def _called(names: Sequence[str]) -> str:
+    listed = " or ".join(f"“{clean(name)}”" for name in names[:MAX_SHOWN])
+    return f": nothing is called {listed}" if listed else ""
 
 
 def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:

@@ -14,7 +14,11 @@ from functools import lru_cache
 
 from kgqa.text.words import normalise
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_UNSPACED = "\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = re.compile(f"[{_UNSPACED}]")
+"""A character of Chinese, Japanese or Korean: names in these scripts stand in a text without spaces beside them."""
+_LETTER = rf"[^\W_{_UNSPACED}]"
+_WORD = re.compile(rf"[{_UNSPACED}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 # endings that turn a name into an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
@@ -25,7 +29,7 @@ SAME_SPELLING = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text.
+    """A word of a text, or a character of a script without spaces between words.
 
     Attributes:
         start: Index of the first character in the text.

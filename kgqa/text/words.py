@@ -299,12 +299,15 @@ def arrow_words(
 
 
 def display_name(named: Named) -> str:
-    """Return a name with its id or unit: `Tokyo (m.0abc)`, `664 km`. The id is omitted if it is a full IRI."""
+    """Return a name with its id or unit: `Tokyo (m.0abc)`, `664 km`.
+
+    The id is omitted if it is a full IRI or that of a blank node.
+    """
     name = clean(named.name) or clean(named.id)
     if named.unit:
         return f"{name} {clean(named.unit)}"
     ident = clean(named.id)
-    if not ident or ident == name or "://" in ident:
+    if ident in ("", name) or "://" in ident or is_anonymous(ident):
         return name
     return f"{name} ({ident})"
 
@@ -316,7 +319,7 @@ def is_unnamed(named: Named, schema: Schema) -> bool:
 
 def is_anonymous(iri: str) -> bool:
     """Return whether an id stands for a blank node, which has no name: Wikidata's unknown values, for example."""
-    return iri.startswith(("_:", "urn:kgqa:genid:")) or "/.well-known/genid/" in iri
+    return iri.startswith(("_:", "nodeID:", "urn:kgqa:genid:")) or "/.well-known/genid/" in iri
 
 
 def normalise(text: str) -> str:

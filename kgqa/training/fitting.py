@@ -16,7 +16,7 @@ import numpy as np
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision
+from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.text.hints import Install
 
 SCALE = 20.0  # factor from cosines to logits
@@ -89,24 +89,22 @@ def embed_examples(
     )
 
 
-def hit_rates(
-    ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors, ks: Sequence[int] = (1,)
-) -> list[float]:
-    """Return for each k the share of examples, 0 to 1, whose gold path is among the best k paths of the pool.
+def hit_rate(ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors) -> float:
+    """Return the share of examples, 0 to 1, whose gold path is the best of the pool."""
+    return float(np.mean([rank_of_gold(ranker, example, vectors) == 1 for example in examples])) if examples else 0.0
+
+
+def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
+    """Return the rank of the gold path in its pool; 1 is the best.
 
     A path with the same score as the gold path counts as better; otherwise, a ranker that gives all paths the same
     score would seem perfect.
     """
-    ranks = np.array([rank_of_gold(ranker, example, vectors) for example in examples])
-    return [float((ranks <= k).mean()) if len(ranks) else 0.0 for k in ks]
-
-
-def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
-    """Return the rank of the gold path in its pool; 1 is the best."""
-    used, rows = _renumbered(example.pool)
-    scores = ranker.score_rows(
-        vectors.questions[example.question], vectors.relations[used], vectors.directions[used], rows
-    )
+    pool = example.pool
+    used = np.unique(pool[pool >= 0])
+    rows = np.where(pool < 0, -1, np.searchsorted(used, pool))
+    question = vectors.questions[example.question]
+    scores = ranker.score_rows(question, vectors.relations[used], vectors.directions[used], rows)
     return int((scores >= scores[example.gold]).sum())
 
 
@@ -163,12 +161,12 @@ def _fit(
     progress: Callable[[int, int, float], None],
 ) -> TrainedRanker:
     import torch
-    from torch.nn.functional import cross_entropy, embedding_bag
+    from torch.nn.functional import cross_entropy, embedding
 
     size = vectors.relations.shape[1]
     relations = torch.from_numpy(np.ascontiguousarray(vectors.relations, dtype=np.float32))
     questions = {text: torch.from_numpy(np.array(vector, np.float32)) for text, vector in vectors.questions.items()}
-    eye, missing = torch.eye(size), torch.zeros((1, size))
+    turns, eye = torch.from_numpy(np.asarray(vectors.directions, dtype=np.int64)), torch.eye(size)
     question_map, first_map, further_map = maps = [torch.eye(size, requires_grad=True) for _ in range(3)]
     directions = torch.zeros((2, size), requires_grad=True)
     bias = torch.zeros((), requires_grad=True)
@@ -176,18 +174,17 @@ def _fit(
     optimiser = torch.optim.AdamW([*maps, directions, bias], lr=settings.rate, weight_decay=0.0)
     total = settings.epochs * -(-len(examples) // settings.batch)
     for done, batch in enumerate(_batches(examples, settings), start=1):
-        packed = _packed(batch)
-        used = torch.from_numpy(packed.used)
-        steps = relations[used] + directions[torch.from_numpy(vectors.directions[packed.used])]
-        moves = torch.cat([steps @ first_map.T, steps @ further_map.T, missing])
-        paths = embedding_bag(
-            torch.from_numpy(packed.moves), moves, mode="sum", per_sample_weights=torch.from_numpy(packed.weights)
-        ).view(*packed.single.shape, size)
+        table = torch.from_numpy(_padded([rows for _, rows in batch]))
+        lengths = (table >= 0).sum(dim=2)
+        used, numbers = torch.unique(table, return_inverse=True)  # -1 comes first
+        steps = relations[used] + directions[turns[used]]
+        first, further = steps @ first_map.T, (steps @ further_map.T) * (used >= 0)[:, None]
+        rest = embedding(numbers[:, :, 1:], further).sum(dim=2) / (lengths - 1).clamp(min=1)[:, :, None]
+        paths = embedding(numbers[:, :, 0], first) + rest
         queries = torch.stack([questions[example.question] for example, _ in batch]) @ question_map.T
-        lengths = ((paths * paths).sum(dim=2) + 1e-12).sqrt() * queries.norm(dim=1, keepdim=True)
-        cosines = torch.bmm(paths, queries[:, :, None])[:, :, 0] / lengths
-        logits = SCALE * (cosines + bias * torch.from_numpy(packed.single))
-        logits = logits.masked_fill(torch.from_numpy(packed.padding), -torch.inf)
+        norms = ((paths * paths).sum(dim=2) + 1e-12).sqrt() * queries.norm(dim=1, keepdim=True)
+        cosines = torch.bmm(paths, queries[:, :, None])[:, :, 0] / norms
+        logits = (SCALE * (cosines + bias * (lengths == 1))).masked_fill(lengths == 0, -torch.inf)
         # the gold path is first in every row
         loss = cross_entropy(logits, torch.zeros(len(batch), dtype=torch.long))
         total_loss = loss + settings.pull * sum(((each - eye) ** 2).sum() for each in maps)
@@ -195,9 +192,9 @@ def _fit(
         total_loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress(done, total, float(loss.detach()))
-    question, first, further, turns = (each.detach().numpy().astype(np.float32) for each in (*maps, directions))
-    ranker = TrainedRanker(question, first, further, turns, float(bias.detach()), vectors.embeddings)
-    return in_half_precision(ranker)
+    question, first, further, moved = (each.detach().numpy().astype(np.float32) for each in (*maps, directions))
+    ranker = TrainedRanker(question, first, further, moved, float(bias.detach()), vectors.embeddings)
+    return ranker.in_half_precision()
 
 
 _Sampled = tuple[Example, np.ndarray]
@@ -223,49 +220,10 @@ def _sampled(example: Example, negatives: int, random: np.random.Generator) -> n
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """The paths of a batch as weighted sums of step vectors.
-
-    A step has different vectors as the first step of a path and as a later step. With n steps in `used`, index i means
-    step i as first step, index n + i means step i as later step, and index 2n means no step.
-
-    Attributes:
-        used: Numbers of the steps that occur in the batch.
-        moves: Indices of step vectors, shape (examples * paths, length of the longest path).
-        weights: Weights of the step vectors, of the same shape as `moves`.
-        single: 1.0 for a path with one step, else 0.0, shape (examples, paths).
-        padding: True where there is no path, shape (examples, paths).
-    """
-
-    used: np.ndarray
-    moves: np.ndarray
-    weights: np.ndarray
-    single: np.ndarray
-    padding: np.ndarray
-
-
-def _packed(batch: Sequence[_Sampled]) -> _Packed:
-    widest, longest = (max(rows.shape[axis] for _, rows in batch) for axis in (0, 1))
-    table = np.full((len(batch), widest, longest), -1, dtype=np.int64)
-    for number, (_, rows) in enumerate(batch):
-        table[number, : len(rows), : rows.shape[1]] = rows
-    used, table = _renumbered(table)
-    lengths = (table >= 0).sum(axis=2)
-    moves = np.where(table < 0, 2 * len(used), table + len(used) * (np.arange(longest) > 0))
-    weights = np.ones(table.shape, dtype=np.float32)
-    weights[..., 1:] /= np.maximum(lengths - 1, 1)[..., None]
-    return _Packed(
-        used,
-        moves.reshape(-1, longest),
-        weights.reshape(-1, longest),
-        (lengths == 1).astype(np.float32),
-        lengths == 0,
-    )
-
-
-def _renumbered(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct numbers in a table, and the table with each number replaced by its index; -1 stays -1."""
-    used, indices = np.unique(table, return_inverse=True)
-    indices = indices.reshape(table.shape)
-    return (used[1:], indices - 1) if used.size and used[0] < 0 else (used, indices)
+def _padded(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the paths of several examples, int64 of shape (examples, paths, length of the longest path)."""
+    widest, longest = (max(rows.shape[axis] for rows in tables) for axis in (0, 1))
+    padded = np.full((len(tables), widest, longest), -1, dtype=np.int64)
+    for table, rows in zip(padded, tables):
+        table[: len(rows), : rows.shape[1]] = rows
+    return padded

@@ -261,7 +261,8 @@ def query_facts(sparql: str) -> tuple[Any, Facts, list[tuple[Any, Any]]]:
     return answer, facts, [(each.expr, each.other) for each in filters if is_variable(each.expr)]
 
 
-def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
+@functools.lru_cache(maxsize=1 << 14)  # training reads the paths of a question several times
+def query_paths(sparql: str, topics: tuple[str, ...] = ()) -> tuple[RelationPath, ...]:
     """Return for each topic the shortest path through variables of a query to the variable that the query asks for.
 
     Conditions of the query on other nodes, such as a role or a year, are not part of a path.
@@ -276,11 +277,11 @@ def query_paths(sparql: str, topics: Sequence[str] = ()) -> list[RelationPath]:
     try:
         answer, facts, unequal = query_facts(sparql)
     except Untranslatable:
-        return []
+        return ()
     excluded = [value for _, value in unequal if is_entity(value) and value in facts.edges]
     wanted = list(map(URIRef, topics)) or excluded or facts.entities
     found = [(topic, path[0]) for topic in wanted if (path := facts.path(facts.starts(topic), answer))]
-    return [RelationPath(Entity(str(topic)), steps) for topic, steps in (found if topics else found[:1])]
+    return tuple(RelationPath(Entity(str(topic)), steps) for topic, steps in (found if topics else found[:1]))
 
 
 def gold_paths(
@@ -302,7 +303,8 @@ def gold_paths(
         if topic and (steps := _steps(chain, schema, by_local_name or {}))
     ]
     queries = [] if found else [row[key] for key in ("sparql", "sparql_portable") if row.get(key)]
-    return next((paths for sparql in queries if (paths := query_paths(sparql, list(filter(None, topics))))), found)
+    given = tuple(filter(None, topics))
+    return next((list(paths) for sparql in queries if (paths := query_paths(sparql, given))), found)
 
 
 def _steps(chain: Sequence[str], schema: Schema, by_local_name: Mapping[str, str]) -> tuple[Step, ...]:

@@ -19,8 +19,6 @@ from kgqa.errors import SettingsError
 from kgqa.model import Step
 from kgqa.schema import Schema
 
-MAX_LINES = 5_000_000
-
 
 @dataclass(frozen=True)
 class Ontology:
@@ -90,34 +88,26 @@ def read_ontology(path: Path, schema: Schema) -> Ontology:
     leaving: dict[str, list[str]] = defaultdict(list)
     entering: dict[str, list[str]] = defaultdict(list)
     ends: dict[str, tuple[str, str]] = {}
-    for line in _lines(roles):
-        if len(line) != 3:
-            continue
-        domain, relation, range_ = (schema.id_base + name for name in line)
-        if schema.is_noise(relation) or relation in ends:
-            continue
-        ends[relation] = domain, range_
-        leaving[domain].append(relation)
-        entering[range_].append(relation)
+    for domain, relation, range_ in _names(roles, 3, schema):
+        if not schema.is_noise(relation) and relation not in ends:
+            ends[relation] = domain, range_
+            leaving[domain].append(relation)
+            entering[range_].append(relation)
     if not ends:
         raise SettingsError(f"{roles} is not an ontology: the file has no lines of `domain relation range`.")
     inverses: dict[str, str] = {}
-    for line in _lines(_beside(roles, "reverse_properties")):
-        if len(line) == 2:
-            one, other = (schema.id_base + name for name in line)
-            inverses.setdefault(one, other)
-            inverses.setdefault(other, one)
-    mediators = frozenset(schema.id_base + line[0] for line in _lines(_beside(roles, "cvt_types")) if len(line) == 1)
+    for one, other in _names(_beside(roles, "reverse_properties"), 2, schema):
+        inverses.setdefault(one, other)
+        inverses.setdefault(other, one)
     wider: dict[str, list[str]] = defaultdict(list)
-    for line in _lines(_beside(roles, "fb_types")):
-        if len(line) == 3:
-            wider[schema.id_base + line[0]].append(schema.id_base + line[2])
+    for type_, _, including in _names(_beside(roles, "fb_types"), 3, schema):
+        wider[type_].append(including)
     return Ontology(
         {type_: tuple(sorted(relations)) for type_, relations in leaving.items()},
         {type_: tuple(sorted(relations)) for type_, relations in entering.items()},
         ends,
         inverses,
-        mediators,
+        frozenset(type_ for (type_,) in _names(_beside(roles, "cvt_types"), 1, schema)),
         {type_: tuple(sorted(types)) for type_, types in wider.items()},
     )
 
@@ -126,15 +116,14 @@ def _beside(file: Path, name: str) -> Path | None:
     return next((path for path in (file.with_name(name), file.with_name(f"{name}.gz")) if path.is_file()), None)
 
 
-def _lines(file: Path | None) -> Iterator[list[str]]:
+def _names(file: Path | None, count: int, schema: Schema) -> Iterator[list[str]]:
+    """Yield the names in each line that has `count` names, as IRIs."""
     if file is None:
         return
-    opener = gzip.open if file.suffix == ".gz" else open
     try:
-        with opener(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines):
-                if number >= MAX_LINES:
-                    raise SettingsError(f"{file} is too large for an ontology: more than {MAX_LINES:,} lines.")
-                yield line.split()
+        with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
+            for names in map(str.split, lines):
+                if len(names) == count:
+                    yield [schema.id_base + name for name in names]
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise SettingsError(f"Cannot read the ontology file {file}: {error}") from error

@@ -46,9 +46,11 @@ class PoolBuilder:
 
     def example(self, question: TrainingQuestion) -> Example | None:
         """Build a training example; return None if neither a graph nor the ontology has the gold path."""
-        return self._from_graph(question) or self._from_ontology(question)
-
-    # --- from a graph
+        if example := self._from_graph(question):
+            self.from_graph += 1
+        elif example := self._from_ontology(question):
+            self.from_ontology += 1
+        return example
 
     def _from_graph(self, question: TrainingQuestion) -> Example | None:
         topic = question.path.topic
@@ -65,11 +67,7 @@ class PoolBuilder:
         beside: list[tuple[Step, ...]] = []
         if len(steps) > MAX_EDGES and self._gold_row(pool[:, :MAX_EDGES], steps[:MAX_EDGES]) is not None:
             beside = _continuations(steps, lambda start: _onward(graph, RelationPath(topic, start)))
-        example = self._joined_example(question, pool, steps, beside)
-        self.from_graph += example is not None
-        return example
-
-    # --- from an ontology
+        return self._example(question, pool, steps, beside)
 
     def _from_ontology(self, question: TrainingQuestion) -> Example | None:
         ontology = self._ontology
@@ -81,48 +79,37 @@ class PoolBuilder:
             return None
         if start not in self._simulated:
             self._simulated[start] = self._rows(_paths_of(ontology, start))
-        pool = self._simulated[start]
         # an ontology is incomplete, so a gold path that it lacks is added to the pool
-        beside = [steps]
-        if len(steps) > MAX_EDGES:
-            beside += _continuations(steps, lambda start: _ontology_onward(ontology, start[-1]))
-        example = self._joined_example(question, pool, steps, beside)
-        self.from_ontology += example is not None
-        return example
+        beside = [steps, *_continuations(steps, lambda start: _ontology_onward(ontology, start[-1]))]
+        return self._example(question, self._simulated[start], steps, beside)
 
     # --- rows of step numbers
 
     def _number(self, step: Step) -> int:
         return self._numbers.setdefault(step, len(self._numbers))
 
-    def _rows(self, paths: Sequence[tuple[Step, ...]]) -> np.ndarray:
-        rows = np.full((len(paths), max([MAX_EDGES, *map(len, paths)])), -1, dtype=np.int32)
+    def _rows(self, paths: Sequence[tuple[Step, ...]], width: int = MAX_EDGES) -> np.ndarray:
+        rows = np.full((len(paths), max([width, *map(len, paths)])), -1, dtype=np.int32)
         for row, path in zip(rows, paths):
             row[: len(path)] = [self._number(step) for step in path]
         return rows
 
-    def _joined_example(
+    def _example(
         self, question: TrainingQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
     ) -> Example | None:
         """Build an example from a pool; if the pool lacks the gold path, add the paths in `beside` to it."""
         row = self._gold_row(pool, gold)
         if row is None and beside:
-            pool = self._joined(pool, beside)
+            added = self._rows(beside, pool.shape[1])
+            padding = ((0, 0), (0, added.shape[1] - pool.shape[1]))
+            pool = np.unique(np.concatenate([np.pad(pool, padding, constant_values=-1), added]), axis=0)
             row = self._gold_row(pool, gold)
         return None if row is None or len(pool) < 2 else Example(question.asked, pool, row)
-
-    def _joined(self, pool: np.ndarray, paths: Sequence[tuple[Step, ...]]) -> np.ndarray:
-        more = self._rows(paths)
-        wide = np.full((len(pool), more.shape[1]), -1, dtype=np.int32)
-        wide[:, : pool.shape[1]] = pool
-        return np.unique(np.concatenate([wide, more]), axis=0)
 
     def _gold_row(self, pool: np.ndarray, steps: tuple[Step, ...]) -> int | None:
         if len(steps) > pool.shape[1]:
             return None
-        wanted = np.full(pool.shape[1], -1, dtype=np.int32)
-        wanted[: len(steps)] = [self._number(step) for step in steps]
-        found = np.flatnonzero((pool == wanted).all(axis=1))
+        found = np.flatnonzero((pool == self._rows([steps], pool.shape[1])).all(axis=1))
         return int(found[0]) if found.size else None
 
 

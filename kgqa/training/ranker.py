@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.graph.graph import KnowledgeGraph
@@ -14,13 +13,12 @@ from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
 from kgqa.text.hints import Option
 from kgqa.text.words import counted, relation_words
-from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rates, split_examples
+from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rate, split_examples
 from kgqa.training.ontology import Ontology
 from kgqa.training.pools import PoolBuilder
-from kgqa.training.questions import LeakGuard, gold_path_reader, labels_in, relations_by_local_name, training_questions
+from kgqa.training.questions import Row, gold_path_reader, labels_in, training_questions, without_evaluated
 
 HELD_OUT = 0.1
-QuestionRows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +56,13 @@ class TrainingReport:
 
 
 def train_ranker(
-    questions: QuestionRows,
+    questions: Sequence[Row],
     encoder: CachedEncoder,
     *,
     schema: Schema,
     graphs: Sequence[KnowledgeGraph] = (),
     ontology: Ontology | None = None,
-    evaluated: QuestionRows = (),
+    evaluated: Sequence[Row] = (),
     settings: TrainingSettings | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:
@@ -87,15 +85,11 @@ def train_ranker(
     """
     settings = settings or TrainingSettings()
     started = time.monotonic()
-    schemas = list(dict.fromkeys([*(graph.schema.name for graph in graphs), schema.name]))
-    by_name = {each.name: each for each in (schema, *(graph.schema for graph in graphs))}
-    paths_of = gold_path_reader([by_name[name] for name in schemas], relations_by_local_name(graphs))
+    paths_of = gold_path_reader([*(graph.schema for graph in graphs), schema], graphs)
     inverses = dict(ontology.inverses) if ontology else {}
     for graph in graphs:
         inverses |= graph.tables.inverses
-    guard = LeakGuard(paths_of, inverses)
-    guard.add(evaluated)
-    kept = guard.keep(questions)
+    kept = without_evaluated(questions, evaluated, paths_of, inverses)
     gold = training_questions(kept, paths_of, names=labels_in(graphs))
     builder = PoolBuilder(graphs=graphs, ontology=ontology)
     examples = []
@@ -129,8 +123,8 @@ def train_ranker(
         from_graph=builder.from_graph,
         from_ontology=builder.from_ontology,
         held_out=len(apart),
-        before=hit_rates(untrained, apart, vectors)[0],
-        after=hit_rates(ranker, apart, vectors)[0],
+        before=hit_rate(untrained, apart, vectors),
+        after=hit_rate(ranker, apart, vectors),
         training_seconds=fitted - fitting,
         seconds=time.monotonic() - started,
     )

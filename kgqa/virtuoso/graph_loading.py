@@ -18,7 +18,7 @@ from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import choose_target_graph, target_graph
-from kgqa.graph.names.reading import count_names, name_predicates
+from kgqa.graph.names.reading import NameShare, count_names, name_predicates, name_share
 from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
@@ -75,6 +75,7 @@ class UrlLoad:
         schema: the schema detected in the graph.
         names: number of indexed names; None after a load by SPARQL updates, which indexes no names.
         warnings: sentences about what questions will lack in the graph.
+        share: how many subjects have a name; None if the graph is too large to count them.
     """
 
     report: LoadReport
@@ -82,6 +83,7 @@ class UrlLoad:
     schema: Schema
     names: int | None
     warnings: tuple[str, ...] = ()
+    share: NameShare | None = None
 
 
 def load_into_url(
@@ -150,7 +152,8 @@ def load_into_url(
         if server is not None:
             notify("The files are loaded. Indexing the names ...")
             names = index_graph(server, store, schema, graph)
-    return UrlLoad(report, graph, schema, names, tuple(warnings))
+        share = name_share(store, schema, (Entity(graph),), timeout=settings.graph.timeout)
+    return UrlLoad(report, graph, schema, names, tuple(warnings), share)
 
 
 def discard_load(url: str) -> bool:

@@ -116,7 +116,7 @@ def test_cost_and_no_record(tmp_path):
         ({}, "ok", "Changed: "),
         ({"ask.method": "cot"}, "failed", "needs a language model"),
         ({"rank.chooser": "llm"}, "failed", "rank.chooser needs a language model"),
-        ({"rank.ranker": "/nowhere.npz"}, "failed", "rank.ranker names no file"),
+        ({"rank.ranker": "/nowhere.ranker"}, "failed", "rank.ranker names no file"),
         ({"ask.preset": "as-published"}, "warning", "as-published"),
         ({"llm.temperature": 0.7}, "warning", "repeated runs differ"),
         (

@@ -31,7 +31,7 @@ RUNS = {
     "init": (["init", "--yes", "--llm", "nonsense"], 2, "nonsense"),
     "keys": (["keys", "list"], 0, "kept"),
     "prompts": (["prompts", "list"], 0, "top/compare"),
-    "rank": (["rank", "train", "nowhere.jsonl", "--ontology", "nowhere", "--out", "r.npz"], 1, "nowhere"),
+    "rank": (["rank", "train", "nowhere.jsonl", "--ontology", "nowhere", "--out", "my.ranker"], 1, "nowhere"),
     "report": (["report", "nowhere"], 1, "nowhere"),
     "score": (["score", "nowhere.jsonl", "--format", "tog"], 1, "nowhere.jsonl"),
     "serve": (["serve", "--host", "0.0.0.0"], 2, "token"),

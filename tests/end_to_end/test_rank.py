@@ -61,11 +61,11 @@ COUNT = TRAINED * len(WORDINGS)
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, session_cache):
-    """A folder with a graph and a trained ranker `r.npz`, and the output of training."""
+    """A folder with a graph and a trained ranker `my.ranker`, and the output of training."""
     folder = write_files(tmp_path_factory.mktemp("ranker"))
     options = {"cwd": folder, "KGQA_CACHE_FOLDER": str(session_cache)}
     assert run_cli("graph", "load", "g.nt", "--into", "graph", "--schema", "freebase", **options).returncode == 0
-    done = run_cli(*TRAIN, "r.npz", "--evaluate", "test.jsonl", "--json", **options)
+    done = run_cli(*TRAIN, "my.ranker", "--evaluate", "test.jsonl", "--json", **options)
     assert done.returncode == 0, done.err
     return folder, json.loads(done.out)
 
@@ -76,16 +76,16 @@ def test_train_on_a_graph(trained):
     assert found["from_graph"] == COUNT and found["from_ontology"] == 0
     assert found["examples"] + found["held_out"] == COUNT and 0 < found["held_out"] <= COUNT / 4
     assert found["after"] >= found["before"] and found["after"] >= 0.9
-    assert found["bytes"] == (folder / "r.npz").stat().st_size < 2_000_000
-    TrainedRanker.load(folder / "r.npz")
+    assert found["bytes"] == (folder / "my.ranker").stat().st_size < 2_000_000
+    TrainedRanker.load(folder / "my.ranker")
 
 
 def test_training_is_deterministic(trained):
     folder, _ = trained
-    assert run_cli(*TRAIN, "again.npz", "-q", cwd=folder).returncode == 0
-    assert (folder / "again.npz").read_bytes() == (folder / "r.npz").read_bytes()
-    other = run_cli(*TRAIN, "other.npz", "--epochs", "1", "--seed", "2", cwd=folder)
-    assert (folder / "other.npz").read_bytes() != (folder / "r.npz").read_bytes()
+    assert run_cli(*TRAIN, "again.ranker", "-q", cwd=folder).returncode == 0
+    assert (folder / "again.ranker").read_bytes() == (folder / "my.ranker").read_bytes()
+    other = run_cli(*TRAIN, "othemy.ranker", "--epochs", "1", "--seed", "2", cwd=folder)
+    assert (folder / "othemy.ranker").read_bytes() != (folder / "my.ranker").read_bytes()
     assert "Without --evaluate" in other.err and "hit@1 in the test" in other.out
 
 
@@ -96,7 +96,7 @@ def test_asking_with_a_ranker(trained):
         json.dumps({"question": row["question"], "topics": [row["sparql"].split("<")[1].split(">")[0]]}) + "\n"
         for row in questions
     )
-    options = ("--depth", "1", "--chooser", "trained", "--prefilter", "trained", "--ranker", "r.npz")
+    options = ("--depth", "1", "--chooser", "trained", "--prefilter", "trained", "--ranker", "my.ranker")
     done = run_cli("ask", "--graph", "graph", "--json", *options, input=asked, cwd=folder)
     answers = [json.loads(line) for line in done.out.splitlines()]
     assert len(answers) == len(questions), done.err
@@ -106,60 +106,62 @@ def test_asking_with_a_ranker(trained):
 
 
 def test_train_on_an_ontology(kgqa, files):
-    done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--out", "r.npz", "--json", "--epochs", "2")
+    done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--out", "my.ranker", "--json", "--epochs", "2")
     assert done.returncode == 0, done.err
     assert json.loads(done.out)["from_ontology"] == COUNT
-    assert TrainedRanker.load(files / "r.npz").size == 384
+    assert TrainedRanker.load(files / "my.ranker").size == 384
 
 
 def test_evaluated_questions_are_not_trained_on(kgqa, files):
     lines = (files / "train.jsonl").read_text().splitlines()
     (files / "test.jsonl").write_text("\n".join(lines[:30]) + "\n")
-    done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "test.jsonl", "--out", "r.npz",
+    done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "test.jsonl", "--out", "my.ranker",
                 "--epochs", "1")  # fmt: skip
     assert done.returncode == 0, done.err
     assert f"{COUNT} questions; 30 excluded by --evaluate" in done.out
-    done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "train.jsonl", "--out", "none.npz")
+    done = kgqa(
+        "rank", "train", "train.jsonl", "--ontology", "roles", "--evaluate", "train.jsonl", "--out", "none.ranker"
+    )
     assert done.returncode == 2 and f"nothing to train on. Of {COUNT} questions, {COUNT} are excluded" in done.err
-    assert not (files / "none.npz").exists()
+    assert not (files / "none.ranker").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train.jsonl", "--out", "r.npz"], "Give --graph or --ontology"),
-        (["missing.jsonl", "--ontology", "roles", "--out", "r.npz"], "missing.jsonl cannot be read"),
-        (["roles", "--ontology", "roles", "--out", "r.npz"], "roles, line 1 is not JSON"),
-        (["train.jsonl", "--ontology", "missing", "--out", "r.npz"], "Cannot read the ontology file missing"),
-        (["train.jsonl", "--ontology", "train.jsonl", "--out", "r.npz"], "is not an ontology"),
-        (["train.jsonl", "--ontology", "roles", "--out", "nowhere/r.npz"], "Cannot write --out nowhere/r.npz"),
+        (["train.jsonl", "--out", "my.ranker"], "Give --graph or --ontology"),
+        (["missing.jsonl", "--ontology", "roles", "--out", "my.ranker"], "missing.jsonl cannot be read"),
+        (["roles", "--ontology", "roles", "--out", "my.ranker"], "roles, line 1 is not JSON"),
+        (["train.jsonl", "--ontology", "missing", "--out", "my.ranker"], "Cannot read the ontology file missing"),
+        (["train.jsonl", "--ontology", "train.jsonl", "--out", "my.ranker"], "is not an ontology"),
+        (["train.jsonl", "--ontology", "roles", "--out", "nowhere/my.ranker"], "Cannot write --out nowhere/my.ranker"),
         (["train.jsonl", "--ontology", "roles", "--out", "."], "Cannot write --out"),
-        (["train.jsonl", "--ontology", "roles", "--out", "r.npz", "--epochs", "0"], "--epochs"),
-        (["train.jsonl", "--graph", "missing", "--out", "r.npz"], "missing"),
-        (["train.jsonl", "--ontology", "roles", "--schema", "unheard", "--out", "r.npz"], "unheard"),
-        (["--ontology", "roles", "--out", "r.npz"], "QUESTIONS"),
+        (["train.jsonl", "--ontology", "roles", "--out", "my.ranker", "--epochs", "0"], "--epochs"),
+        (["train.jsonl", "--graph", "missing", "--out", "my.ranker"], "missing"),
+        (["train.jsonl", "--ontology", "roles", "--schema", "unheard", "--out", "my.ranker"], "unheard"),
+        (["--ontology", "roles", "--out", "my.ranker"], "QUESTIONS"),
     ],
 )
 def test_bad_arguments(kgqa, files, arguments, message):
     done = kgqa("rank", "train", *arguments)
     assert done.returncode in (1, 2) and message in done.err
-    assert not (files / "r.npz").exists()
+    assert not (files / "my.ranker").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"no ranker"])
 def test_asking_with_a_damaged_ranker(kgqa, tmp_path, content):
-    (tmp_path / "r.npz").write_bytes(content)
-    done = kgqa("ask", "Who directed the film Parasite?", "--chooser", "trained", "--ranker", "r.npz")
-    assert done.returncode == 2 and "r.npz is damaged or not a ranker" in done.err
+    (tmp_path / "my.ranker").write_bytes(content)
+    done = kgqa("ask", "Who directed the film Parasite?", "--chooser", "trained", "--ranker", "my.ranker")
+    assert done.returncode == 2 and "my.ranker is damaged or not a ranker" in done.err
 
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_no_file(started, files):
     (files / "many.jsonl").write_text((files / "train.jsonl").read_text() * 30)  # trains far longer than the test
-    process = started("rank", "train", "many.jsonl", "--ontology", "roles", "--out", "r.npz", "--epochs", "100")
+    process = started("rank", "train", "many.jsonl", "--ontology", "roles", "--out", "my.ranker", "--epochs", "100")
     time.sleep(4)
     assert process.poll() is None, "it ended before it was stopped"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and b"Traceback" not in errors and b"Stopped" in errors
-    assert not [file.name for file in files.iterdir() if "npz" in file.name]
+    assert not [file.name for file in files.iterdir() if "ranker" in file.name]

@@ -70,7 +70,7 @@ def test_model_only_answer_names_no_graph():
 
 
 def test_trained_ranker_needs_an_encoder(tmp_path):
-    settings = resolve({**QUICK, "rank.ranker": str(tmp_path / "ranker.npz")})
+    settings = resolve({**QUICK, "rank.ranker": str(tmp_path / "my.ranker")})
     with pytest.raises(ModelUnavailable, match=r"needs the embedding model it was trained with.*pip install"):
         open_resources(settings=settings)
 

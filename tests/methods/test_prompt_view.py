@@ -11,7 +11,7 @@ from kgqa.search.topics import generic_topics
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 
-from ..explore.conftest import ent, path, small  # noqa: F401
+from ..search.conftest import ent, path, small  # noqa: F401
 
 FACTS = (
     "m.ann people.person.parents m.bob",

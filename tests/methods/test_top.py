@@ -63,7 +63,7 @@ class TimingOutStore:
 
 def with_timeouts(resources, *texts):
     resources.graph.tables.prepare()
-    resources.graph.store = TimingOutStore(resources.graph.store, *texts)
+    resources.graph.queries.store = TimingOutStore(resources.graph.store, *texts)
     return resources
 
 

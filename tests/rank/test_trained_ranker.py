@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import pickle
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +14,7 @@ from hypothesis import strategies as st
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.trained_ranker import TrainedRanker, in_half_precision, path_table, ranker_scorer
+from kgqa.rank.trained_ranker import TrainedRanker, path_table, ranker_scorer
 from tests.hostile_files import as_json, hostile
 
 TOPIC = Entity("http://ex.org/topic")
@@ -130,12 +127,6 @@ def test_shared_steps_are_numbered_once():
     assert rows.tolist() == [[0, 1], [0, -1], [0, -1]]
 
 
-def test_paths_are_encoded_by_their_steps():
-    steps, rows = path_table([path("a"), path("a ^b"), path("b b a")])
-    assert steps == (Step("a"), Step("b", "in"), Step("b"))
-    assert rows.tolist() == [[0, -1, -1], [0, 1, -1], [2, 2, 0]]
-
-
 # ---- the file ----
 
 
@@ -147,19 +138,19 @@ def ranker_384() -> TrainedRanker:
 
 
 def test_saved_ranker_is_loaded_unchanged(ranker_384, tmp_path):
-    kept = in_half_precision(ranker_384)
-    kept.save(tmp_path / "r.npz")
-    loaded = TrainedRanker.load(tmp_path / "r.npz", embeddings="minilm-1")
+    kept = ranker_384.in_half_precision()
+    kept.save(tmp_path / "my.ranker")
+    loaded = TrainedRanker.load(tmp_path / "my.ranker", embeddings="minilm-1")
     for name in ("question_map", "first_map", "further_map", "directions"):
         assert np.array_equal(getattr(loaded, name), getattr(kept, name)), name
         assert getattr(loaded, name) == pytest.approx(getattr(ranker_384, name), abs=2e-4)
     assert (loaded.one_step_bias, loaded.embeddings, loaded.size) == (0.02, "minilm-1", 384)
-    assert (tmp_path / "r.npz").stat().st_size < 2_000_000
-    assert [file.name for file in tmp_path.iterdir()] == ["r.npz"]
+    assert (tmp_path / "my.ranker").stat().st_size < 2_000_000
+    assert [file.name for file in tmp_path.iterdir()] == ["my.ranker"]
 
 
 def test_saving_replaces_the_file(ranker_384, tmp_path):
-    file = tmp_path / "r.npz"
+    file = tmp_path / "my.ranker"
     file.write_text("older")
     ranker_384.save(file)
     assert TrainedRanker.load(file).size == 384
@@ -167,78 +158,44 @@ def test_saving_replaces_the_file(ranker_384, tmp_path):
 
 def test_unwritable_folder_is_an_error(ranker_384, tmp_path):
     with pytest.raises(SettingsError, match="Cannot write the ranker"):
-        ranker_384.save(tmp_path / "no folder" / "r.npz")
+        ranker_384.save(tmp_path / "no folder" / "my.ranker")
 
 
 def test_vectors_of_another_model_are_refused(ranker_384, tmp_path):
-    ranker_384.save(tmp_path / "r.npz")
+    ranker_384.save(tmp_path / "my.ranker")
     with pytest.raises(ModelUnavailable, match="trained with the embedding model minilm-1, but .* is another"):
-        TrainedRanker.load(tmp_path / "r.npz", embeddings="another")
+        TrainedRanker.load(tmp_path / "my.ranker", embeddings="another")
 
 
-class PickleAttack:
-    def __reduce__(self):
-        return pytest.fail, ("a pickle was run",)
-
-
-def rewrite_file(file, **changes):
-    """Rewrite the file with changed arrays or header keys; an array that is None is omitted."""
-    with np.load(file) as old:
-        arrays = {name: old[name] for name in old.files}
-    header = json.loads(str(arrays["header"]))
-    for name, value in changes.items():
-        if name in arrays:
-            arrays[name] = value
-        else:
-            header[name] = value
-    if "header" not in changes:
-        arrays["header"] = np.array(json.dumps(header))
-    np.savez(file, **{name: value for name, value in arrays.items() if value is not None})
+HEADER = {"kind": "kgqa-ranker", "version": 2, "size": 4, "embeddings": "m", "one_step_bias": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("header", "values", "message"),
     [
-        ({"kind": "else"}, "header has another format"),
-        ({"version": 2}, "version 2, but this kgqa reads version 1"),
-        ({"version": "1"}, "no version"),
-        ({"size": 100}, "shapes"),
-        ({"size": None}, "no size"),
-        ({"embeddings": 3}, "no embeddings"),
-        ({"one_step_bias": float("nan")}, "NaN or values"),
-        ({"one_step_bias": True}, "no one_step_bias"),
-        ({"header": np.array("no json")}, "damaged"),
-        ({"header": np.array("[]")}, "header has another format"),
-        ({"header": np.array(PickleAttack(), dtype=object)}, "damaged"),
-        ({"header": None}, "damaged"),
-        ({"first_map": None}, "damaged"),
-        ({"first_map": np.zeros((3, 3))}, "shapes"),
-        ({"first_map": np.zeros(384)}, "shapes"),
-        ({"first_map": np.full((384, 384), np.inf)}, "NaN or values"),
-        ({"first_map": np.array([[PickleAttack()]], dtype=object)}, "damaged"),
-        ({"first_map": np.array([["text"]])}, "damaged"),
-        ({"directions": np.zeros((1, 384))}, "shapes"),
+        ({"kind": "else"}, bytes(112), "kind"),
+        ({"version": 3}, bytes(112), "version"),
+        ({"size": 100}, bytes(112), "too few values"),
+        ({"size": 1 << 40}, bytes(112), "size"),
+        ({"embeddings": 3}, bytes(112), "embeddings"),
+        ({"one_step_bias": True}, bytes(112), "one_step_bias"),
+        ({"one_step_bias": 1e308}, bytes(112), "one_step_bias"),
+        ({"one_step_bias": float("nan")}, bytes(112), "damaged"),
+        ({}, bytes(113), "damaged"),
+        ({}, b"\xff" * 112, "NaN"),
     ],
 )
-def test_wrong_file_is_an_error(ranker_384, tmp_path, changes, message):
-    file = tmp_path / "r.npz"
-    ranker_384.save(file)
-    rewrite_file(file, **changes)
+def test_wrong_file_is_an_error(tmp_path, header, values, message):
+    file = tmp_path / "my.ranker"
+    file.write_bytes(json.dumps(HEADER | header).encode() + b"\n" + values)
     with pytest.raises(SettingsError, match=message) as error:
         TrainedRanker.load(file)
     assert str(file) in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"no zip", pickle.dumps(PickleAttack()), b"PK\x03\x04" + bytes(100)])
-def test_file_of_another_kind_is_an_error(tmp_path, content):
-    (tmp_path / "r.npz").write_bytes(content)
-    with pytest.raises(SettingsError, match="damaged or not a ranker"):
-        TrainedRanker.load(tmp_path / "r.npz")
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("share", [0, 1e-5, 0.5, 0.999])
 def test_truncated_file_is_an_error(ranker_384, tmp_path, share):
-    file = tmp_path / "r.npz"
+    file = tmp_path / "my.ranker"
     ranker_384.save(file)
     data = file.read_bytes()
     file.write_bytes(data[: int(share * len(data))])
@@ -246,49 +203,11 @@ def test_truncated_file_is_an_error(ranker_384, tmp_path, share):
         TrainedRanker.load(file)
 
 
-def test_flipped_byte_is_detected_or_harmless(ranker_384, tmp_path):
-    file = tmp_path / "r.npz"
-    ranker_384.save(file)
-    data = bytearray(file.read_bytes())
-    for path_vector in range(0, len(data), len(data) // 60):
-        damaged = bytearray(data)
-        damaged[path_vector] ^= 0xFF
-        file.write_bytes(damaged)
-        try:
-            loaded = TrainedRanker.load(file)
-        except SettingsError:
-            continue
-        assert np.isfinite(loaded.first_map).all()
-
-
 def test_missing_and_unreadable_files(tmp_path):
     with pytest.raises(SettingsError, match="There is no ranker .*kgqa rank train"):
-        TrainedRanker.load(tmp_path / "r.npz")
-    with pytest.raises(SettingsError, match="Cannot read"):
+        TrainedRanker.load(tmp_path / "my.ranker")
+    with pytest.raises(SettingsError, match="not an ordinary file"):
         TrainedRanker.load(tmp_path)
-
-
-def test_compression_bomb_is_refused(tmp_path):
-    file = tmp_path / "r.npz"
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as members:
-        members.writestr("first_map.npy", bytes(65 << 20))
-    assert file.stat().st_size < 100_000
-    with pytest.raises(SettingsError, match="unpacks to more than"):
-        TrainedRanker.load(file)
-
-
-def test_array_with_huge_shape_is_refused(ranker_384, tmp_path):
-    file = tmp_path / "r.npz"
-    ranker_384.save(file)
-    claimed = io.BytesIO()
-    np.lib.format.write_array_header_1_0(claimed, {"descr": "<f2", "fortran_order": False, "shape": (1 << 40, 1 << 20)})
-    with zipfile.ZipFile(file) as old:
-        members = {name: old.read(name) for name in old.namelist()}
-    with zipfile.ZipFile(file, "w") as new:
-        for name, content in members.items():
-            new.writestr(name, claimed.getvalue() if name == "first_map.npy" else content)
-    with pytest.raises(SettingsError, match="damaged"):
-        TrainedRanker.load(file)
 
 
 # ---- with the real embeddings ----
@@ -327,29 +246,13 @@ def test_ranker_of_other_embeddings_is_refused(encoder):
         ranker_scorer(TrainedRanker.identity(384, "another-model"), encoder, str)
 
 
-@given(hostile({"kind": "kgqa-ranker", "version": 1, "size": 4, "embeddings": "m", "one_step_bias": 0.0}))
+@given(hostile({"kind": "kgqa-ranker", "version": 2, "size": 4, "embeddings": "m", "one_step_bias": 0.0}))
 def test_any_header_is_read_or_refused(tmp_path_factory, damaged):
-    file = tmp_path_factory.mktemp("headers") / "r.npz"
-    text = as_json(damaged).replace("\0", "")
-    arrays = {
-        name: np.zeros((2 if name == "directions" else 4, 4), dtype="<f2")
-        for name in ("question_map", "first_map", "further_map", "directions")
-    }
-    np.savez(file, header=np.array(text), **arrays)
+    file = tmp_path_factory.mktemp("headers") / "my.ranker"
+    file.write_bytes(as_json(damaged).encode("utf-8", "surrogatepass") + b"\n" + bytes(112))
     try:
         ranker = TrainedRanker.load(file)
     except SettingsError as error:
         assert "Train the ranker again" in str(error)  # noqa: PT017  # both outcomes are allowed
     else:
         assert np.isfinite(ranker.one_step_bias)
-
-
-@pytest.mark.parametrize("bias", [10**400, 1e308, -1e308])
-def test_bias_out_of_range_is_refused(tmp_path, bias):
-    TrainedRanker.identity(4, "m").save(tmp_path / "r.npz")
-    with np.load(tmp_path / "r.npz") as kept:
-        arrays = {name: kept[name] for name in kept.files if name != "header"}
-    header = {"kind": "kgqa-ranker", "version": 1, "size": 4, "embeddings": "m", "one_step_bias": bias}
-    np.savez(tmp_path / "r.npz", header=np.array(json.dumps(header)), **arrays)
-    with pytest.raises(SettingsError, match="too large"):
-        TrainedRanker.load(tmp_path / "r.npz")

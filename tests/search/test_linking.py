@@ -15,7 +15,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
-from kgqa.search.linking import LinkRanking, Mention, find_mentions
+from kgqa.search.linking import LinkRanking, Mention, find_mentions, unknown_names
 from kgqa.search.name_lookup import NameLookup, align
 from kgqa.search.word_matching import is_derived, is_misspelling, same_word, word_keys, words_of
 
@@ -163,6 +163,48 @@ def test_any_question_is_linked_without_error(graph, question):
         at = question.index(mention.text, at) + len(mention.text)
         assert mention.matches and all(isinstance(match, NameMatch) for match in mention.matches)
     assert {m.matches[0].entity for m in mentions} <= set(LinkRanking(graph, question, None).entities)
+
+
+NAMESAKES = {
+    "cpp": "C++", "c": "C", "csharp": "C#", "resume": "Resume", "accents": "Résumé", "now": "Now", "it": "It",
+    "johansson": "Scarlett Johansson", "berg": "Bjarne Berg", "wang": "王小明", "momoko": "岡田 桃子", "lighthouse": "灯塔往事",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def namesakes() -> KnowledgeGraph:
+    lines = [f'<http://e/{short}> {LABEL} "{name}" .' for short, name in NAMESAKES.items()]
+    return memory_graph([*lines, *(f"<http://e/{short}> <http://r/p> <http://e/end> ." for short in NAMESAKES)])
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who designed C++?", [("C++", "cpp")]),
+        ("who designed c#?", [("c#", "csharp")]),
+        ("Who designed C?", [("C", "c")]),
+        ("Who performed Resume?", [("Resume", "resume")]),
+        ("Who performed résumé?", [("résumé", "accents")]),
+        ("Where does Bjarne Berg live now, and is it far?", [("Bjarne Berg", "berg")]),
+        ("Where was It made, and where does Bjarne Berg live?", [("Bjarne Berg", "berg")]),
+        ("Where was Now printed?", [("Now", "now")]),
+        ("where was now printed?", []),
+        ("Where was Johann Sebastian Bach born?", []),
+        ("Did Johann Bach meet Bjarne Berg?", [("Bjarne Berg", "berg")]),
+        ("王小明的出生地是哪里？", [("王小明", "wang")]),
+        ("谁是灯塔往事的导演王小明？", [("灯塔往事", "lighthouse"), ("王小明", "wang")]),
+        ("岡田桃子はどこで生まれましたか？", [("岡田桃子", "momoko")]),
+    ],
+)
+def test_names_as_they_are_spelled(namesakes, question, expected):
+    assert used_words(namesakes, question) == expected
+    assert all(len(mention.matches) == 1 for mention in find_mentions(namesakes, question))
+
+
+def test_unknown_names_are_those_in_capitals_that_no_mention_covers():
+    question = "Did Johann Sebastian Bach meet Bjarne Berg in Leipzig?"
+    assert unknown_names(question, ["Bjarne Berg"]) == ["Johann Sebastian Bach", "Leipzig"]
+    assert unknown_names("who is johann?", []) == unknown_names("WHO IS JOHANN?", []) == []
 
 
 # --- words

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import QuestionError
+from kgqa.model import Entity
 from kgqa.search.topics import check_topics, request_of
 from kgqa.settings.values import resolve
 
+from ..memory_graph import memory_graph
 from .conftest import ent
 
 LONG = "A long title about " + "very " * 30 + "much"
@@ -76,3 +78,20 @@ def test_other_names_list_what_may_be_meant(topics, name, message):
 def test_the_kind_of_a_declined_question_is_said_in_its_own_words():
     question = "what is the most common language spoken in argentina?"
     assert request_of(question, ["common", "argentina"])[0] == "a superlative (the most common)"
+
+
+def test_a_topic_is_read_as_the_entity_that_it_is_the_same_as():
+    same = "<http://www.w3.org/2002/07/owl#sameAs>"
+    graph = memory_graph([f"<http://e/old> {same} <http://e/new> .", "<http://e/new> <http://r/p> <http://e/end> ."])
+    notes: list[str] = []
+    assert check_topics(graph, ["http://e/old"], resolve(), notes) == [Entity("http://e/new")]
+    assert notes == ["Read old as new, by sameAs."]
+
+
+def test_exact_spelling_decides_between_names():
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    names = {"cpp": "C++", "c": "C", "csharp": "C#"}
+    graph = memory_graph([f'<http://e/{short}> {label} "{name}" .' for short, name in names.items()])
+    for short, name in names.items():
+        assert check_topics(graph, [name], resolve(), []) == [Entity(f"http://e/{short}")]
+    assert check_topics(graph, ["c++"], resolve(), []) == [Entity("http://e/cpp")]

@@ -43,7 +43,7 @@ def test_gold_paths_of_two_topics_join_at_the_mediator(demo):
       ?y ns:film.performance.character ?x }"""
     topics = ("m.demo_julie_andrews", "m.demo_the_sound_of_music")
     which = question("Who?", topics, ("m.demo_maria_von_trapp", "Maria von Trapp"))
-    paths = query_paths(query, [f"http://rdf.freebase.com/ns/{topic}" for topic in topics])
+    paths = query_paths(query, tuple(f"http://rdf.freebase.com/ns/{topic}" for topic in topics))
 
     def solutions(**given):
         settings = {"rank.embeddings": "off", **{name.replace("__", "."): value for name, value in given.items()}}

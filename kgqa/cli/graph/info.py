@@ -17,9 +17,8 @@ from kgqa.cli.options import (
     verbosity_options,
     whole,
 )
-from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.names.reading import name_share
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
 from kgqa.text.words import clean
@@ -48,6 +47,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     """
     settings = settings_from(options, folder or graph_path)
     with open_graph_of(settings, cache=cache_of(settings)) as graph:
+        share = name_share(graph.store, graph.schema, graph.view, timeout=graph.timeout)
         relations = {r: n for r, n in graph.tables.relations.items() if not graph.tables.is_noise(r)}
         iris = [entity.iri for entity in graph.view]
         folder_of = GraphFolder(Path(graph.store.location))
@@ -58,7 +58,9 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
             "triples": graph.store.triples_of(iris),
             "relations": len(graph.tables.relations),
             "explored_relations": len(relations),
-            "labelled_entities": _labelled(graph),
+            "labelled_entities": share.labelled if share else None,
+            "subjects": share.subjects if share else None,
+            "labels": {graph.schema.short_id(iri): n for iri, n in share.predicates.items()} if share else {},
             "names": graph.names.count,
             "mediator_relations": sum(
                 extent != "none" for side in graph.tables.mediators.leads.values() for extent in side.values()
@@ -74,13 +76,14 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
             ],
         }
         notice, notes = graph.store.notice(), graph.tables.notes
+        named = share.text(graph.schema) if share else _count_text(None)
     if notice:
         say(f"kgqa: {notice}")
     lines = [
         f"{clean(facts['place'])}: {graph.schema.title}, walks {facts['walks']}",
         f"  triples            {_count_text(facts['triples'])}",
         f"  relations          {facts['relations']:,} ({facts['explored_relations']:,} of them explored)",
-        f"  labelled entities  {_count_text(facts['labelled_entities'])}",
+        f"  subjects           {clean(named)}",
         f"  names and aliases  {facts['names']:,}",
         f"  mediator relations {facts['mediator_relations']:,}",
         f"  fingerprint        {facts['fingerprint']}",
@@ -89,13 +92,6 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     print_result(as_json, facts, lines)
     for note in () if as_json else notes:
         say(f"kgqa: {clean(note)}")
-
-
-def _labelled(graph: KnowledgeGraph) -> int | None:
-    try:
-        return graph.names.labelled
-    except StoreTimeout:  # a server has to read all labels to count them
-        return None
 
 
 def _count_text(count: int | None) -> str:

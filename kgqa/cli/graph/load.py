@@ -30,6 +30,7 @@ from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.loading import load_into_folder
+from kgqa.graph.names.reading import name_share
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
@@ -41,6 +42,8 @@ from kgqa.virtuoso.graph_loading import discard_load, load_into_url
 MAX_INPUT_BYTES = 64 << 30
 """Most bytes that are read from standard input."""
 RELEASE_SECONDS = 10.0
+NAMES_SECONDS = 60.0
+"""Most seconds for each query that counts named subjects."""
 
 
 @click.command("load")
@@ -243,6 +246,8 @@ def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, r
     with open_graph(folder, view=view, cache=cache_of(settings)) as graph:
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
         facts["warnings"] = [*warnings, *_warnings(graph)]
+        if share := name_share(graph.store, graph.schema, graph.view, timeout=NAMES_SECONDS):
+            facts["named"] = share.text(graph.schema)
         print_report(report, str(folder), graph.schema.title, facts, as_json)
 
 
@@ -277,6 +282,7 @@ def _load_into_url(files: tuple[Path, ...], url: str, graph_iri: str | None, as_
         )
     facts = {"schema": done.schema.name, "url": url, "graph_iri": done.graph_iri, "bulk": done.names is not None}
     facts |= {} if done.names is None else {"names": done.names}
+    facts |= {"named": done.share.text(done.schema)} if done.share else {}
     facts["warnings"] = list(done.warnings)
     print_report(done.report, f"<{done.graph_iri}>", done.schema.title, facts, as_json)
     if not as_json:
@@ -308,6 +314,7 @@ def print_report(report: LoadReport, target: str, schema: str, facts: dict[str, 
         counts,
         *([clean(report.notice)] if report.notice else ()),
         f"Schema: {schema}.{names} Fingerprint: {report.fingerprint or 'none'}",
+        *([f"{clean(facts['named'])}."] if facts.get("named") else ()),
         *(f"Warning: {clean(warning)}" for warning in [*_empty(report), *facts["warnings"]]),
         *([f"{counted(report.malformed, 'malformed line')} left out:"] if report.malformed else ()),
         *(f"  {clean(each.file)}, line {each.line}: {clean(each.message)}" for each in report.examples[:5]),

@@ -54,12 +54,14 @@ class NameMatch:
     Attributes:
         kind: `label` or `alias`.
         exact: whether the searched text equals the whole name.
+        spellings: if the match is exact, all names of the entity that equal the searched text in normalised form.
     """
 
     entity: Entity
     name: str
     kind: str
     exact: bool
+    spellings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,11 +307,17 @@ class NameIndex:
         At most MAX_NAMESAKES entities are returned per text.
         """
         self._read_texts(texts)
-        found: dict[str, dict[str, NameMatch]] = {}
+        found: dict[str, dict[str, list[tuple[str, str]]]] = {}
         query = "SELECT norm, iri, name, kind FROM names WHERE norm IN ({}) ORDER BY kind = 'alias', iri, name"
         for norm, iri, name, kind in self._rows_of_each(query, texts):
-            found.setdefault(norm, {}).setdefault(iri, NameMatch(Entity(iri), name, kind, True))
-        return {norm: list(matches.values())[:MAX_NAMESAKES] for norm, matches in found.items()}
+            found.setdefault(norm, {}).setdefault(iri, []).append((name, kind))
+        return {
+            norm: [
+                NameMatch(Entity(iri), *named[0], True, tuple(dict.fromkeys(name for name, _ in named)))
+                for iri, named in islice(entities.items(), MAX_NAMESAKES)
+            ]
+            for norm, entities in found.items()
+        }
 
     def loose(self, texts: Sequence[str]) -> dict[str, list[LooseMatch]]:
         """Find, for each normalised text, at most MAX_NAMESAKES entities with a near-identical name."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from kgqa.errors import InvalidTerm, PartialResult
+from kgqa.errors import InvalidTerm, PartialResult, StoreTimeout
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
@@ -108,24 +108,27 @@ class NameShare:
     predicates: dict[str, int]
 
     def text(self, schema: Schema) -> str:
-        """Return a sentence such as `44 of 51 subjects have a name (86%), by schema:name (44).`."""
-        share = f" ({self.labelled / self.subjects:.0%})" if self.subjects else ""
+        """Return the share in words: `44 of 51 subjects have a name (86%), by schema:name (44)`."""
+        percent = 100 * self.labelled // max(1, self.subjects)
         by = ", ".join(f"{schema.short_id(iri)} ({count:,})" for iri, count in self.predicates.items())
-        return f"{self.labelled:,} of {self.subjects:,} subjects have a name{share}" + (f", by {by}." if by else ".")
+        return f"{self.labelled:,} of {self.subjects:,} subjects have a name ({percent}%){by and ', by '}{by}"
 
 
-def name_share(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit) -> NameShare:
-    """Count the subjects of a graph and those with a label; the engine reads all triples.
+def name_share(store: Store, schema: Schema, view: Sequence[Entity], *, timeout: float) -> NameShare | None:
+    """Count the subjects of a graph and those with a label; None if the graph is too large to read all its triples.
 
-    Raises:
-        StoreError: see `Store.select`.
+    Args:
+        timeout: maximum seconds per query.
     """
-    counts = {predicate: _count(store, view, Entity(predicate), limit) for predicate in schema.label}
-    used = {predicate: count for predicate, count in counts.items() if count}
-    query = render("subject_count", view=view)
-    subjects = single_count(store.select(query, timeout=limit(), fresh=True))
-    labelled = NameReader(store, schema, view).within(limit).labelled if used else 0
-    return NameShare(labelled, subjects, used)
+    if not store.may_scan([graph.iri for graph in view]):
+        return None
+    try:
+        counts = {iri: _count(store, view, Entity(iri), lambda: timeout) for iri in schema.label}
+        rows = store.select(render("subject_count", view=view), timeout=timeout, fresh=True)
+        labelled = NameReader(store, schema, view).within(lambda: timeout).labelled
+    except (StoreTimeout, PartialResult):
+        return None
+    return NameShare(labelled, single_count(rows), {iri: count for iri, count in counts.items() if count})
 
 
 def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:

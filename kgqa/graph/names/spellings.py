@@ -8,6 +8,8 @@ from kgqa.text.words import normalise
 
 MIN_SQUEEZED = 5
 """Names of more than this many characters are looked up without their spaces too."""
+LAST_SPACED = "\u2e7f"
+"""Characters above this one belong to scripts without spaces: their names are always looked up without spaces too."""
 MAX_INITIALS = 5
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _SMALL_WORDS = frozenset(
@@ -25,7 +27,7 @@ def spellings(name: str) -> dict[str, str]:
         (without_article, "article"),
         (without_bracket, "bracket"),
         (normalise(name.split(",")[0]) if "," in name else "", "comma"),
-        (norm.replace(" ", "") if len(norm) > MIN_SQUEEZED else "", "squeezed"),
+        (norm.replace(" ", "") if len(norm) > MIN_SQUEEZED or norm[:1] > LAST_SPACED else "", "squeezed"),
         (initials_of(norm), "initials"),
     ):
         if spelling and spelling != norm:

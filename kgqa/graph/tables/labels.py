@@ -13,13 +13,15 @@ from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, Rows
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity, Literal, Named, Value
+from kgqa.model import Entity, Literal, Named, Step, Value
 from kgqa.schema import Schema
-from kgqa.text.words import local_words
+from kgqa.text.words import is_anonymous, local_words, relation_words, split_words
 
 LABEL_BATCH = 50
 """Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_NAMES = 5000
+UNKNOWN, UNNAMED = "unknown value", "unnamed"
+"""What stands for a blank node of which nothing is known, and before what is known of another one."""
 Select = Callable[..., Rows]
 """Renders a template of queries/ and runs the query."""
 
@@ -115,19 +117,53 @@ def language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
     return next(wider, len(listed)), True
 
 
-def with_labels(values: Iterable[Value], *, schema: Schema, labels: Callable[..., dict[Entity, str]]) -> list[Named]:
-    """Return each value with its name, see `KnowledgeGraph.named`."""
+def with_labels(
+    values: Iterable[Value],
+    *,
+    schema: Schema,
+    labels: Callable[..., dict[Entity, str]],
+    edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
+) -> list[Named]:
+    """Return each value with its name, see `KnowledgeGraph.named`.
+
+    Args:
+        labels: returns the labels of entities.
+        edges: returns outward edges of blank nodes.
+    """
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
+    unnamed = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found and is_anonymous(v.iri)]
+    described = _describe(unnamed, schema, labels, edges) if unnamed else {}
     result = []
     for value in values:
         if isinstance(value, Literal):
             result.append(Named(value, "", value.value))
         else:
             short = schema.short_id(value.iri)
-            unnamed = short if schema.id_base and short != value.iri else local_words(value.iri)
-            result.append(Named(value, short, found.get(value) or unnamed))
+            words = short if schema.id_base and short != value.iri else local_words(value.iri)
+            result.append(Named(value, short, found.get(value) or described.get(value) or words))
     return result
+
+
+def _describe(
+    nodes: Sequence[Entity],
+    schema: Schema,
+    labels: Callable[..., dict[Entity, str]],
+    edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
+) -> dict[Entity, str]:
+    """Describe blank nodes by a type or else an edge; a node without edges is an unknown value."""
+    known: dict[Entity, tuple[str, Value]] = {}
+    for node, step, value in edges([node for node in nodes if not is_blank_node(node)]):
+        if node not in known or (step.relation in schema.types and known[node][0] not in schema.types):
+            known[node] = step.relation, value
+    words = labels([v for edge in known.values() for v in (Entity(edge[0]), edge[1]) if isinstance(v, Entity)])
+    # a server cannot be asked about its own blank nodes
+    found = {node: UNNAMED if node.iri.startswith(("_:", "nodeID:")) else UNKNOWN for node in nodes}
+    for node, (relation, value) in known.items():
+        text = value.value if isinstance(value, Literal) else words.get(value) or split_words(local_words(value.iri))
+        about = "" if relation in schema.types else f"with {relation_words(relation, schema)} "
+        found[node] = f"{UNNAMED} {about}{text}"
+    return found
 
 
 def is_blank_node(value: Value) -> bool:

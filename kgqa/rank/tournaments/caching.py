@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, Chooser, EntityGroup, usable_indices
+from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, Chooser, EntityGroup
 
 T = TypeVar("T")
 
@@ -17,8 +17,8 @@ class CachingChooser:
     """A chooser that never asks its inner chooser for the same decision twice; for use by one question in one thread.
 
     For pairs, chunks and evidence, the order of the candidates is ignored: a reversed pair is the same decision. For
-    scores and grouped entities, a different order is a different decision. A pair of equal candidates and a chunk of
-    one candidate are not sent to the inner chooser. Unusable replies are also cached.
+    scores and grouped entities, a different order is a different decision. A chunk of one candidate is not sent to the
+    inner chooser. Unusable replies are also cached.
 
     Attributes:
         picked: The candidates that the inner chooser picked from chunks, in the order in which it picked them.
@@ -36,44 +36,31 @@ class CachingChooser:
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
         def ask(missing: Sequence[tuple[Candidate, Candidate]]) -> list[dict[Candidate, int]]:
             replies = self._chooser.prefer(question, missing)
-            usable = [reply if reply in (1, -1, NEITHER) else 0 for reply in replies]
             return [
                 {first: reply, second: reply if reply == NEITHER else -reply}
-                for (first, second), reply in zip(missing, usable, strict=True)
+                for (first, second), reply in zip(missing, replies, strict=True)
             ]
 
-        keys = [
-            None if first == second else ("prefer", question, frozenset((first, second))) for first, second in pairs
-        ]
-        found = self._decide(keys, pairs, ask)
-        return [known[first] if known else 0 for known, (first, _) in zip(found, pairs)]
+        keys = [("prefer", question, frozenset(pair)) for pair in pairs]
+        return [known[first] for known, (first, _) in zip(self._decide(keys, pairs, ask), pairs)]
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         def ask(missing: Sequence[Sequence[Candidate]]) -> list[list[Candidate] | None]:
             picked = self._chooser.pick(question, missing, k)
-            usable = [usable_indices(indices, len(chunk), k) for chunk, indices in zip(missing, picked, strict=True)]
-            chosen = [None if known is None else [chunk[i] for i in known] for chunk, known in zip(missing, usable)]
+            chosen = [indices and [chunk[i] for i in indices] for chunk, indices in zip(missing, picked, strict=True)]
             self.picked |= dict.fromkeys(candidate for each in chosen for candidate in each or ())
             return chosen
 
         keys = [None if len(chunk) < 2 else ("pick", question, k, _content(chunk)) for chunk in chunks]
-        found = self._decide(keys, chunks, ask)
         return [
-            list(range(len(chunk))) if key is None else known and [chunk.index(candidate) for candidate in known]
-            for key, known, chunk in zip(keys, found, map(list, chunks))
+            list(range(len(chunk))) if key is None else known and [list(chunk).index(candidate) for candidate in known]
+            for key, known, chunk in zip(keys, self._decide(keys, chunks, ask), chunks)
         ]
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
-        def ask(missing: Sequence[Sequence[EntityGroup]]) -> list[list[int] | None]:
-            picked = self._chooser.pick_grouped(question, missing, k)
-            return [
-                usable_indices(indices, sum(len(group.entities) for group in chunk), k)
-                for chunk, indices in zip(missing, picked, strict=True)
-            ]
-
         sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
         keys = [None if size < 2 else ("grouped", question, k, tuple(chunk)) for chunk, size in zip(chunks, sizes)]
-        found = self._decide(keys, chunks, ask)
+        found = self._decide(keys, chunks, lambda missing: self._chooser.pick_grouped(question, missing, k))
         return [list(range(size)) if key is None else known for key, known, size in zip(keys, found, sizes)]
 
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:

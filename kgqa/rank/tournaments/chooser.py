@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from numbers import Integral
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
@@ -47,7 +45,7 @@ class AnsweringPick(list[int]):
 class Chooser(Protocol):
     """Decides between candidates for a question; each call is a batch of independent decisions, one for each item.
 
-    Decisions may be unusable or contradictory. An empty pick is a decision that no candidate is useful. `name` is the
+    Decisions may contradict each other. An empty pick is a decision that no candidate is useful. `name` is the
     chooser's name in messages.
     """
 
@@ -171,21 +169,6 @@ class RandomChooser(ScoringChooser):
         )
 
 
-def usable_indices(indices: Sequence[Any] | None, size: int, k: int) -> list[int] | None:
-    """Return the usable indices in a pick: the first `k` distinct whole numbers from 0 to size - 1.
-
-    Returns None for an unusable pick: None, or a pick without a usable index that is not empty. An `AnsweringPick` is
-    not cut.
-    """
-    if indices is None:
-        return None
-    whole = (int(i) for i in indices if isinstance(i, Integral) and not isinstance(i, bool))
-    usable = [i for i in dict.fromkeys(whole) if 0 <= i < size]
-    if len(indices) and not usable:
-        return None
-    return AnsweringPick(usable) if isinstance(indices, AnsweringPick) else usable[:k]
-
-
 def _sign(first: float, second: float) -> int:
     return int(first > second) - int(first < second)  # 0 if one of the scores is NaN
 
@@ -195,5 +178,4 @@ def _best(scores: np.ndarray, k: int) -> list[int] | None:
 
 
 def _split(scores: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    rest = iter(scores)
-    return [np.fromiter(islice(rest, size), dtype=np.float64) for size in sizes]
+    return np.split(scores, np.cumsum(sizes)[:-1]) if sizes else []

@@ -20,12 +20,8 @@ Pairing = tuple[int, int]
 Play = Generator[list[Pairing], list[int], list[int]]
 
 
-def record_nothing(event: MatchPlayed) -> None:
-    """Ignore an event."""
-
-
 def pairwise(
-    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
+    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = lambda event: None
 ) -> list[Candidate]:
     """Sort the pool by merge sort, ending each merge at `k` candidates. The sort is stable.
 
@@ -45,7 +41,7 @@ def pairwise(
 
 
 def knockout(
-    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = record_nothing
+    question: str, candidates: Sequence[Candidate], chooser: Chooser, *, k: int, record: Recorder = lambda event: None
 ) -> list[Candidate]:
     """Find the best candidate by single elimination; for each next rank, those who lost to the last winner play again.
 
@@ -66,17 +62,18 @@ def _play(
     """Play the matches of a tournament system until it has a result."""
     playing = system(list(range(len(candidates))), k)
     won: list[int] | None = None
-    rejected: set[int] | None = set()  # None after a match that a candidate won
+    rejected: set[int] = set()
+    all_rejected = True  # until a candidate wins a match
     while True:
         try:
-            pairs = next(playing) if won is None else playing.send(won)
+            pairs = playing.send(won)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as end:
             left: list[int] = end.value
             break
         won = _round(question, [(candidates[i], candidates[j]) for i, j in pairs], chooser, record)
-        if rejected is not None:
-            rejected = rejected | {i for pair in pairs for i in pair} if set(won) <= {NEITHER} else None
-    if rejected and left:
+        rejected.update(i for pair in pairs for i in pair)
+        all_rejected &= set(won) <= {NEITHER}
+    if all_rejected and rejected and left:
         # the candidate that had no match is left over, not chosen
         (last,), other = left, min(rejected)
         (result,) = _round(question, [(candidates[last], candidates[other])], chooser, record)
@@ -87,11 +84,9 @@ def _play(
 def _round(question: str, pairs: list[tuple[Candidate, Candidate]], chooser: Chooser, record: Recorder) -> list[int]:
     won = []
     for (first, second), reply in zip(pairs, chooser.prefer(question, pairs), strict=True):
-        # the first candidate wins a tie, because it comes first in prefilter order
-        won.append(reply if reply in (-1, NEITHER) else 1)
+        won.append(reply or 1)  # the first candidate wins a tie, because it comes first in prefilter order
         picked = {1: (first.words,), -1: (second.words,), NEITHER: ()}[won[-1]]
-        tie = reply not in (1, -1, NEITHER)
-        record(MatchPlayed(candidates=(first.words, second.words), picked=picked, tie=tie))
+        record(MatchPlayed(candidates=(first.words, second.words), picked=picked, tie=not reply))
     return won
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from kgqa.model import Candidate
 from kgqa.plugins import Extension, plugin
-from kgqa.rank.tournaments import listwise, pairwise, pointwise
+from kgqa.rank.tournaments import listwise, pairwise
 from kgqa.rank.tournaments.chooser import Chooser
 
 
@@ -40,7 +40,7 @@ CHUNKED = Tournament(listwise.chunked, parameters={"chunk_size": "rank.chunk"}, 
 SINGLE = Tournament(listwise.single, orders_winners=True)
 PAIRWISE = Tournament(pairwise.pairwise)
 KNOCKOUT = Tournament(pairwise.knockout)
-POINTWISE = Tournament(pointwise.pointwise)
+POINTWISE = Tournament(listwise.pointwise)
 
 
 def tournament(name: str) -> Tournament:

@@ -15,7 +15,7 @@ from itertools import accumulate
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, Chooser, EntityGroup, usable_indices
+from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, Chooser, EntityGroup
 
 
 class VotingChooser:
@@ -69,13 +69,11 @@ class VotingChooser:
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         orders = [_orders(len(batch), self.votes) for batch in batches]
-        reordered = [[batch[i] for i in order] for batch, order in _each(batches, orders)]
-        replies = list(self._chooser.accept(question, reordered))
+        replies = iter(self._chooser.accept(question, [[b[i] for i in order] for b, order in _each(batches, orders)]))
         decided: list[Acceptance] = []
-        for start in range(0, len(reordered), self.votes):
-            counts = Counter(replies[start : start + self.votes])
-            clear: list[Acceptance] = [verdict for verdict in ("yes", "no") if counts[verdict] > self.votes / 2]
-            decided.append(clear[0] if clear else "unparsed")
+        for votes in orders:
+            ((verdict, count),) = Counter(next(replies) for _ in votes).most_common(1)
+            decided.append(verdict if count > self.votes / 2 else "unparsed")
         return decided
 
 
@@ -121,8 +119,7 @@ def _counted(replies: Sequence[Sequence[int] | None], orders: list[list[list[int
     rest = iter(replies)
     result: list[list[int] | None] = []
     for several in orders:
-        picks = [(order, usable_indices(next(rest, None), len(order), k)) for order in several]
-        usable = [(order, pick) for order, pick in picks if pick is not None]
+        usable = [(order, pick) for order, pick in zip(several, rest) if pick is not None]
         if not usable:
             result.append(None)
             continue

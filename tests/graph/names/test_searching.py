@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.model import Entity, Literal, Named
+from kgqa.graph.names.reading import name_share
+from kgqa.model import Candidate, Entity, Literal, Named
 from kgqa.storage.cache import Cache
 from tests.graph.facts import FACTS, NAMES, NS, RDFS, SKOS, ent, ns, path, words
 
@@ -69,6 +70,46 @@ class TestNames:
             ["<http://e/a> <http://e/r1> <http://e/b> .", f'<http://e/r1> <{RDFS}label> "is related to"@en .'], "rdfs"
         )
         assert graph.tables.relation_labels == {"http://e/r1": "is related to"}
+
+    def test_blank_nodes_are_no_names(self, make):
+        wikidata = "http://www.wikidata.org/.well-known/genid/0123abcd"
+        graph = make(
+            [
+                f"<http://e/tor> <http://e/born> <{wikidata}> .",
+                "<http://e/tor> <http://e/size> _:size .",
+                '_:size <http://e/amount> "3 m" .',
+                "<http://e/tor> <http://e/part> _:part .",
+                "_:part <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/TowerPart> .",
+            ],
+            "rdfs",
+        )
+        values = graph.paths.ends(
+            [Candidate(path("http://e/tor", f"http://e/{name}"), "") for name in ("born", "size", "part")]
+        )
+        names = [graph.named(each.values)[0].name for each in values]
+        described = ["unnamed with amount 3 m", "unnamed tower part"]  # a server cannot be asked about its blank nodes
+        assert names[0] == "unknown value" and names[1:] in (described, ["unnamed", "unnamed"])
+        assert graph.search("0123abcd") == [] and graph.search("genid") == []
+
+    def test_every_label_predicate_counts(self, make):
+        predicates = [
+            "https://schema.org/name",
+            "http://xmlns.com/foaf/0.1/name",
+            "http://purl.org/dc/terms/title",
+            f"{SKOS}prefLabel",
+        ]
+        graph = make(
+            [
+                f'<http://e/Thing> <{RDFS}label> "thing" .',
+                *(f'<http://e/{n}> <{predicate}> "Name {n}" .' for n, predicate in enumerate(predicates)),
+                "<http://e/9> <http://e/likes> <http://e/0> .",
+            ],
+            "rdfs",
+        )
+        assert [graph.search(f"name {n}")[0].entity.iri for n in range(4)] == [f"http://e/{n}" for n in range(4)]
+        share = name_share(graph.store, graph.schema, graph.view, timeout=10)
+        assert (share.labelled, share.subjects) == (5, 6)
+        assert "5 of 6 subjects have a name (83%), by rdfs:label (1), skos:prefLabel (1)" in share.text(graph.schema)
 
 
 class TestSearch:

@@ -13,7 +13,6 @@ from kgqa.rank.tournaments.chooser import (
     RandomChooser,
     ScoringChooser,
     text_similarity,
-    usable_indices,
 )
 
 WORDS = ["sports team arena stadium", "sports team team mascot", "person place of birth", "country capital"]
@@ -42,11 +41,6 @@ def chooser(request):
     return OfflineChooser(request.getfixturevalue("encoder") if request.param == "embeddings" else None)
 
 
-def test_name_of_the_chooser(encoder):
-    assert "BM25" in OfflineChooser(None).name
-    assert "embeddings" in OfflineChooser(encoder).name
-
-
 def test_best_candidate_has_the_highest_score(chooser, pool):
     scores = chooser.score("what is the mascot of the team?", pool)
     assert scores.shape == (4,)
@@ -59,12 +53,6 @@ def test_best_of_every_chunk_come_first(chooser, pool):
     picked = chooser.pick("which city is the capital of the country?", [pool[:2] + pool[3:], pool[1:], [pool[3]]], 2)
     assert [len(indices) for indices in picked] == [2, 2, 1]
     assert [indices[0] for indices in picked] == [2, 2, 0]
-
-
-def test_indices_are_relative_to_the_chunk(chooser, pool):
-    chunks = [pool, pool[:1], pool[2:]]
-    for indices, chunk in zip(chooser.pick("birth", chunks, 10), chunks, strict=True):
-        assert sorted(indices) == list(range(len(chunk)))
 
 
 def test_empty_input(chooser, pool):
@@ -81,21 +69,6 @@ def test_word_scores_are_between_zero_and_one(pool):
     chooser = OfflineChooser(None)
     assert chooser.score("mascot", pool).tolist() == [0, 1, 0, 0]
     assert chooser.score("unheard of", pool).tolist() == [0, 0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("question", "best"),
-    [("where was he born?", 2), ("which animal stands for the club?", 1), ("seat of government", 3)],
-)
-def test_embeddings_match_without_common_words(encoder, pool, question, best):
-    assert OfflineChooser(encoder).pick(question, [pool], 1) == [[best]]
-
-
-def test_score_does_not_depend_on_the_other_candidates(encoder, pool):
-    chooser = OfflineChooser(encoder)
-    together = chooser.score("mascot of the team", pool)
-    alone = [chooser.score("mascot of the team", [each])[0] for each in pool]
-    assert together == pytest.approx(alone, abs=1e-4)
 
 
 _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
@@ -162,13 +135,6 @@ def test_entities_are_picked_across_groups(lengths):
     assert lengths.pick_grouped("q", [], 2) == []
 
 
-def test_path_words_help_its_entities(encoder):
-    chunk = [EntityGroup("film directed by", ("Alex Doe",)), EntityGroup("film music by", ("Alex Doe",))]
-    for chooser in (OfflineChooser(None), OfflineChooser(encoder)):
-        assert chooser.pick_grouped("who wrote the music of the film?", [chunk], 1) == [[1]]
-        assert chooser.pick_grouped("who directed the film?", [chunk], 1) == [[0]]
-
-
 @pytest.mark.parametrize(
     ("words", "verdict"),
     [
@@ -185,24 +151,11 @@ def test_evidence_is_judged_by_its_best_path(lengths, candidate, words, verdict)
     assert lengths.accept("q", [evidence, [candidate("?")], evidence]) == [verdict, "unparsed", verdict]
 
 
-def test_unrelated_evidence_is_not_accepted_offline(chooser, pool):
-    assert chooser.accept("what is the mascot of the team?", [pool[:2], pool[1:]]) == ["yes", "yes"]
-    assert OfflineChooser(None).accept("unheard of", [pool]) == ["no"]
-
-
 def test_acceptance_threshold(encoder, pool):
     question = "what is the mascot of the team?"
     best = OfflineChooser(encoder).score(question, pool).max()
     assert OfflineChooser(encoder, accept_at=best - 0.01).accept(question, [pool]) == ["yes"]
     assert OfflineChooser(encoder, accept_at=best + 0.01).accept(question, [pool]) == ["no"]
-
-
-def test_offline_preferences_follow_the_scores(chooser, pool):
-    question = "what is the mascot of the team?"
-    pairs = [(first, second) for first in pool for second in pool]
-    scores = dict(zip(pool, chooser.score(question, pool)))
-    expected = [int(np.sign(scores[first] - scores[second])) for first, second in pairs]
-    assert chooser.prefer(question, pairs) == expected
 
 
 def test_random_choice_does_not_depend_on_question_order(pool):
@@ -233,18 +186,3 @@ def test_random_choice_is_uniform(candidate):
     assert ((counts - 200) ** 2 / 200).sum() < 27.9
     accepted = RandomChooser(0, accept_at=0.75).accept("q", [[candidate(str(i))] for i in range(2000)])
     assert accepted.count("yes") == (drawn >= 0.75).sum()
-
-
-@given(st.text(max_size=5), st.lists(st.text(max_size=5), min_size=1, max_size=4))
-def test_random_choice_accepts_any_text(question, texts):
-    topic = Entity("http://ex.org/t")
-    pool = [Candidate(RelationPath(topic), text) for text in texts]
-    assert len(RandomChooser(0).pick(question, [pool], 2)[0]) == min(2, len(texts))
-
-
-@pytest.mark.parametrize(
-    ("reply", "usable"),
-    [([2, 0, 2, 1], [2, 0]), ([5, -1, 1], [1]), ([True, "1", None, 1.0, 0], [0]), (np.array([1, 2]), [1, 2]), ((), [])],
-)
-def test_usable_indices_of_a_reply(reply, usable):
-    assert usable_indices(reply, 3, 2) == usable

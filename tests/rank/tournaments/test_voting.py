@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +50,7 @@ def test_votes_of_a_pair_alternate_its_order_in_one_batch():
     ("for_first", "expected"),
     [
         ([1, 1, 1], 1), ([1, -1, 1], 1), ([-1, 1, -1], -1), ([1, 0, 0], 1), ([0, -1, 0], -1), ([1, -1, 0], 0),
-        ([0, 0, 0], 0), ([1, 9, None], 1), ([NEITHER, 1, NEITHER], NEITHER), ([NEITHER, 1, 0], 1),
+        ([0, 0, 0], 0), ([NEITHER, 1, NEITHER], NEITHER), ([NEITHER, 1, 0], 1),
     ],
 )  # fmt: skip
 def test_majority_of_usable_replies(for_first, expected):
@@ -67,17 +66,6 @@ def test_majority_of_usable_replies(for_first, expected):
     assert VotingChooser(LoyalChooser()).prefer("q", [(B, A)]) == [expected if expected == NEITHER else -expected]
 
 
-@pytest.mark.parametrize("votes", [1, 3])
-@given(given_replies=st.lists(st.integers(-2, 3), min_size=6, max_size=6))
-def test_any_numbers_as_replies(votes, given_replies):
-    class ArbitraryChooser(ScriptedChooser):
-        def prefer(self, question, pairs):
-            return given_replies[: len(pairs)]
-
-    replies = VotingChooser(ArbitraryChooser(), votes).prefer("q", [(A, B), (B, C)])
-    assert len(replies) == 2 and set(replies) <= {-1, 0, 1, NEITHER}
-
-
 def test_position_bias_is_removed():
     """Of 200 pairs, a chooser that always names the first gives each side about half (100 +- 21)."""
     pool = pool_of(400)
@@ -86,14 +74,6 @@ def test_position_bias_is_removed():
     assert biased.prefer("q", pairs) == [1] * 200
     for votes in (1, 3):
         assert 79 <= VotingChooser(biased, votes).prefer("q", pairs).count(1) <= 121
-
-
-def test_majority_is_more_accurate():
-    """An accuracy of 0.8 becomes 0.896 (p^2 (3 - 2p)), within 0.02 over 2,000 pairs."""
-    pairs = [(A, B)] * 2000
-    oracle = NoisyOracle(POOL, p=0.8, seed=1)
-    assert VotingChooser(oracle).prefer("q", pairs).count(1) / 2000 == pytest.approx(0.896, abs=0.021)
-    assert oracle.calls == 6000 and oracle.rounds == 1
 
 
 def test_chunks_are_shown_in_three_orders_in_one_batch():
@@ -116,10 +96,9 @@ def test_chunks_are_shown_in_three_orders_in_one_batch():
         (([0], [], []), []),
         (([0], None, None), [0]),
         (([], [], []), []),
-        ((None, [9], None), None),
+        ((None, None, None), None),
         (([0], [3], [2, 3, 0]), [0]),  # the median of the lengths 1, 1, 3
         (([0], [3, 2, 1], None), [0, 1, 2]),  # of two lengths the longer
-        (([9], [0], [1]), [3]),  # nonsense is no vote
         (([0], [0], [3]), [0]),  # one vote each for 0, 3 and 1: the earlier
     ],
 )
@@ -166,11 +145,6 @@ def test_verdicts_need_a_majority(replies, expected):
     assert VotingChooser(chooser).accept("q", [[A, B], [C]]) == [expected, "yes"]
     assert chooser.shown == [[[A, B], [B, A], [B, A], [C], [C], [C]]]
     assert VotingChooser(ScriptedChooser("yes"), 1).accept("q", [[A]]) == ["yes"]
-
-
-def test_scores_are_passed_through():
-    scores = VotingChooser(RandomChooser()).score("q", POOL, batch_size=2)
-    assert np.array_equal(scores, RandomChooser().score("q", POOL))
 
 
 @pytest.mark.parametrize("votes", [1, 3])
