@@ -40,11 +40,6 @@ def test_pool_contains_survivors_and_their_extensions(small):
     }
 
 
-def test_dropped_path_is_not_extended(small):
-    hops, _ = run(small(*CHAIN), "m.a", "m.x", tournament=lambda pool: [c for c in pool if c.path.topic == ent("m.x")])
-    assert len(hops) == 1 and [c.path for c in hops[0].kept] == [path("m.x", "r.r.three")]
-
-
 def test_ends_in_words(small):
     typed, _ = run(small(*CHAIN, "r.r.one type.property.expected_type people.person"), "m.a", depth=1)
     assert [c.leads_to for c in typed[0].pool] == ["person"]
