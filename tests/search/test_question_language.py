@@ -36,3 +36,5 @@ def test_note_names_both_languages():
         (note,) = language_notes(graph, "Wer schrieb Don Quixote?", ["Don Quixote"])
         assert "in German" in note and "are in English. Ask in English." in note
         assert language_notes(graph, "Who wrote Don Quixote?", []) == []
+        (note,) = language_notes(graph, "谁导演了 Parasite？", ["Parasite"])
+        assert "in Chinese" in note
