@@ -28,7 +28,8 @@ from kgqa.graph.query.templates import render_term
 from kgqa.model import Entity, Literal
 from kgqa.model.conditions import NUMBER_TEXT
 from kgqa.storage.cache import Cache
-from kgqa.training.gold_candidates import gold_candidate
+from kgqa.testing.gold_candidates import gold_candidate
+from kgqa.training.gold_queries import Untranslatable
 
 WIKIDATA = ("wikidata/kg.nt.gz", "wikidata/names.nt.gz")
 EXPRESSIBLE = {
@@ -70,8 +71,11 @@ def date_relations(graph: KnowledgeGraph) -> Callable[[str], bool]:
 def outcome_of(name: str, question: GoldQuestion, graph: KnowledgeGraph, is_date: Callable[[str], bool]) -> Outcome:
     """Translate the gold query of a question and compare the result with the gold answers."""
     sparql = question.sparql[0]
-    found = gold_candidate(sparql, [graph.schema.iri(topic) for topic in question.topics], is_date=is_date)
-    candidate, reason, written = found.candidate, found.reason, ""
+    candidate, reason, written = None, "", ""
+    try:
+        candidate = gold_candidate(sparql, [graph.schema.iri(topic) for topic in question.topics], is_date=is_date)
+    except Untranslatable as error:
+        reason = str(error)
     if candidate is not None:
         options = {"joins": candidate.joins, "conditions": candidate.conditions, "operation": candidate.operation}
         try:

@@ -29,7 +29,7 @@ from common import data_file, machine, print_json, print_table
 from kgqa.rank import lexical
 from kgqa.rank.embedding.encoder import CachedEncoder, open_encoder
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, packaged_minilm
-from kgqa.rank.embedding.torch_encoder import ModelFiles, TorchEncoder
+from kgqa.rank.embedding.torch_encoder import TorchEncoder
 from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.schema import load_schema
 from kgqa.storage.cache import Cache
@@ -133,9 +133,7 @@ def embedding_lines(texts: Sequence[str], times: int) -> list[dict[str, Any]]:
         files = packaged_minilm()
         if files is not None and isinstance(encoder, OnnxEncoder) and importlib.util.find_spec("sentence_transformers"):
             few = [QUESTION, *texts[:200]]
-            cosine = float(
-                (encoder.encode(few) * TorchEncoder(ModelFiles(str(files), "minilm")).encode(few)).sum(axis=1).min()
-            )
+            cosine = float((encoder.encode(few) * TorchEncoder(str(files)).encode(few)).sum(axis=1).min())
             found.append(
                 {"what": "smallest cosine of ONNX and torch", "ours": None, "theirs": None, "ratio": cosine}
                 | {"limit": MINIMUM_COSINE, "within": cosine >= MINIMUM_COSINE}

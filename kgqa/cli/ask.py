@@ -119,6 +119,7 @@ def command(
     answered, else 0.
     """
     from kgqa.methods.ask import open_resources
+    from kgqa.methods.grounding import with_all_names
     from kgqa.methods.name_index import open_name_index
 
     check_usage(
@@ -147,6 +148,8 @@ def command(
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)
+                if as_json:
+                    answer = with_all_names(resources.graph, answer)
                 count += 1  # counted before printing, because Ctrl-C may follow immediately
                 beside = gold_object(answer, gold) if gold and as_json else {}
                 _show(answer, as_json, show_trace, show_sparql, iris, batch, first=count == 1, beside=beside)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kgqa.errors import PartialResult, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
-from kgqa.graph.tables.listed_mediators import listed_mediators
+from kgqa.graph.tables.declarations import listed_mediators
 from kgqa.model import Entity
 from kgqa.schema import BUNDLED, Schema, bundled_schema
 from kgqa.text.hints import Command, Option

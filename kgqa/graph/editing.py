@@ -31,10 +31,10 @@ class EditHistory:
         self._edits: deque[tuple[int, EditReport]] = deque()
         self._triples = 0
         self._last: dict[str, int] = {}
-        self._dropped: dict[str, int] = {}
-        """For each graph the number of its last edit that is not kept any more."""
         self._number = 0
         self._known_from = 0
+        self._kept_from = 0
+        """The number of the last edit that is not kept any more."""
 
     def version_of(self, graphs: Collection[str] | None) -> str:
         """Return the version of some graphs."""
@@ -59,28 +59,26 @@ class EditHistory:
                 self._edits.append((self._number, report))
                 self._triples += len(adds) + len(removes)
                 while len(self._edits) > MAX_EDITS or self._triples > MAX_TRIPLES:
-                    number, oldest = self._edits.popleft()
+                    self._kept_from, oldest = self._edits.popleft()
                     self._triples -= len(oldest.added) + len(oldest.removed)
-                    self._dropped[oldest.graph] = number
             return report
 
     def forget(self) -> None:
         """Give all graphs a new version, because triples changed in a way that is not known."""
         with self._lock:
             self._number += 1
-            self._known_from = self._number
+            self._known_from = self._kept_from = self._number
             self._edits.clear()
             self._triples = 0
-            self._dropped.clear()
 
     def since(self, version: str, graphs: Collection[str] | None) -> list[EditReport] | None:
         """Return the edits of some graphs after a version, oldest first; None if they are not all known."""
         with self._lock:
-            dropped = [self._dropped.get(graph, 0) for graph in (self._dropped if graphs is None else graphs)]
-            if not version.isdecimal() or not max(self._known_from, *dropped, 0) <= int(version) <= self._number:
+            if version == self.version_of(graphs):
+                return []
+            if not version.isdecimal() or not self._kept_from <= int(version) <= self._number:
                 return None
-            after = int(version)
-            later = takewhile(lambda edit: edit[0] > after, reversed(self._edits))
+            later = takewhile(lambda edit: edit[0] > int(version), reversed(self._edits))
             return [report for _, report in later if graphs is None or report.graph in graphs][::-1]
 
 

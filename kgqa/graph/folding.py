@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kgqa.graph.lookups import SIDES
+from kgqa.graph.tables.declarations import SIDES
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, Step, Value
 from kgqa.schema import Schema

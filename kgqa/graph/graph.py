@@ -14,7 +14,7 @@ from kgqa.graph.query import export
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.graph.tables.labels import find_aliases, find_labels, with_labels
+from kgqa.graph.tables.labels import find_labels, with_labels
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.model.conditions import BOOLEAN
 from kgqa.schema import Schema
@@ -179,18 +179,13 @@ class KnowledgeGraph:
             remote=self.store.capabilities.remote,
         )
 
-    def aliases(self, entities: Iterable[Entity]) -> dict[Entity, tuple[str, ...]]:
-        """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
-        remote = self.store.capabilities.remote
-        return find_aliases(entities, schema=self.schema, select=self.queries.select, remote=remote)
-
     def named(self, values: Iterable[Value]) -> list[Named]:
         """Return each value with its name: an entity's label or a literal's text.
 
         The name of an entity without a label is the readable end of its IRI; that of a blank node says what is known of
         it, such as its type.
         """
-        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.edges_of)
+        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.paths.edges)
 
     # --- exported queries
 

@@ -20,7 +20,6 @@ FIXED_ORDER = "# from the first line to the last\n"
 MOST_ROWS = 2000
 """Most rows of a query about several nodes, if none of them may have more."""
 NODE = Variable("node")
-SIDES: tuple[Direction, Direction] = ("out", "in")
 OUT, IN, NEXT, RELATION, VALUE = map(Variable, ("out", "in", "next", "relation", "value"))
 
 

@@ -10,11 +10,12 @@ from typing import Any
 from kgqa.errors import StoreTimeout
 from kgqa.graph import lookups
 from kgqa.graph.folding import StatementExit, fold_steps, in_order, statement_exits
-from kgqa.graph.lookups import NODE, SIDES, Branch
+from kgqa.graph.lookups import NODE, Branch
 from kgqa.graph.queries import Errors, Queries
 from kgqa.graph.query.patterns import PathPattern, hop_pattern, joined_pattern, path_pattern, returns
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, count_value
+from kgqa.graph.tables.declarations import SIDES
 from kgqa.graph.tables.graph_tables import GraphTables, by_frequency
 from kgqa.graph.tables.labels import is_blank_node
 from kgqa.graph.tables.mediators import mediator_filters

@@ -35,7 +35,7 @@ from kgqa.model import (
     StatementEvidence,
     Value,
 )
-from kgqa.text.words import counted, sentence
+from kgqa.text.words import counted, local_words, sentence
 from kgqa.trace import GaveUp, Read
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -43,6 +43,8 @@ MAX_PIECES = 50
 """Most statements and chunks in an evidence query; servers are slow with long lists."""
 SEEN = 200
 """Most ends with which the result of an exported query is compared, if the search saw no more."""
+MAX_NAMED = 1000
+"""Most answers whose names are looked up at once; more than any page shows."""
 MAX_RIVALS = 2
 """Most ends whose values are shown beside those of an extreme."""
 
@@ -91,7 +93,7 @@ def answer_of_path(
     if operation is None:
         refuse_named_end(candidate.path, candidate.conditions)
     class_, defect = _checked(graph, candidate, exported, values)
-    named = sorted(graph.named(values), key=_by_name)
+    named = _named(graph, values)
     ends = None if operation and operation.is_computed else [item.value for item in named]
     rivals = exported.top.rivals[:MAX_RIVALS] if exported.top else ()
     shown = ends and ([v for v in ends if v in chosen] or ends)
@@ -109,6 +111,33 @@ def answer_of_path(
         approximate=candidate.approximate,
         notes=(*notes, *present_notes(candidate.conditions, words)),
     )
+
+
+def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
+    """Return answers with their names, sorted by them; of more than `MAX_NAMED` the first by value."""
+    if len(values) <= MAX_NAMED:
+        return sorted(graph.named(values), key=_by_name)
+    values = sorted(values, key=str)
+    unnamed = [
+        Named(each, graph.schema.short_id(each.iri), local_words(each.iri))
+        if isinstance(each, Entity)
+        else Named(each, "", each.value)
+        for each in values[MAX_NAMED:]
+    ]
+    return [*sorted(graph.named(values[:MAX_NAMED]), key=_by_name), *unnamed]
+
+
+def with_all_names(graph: KnowledgeGraph, answer: Answer) -> Answer:
+    """Return an answer with the names of all its answers, to export them; `ask` finds those of the first `MAX_NAMED`.
+
+    Raises:
+        StoreError: the graph failed.
+    """
+    if len(answer.answers) <= MAX_NAMED:
+        return answer
+    named = graph.named(each.value for each in answer.answers)
+    every = [replace(each, name=found.name) for each, found in zip(answer.answers, named)]
+    return replace(answer, answers=tuple(sorted(every, key=_by_name)))
 
 
 def _checked(

@@ -164,7 +164,7 @@ class LinkRanking:
         upper = any(char.isupper() or char.isdigit() for char in initial)
         like_a_relation = bool(content) and set(terms(" ".join(content))) <= self._vocabulary
         lower_case = self._mixed and not upper
-        functional = self.lookup.is_functional(found.start, found.end)
+        functional = len(words) == 1 and self.lookup.is_functional(found.start, found.end)
         within = any(
             start <= found.start and found.end <= end and found.end - found.start < end - start
             for start, end in self._whole

@@ -7,15 +7,14 @@ For embeddings, the name is dropped, because relations are then ranked best. For
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from functools import cache
+from itertools import combinations, islice, takewhile
 
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.search.word_matching import (
-    ENDINGS,
     Word,
     initials_windows,
     is_derived,
@@ -27,84 +26,10 @@ from kgqa.search.word_matching import (
     word_keys,
     words_of,
 )
+from kgqa.search.words import word_list
 
-# words for kinds of things: the word "college" in a question is not masked as a part of the name "Boston College"
-GENERIC = frozenset(
-    [
-        "album",
-        "award",
-        "band",
-        "book",
-        "capital",
-        "church",
-        "city",
-        "club",
-        "college",
-        "company",
-        "country",
-        "county",
-        "film",
-        "first",
-        "game",
-        "government",
-        "group",
-        "high",
-        "house",
-        "island",
-        "islands",
-        "king",
-        "lake",
-        "language",
-        "last",
-        "league",
-        "list",
-        "river",
-        "mountain",
-        "movie",
-        "music",
-        "name",
-        "national",
-        "new",
-        "north",
-        "number",
-        "of",
-        "old",
-        "one",
-        "party",
-        "people",
-        "person",
-        "place",
-        "president",
-        "prince",
-        "queen",
-        "region",
-        "religion",
-        "school",
-        "season",
-        "series",
-        "show",
-        "song",
-        "south",
-        "state",
-        "states",
-        "station",
-        "street",
-        "team",
-        "the",
-        "time",
-        "tour",
-        "town",
-        "two",
-        "university",
-        "war",
-        "west",
-        "world",
-        "year",
-    ]
-)
 ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)|")
-_CJK = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +75,27 @@ def drop_mentions(question: str, names: Iterable[str]) -> str:
     return " ".join(drop_spans(question, spans).split())
 
 
+@cache
+def generic_words() -> frozenset[str]:
+    """Return the words for kinds of things: "college" is not masked as a part of the name "Boston College"."""
+    return frozenset(word_list("generic", "names"))
+
+
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the strings that still contain a name, each with the first name found in it.
 
-    This check is independent of `topic_spans`: only letters and digits are compared, without spaces and punctuation. A
-    name must begin at the start of a word, and end at the end of a word or before a common ending. Names of up to three
-    letters must occur exactly as written; names of only function words are ignored.
+    A name may have other spaces and a common ending. Names of up to three letters must occur exactly as written; names
+    of only function words are ignored.
     """
-    wanted = [(name, _letters(name)[0]) for name in dict.fromkeys(names) if not _is_functional(name)]
+    wanted = [(name, word_keys(name)) for name in dict.fromkeys(names) if not _is_functional(name)]
     found = []
     for text in texts:
-        squeezed, positions = _letters(text)
-        carried = (name for name, letters in wanted if letters and _carries(text, squeezed, positions, name, letters))
+        words = words_of(text)
+        carried = (
+            name
+            for name, keys in wanted
+            if (len("".join(keys)) > 3 or name in text) and (_exact(words, keys) or _derived(words, keys))
+        )
         found += [(text, name) for name in islice(carried, 1)]
     return found
 
@@ -169,31 +103,6 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
 def _is_functional(name: str) -> bool:
     """Return whether a name has only function words (It, Her)."""
     return {word.casefold() for word in name.split()} <= STOPWORDS
-
-
-def _letters(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text, in lower case without accents, and the position of each in the text."""
-    letters: list[str] = []
-    positions: list[int] = []
-    for position, char in enumerate(text):
-        for plain in unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold()):
-            if plain.isalnum():
-                letters.append(plain)
-                positions.append(position)
-    return "".join(letters), positions
-
-
-def _carries(text: str, squeezed: str, positions: list[int], name: str, letters: str) -> bool:
-    at = squeezed.find(letters)
-    while at >= 0:
-        start, end = positions[at], positions[at + len(letters) - 1] + 1
-        begins = start == 0 or not text[start - 1].isalnum()
-        rest = re.match(r"[^\W_]*", text[end:]).group().casefold()  # type: ignore[union-attr]
-        ends = not rest or (len(letters) > 3 and rest in ENDINGS)
-        if begins and ends and (len(letters) > 3 or name in text):
-            return True
-        at = squeezed.find(letters, at + 1)
-    return False
 
 
 # --- search for names
@@ -207,9 +116,12 @@ def _exact(words: Sequence[Word], name: Sequence[str]) -> _Windows:
     return windows_of(keys, name, same_word) + squeezed_windows(keys, name)
 
 
+def _derived(words: Sequence[Word], name: Sequence[str]) -> _Windows:
+    return windows_of(_keys(words), name, lambda word, part: same_word(word, part) or is_derived(word, part))
+
+
 def _formed(words: Sequence[Word], name: Sequence[str]) -> _Windows:
-    formed = windows_of(_keys(words), name, lambda word, part: same_word(word, part) or is_derived(word, part))
-    return formed + initials_windows(words, name, STOPWORDS | {"us"})
+    return _derived(words, name) + initials_windows(words, name, STOPWORDS | {"us"})
 
 
 def _spelt(words: Sequence[Word], name: Sequence[str]) -> _Windows:
@@ -232,7 +144,7 @@ def _in_part(words: Sequence[Word], name: Sequence[str]) -> _Windows:
         while end < len(keys) and any(same_word(keys[end], part) for part in name):
             end += 1
         part = keys[start:end]
-        distinctive = [key for key in part if len(key) > 2 and key not in GENERIC and key not in STOPWORDS]
+        distinctive = [key for key in part if len(key) > 2 and key not in generic_words() and key not in STOPWORDS]
         if distinctive and (best is None or end - start > best[1] - best[0]):
             best = (start, end)
     content = [index for index in range(*best) if keys[index] not in STOPWORDS] if best else []
@@ -258,7 +170,7 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
         names: Map from a topic to its label, aliases and other names.
     """
     words = words_of(question)
-    parts = {topic: [(name, word_keys(name)) for name in dict.fromkeys(given)] for topic, given in names.items()}
+    parts = {topic: [(n, word_keys(n)) for n in dict.fromkeys(map(str.strip, given))] for topic, given in names.items()}
     taken: list[Span] = []
     for finder in _LEVELS:
         found = []
@@ -266,8 +178,9 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
             if any(span.topic == topic for span in taken):
                 continue
             for name, name_keys in given:
-                if finder is _exact:
-                    found += [Span(start, end, topic) for start, end in _literal(question, name, name_keys)]
+                if finder is _exact and name and not name_keys:  # a name without words, such as !!!
+                    literal = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", question)
+                    found += [Span(*match.span(), topic) for match in literal]
                 found += _with_names_as_written(question, words, finder(words, name_keys), name, topic)
         for span in sorted(found, key=lambda span: (span.start - span.end, span.start)):
             if all(span.end <= other.start or span.start >= other.end for other in taken):
@@ -280,21 +193,19 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
 def _grown(index: int, spans: Sequence[Span], words: Sequence[Word], names: Sequence[Sequence[str]]) -> Span:
     """Extend a span by words beside it that belong to the same name, as in "Scott" Fitzgerald or "la" Kings."""
     span = spans[index]
-    known = {key for name in names for key in name if key not in GENERIC and key not in STOPWORDS}
+    known = {key for name in names for key in name if key not in generic_words() and key not in STOPWORDS}
     known |= {short for short, long in ABBREVIATIONS.items() if long in known}
     known |= {_initials(name[start:end]) for name in names for start, end in combinations(range(len(name) + 1), 2)}
     after = spans[index - 1].end if index else 0
     before = spans[index + 1].start if index + 1 < len(spans) else len(words[-1:]) and words[-1].tail
-    start, end = span.start, span.end
-    for word in reversed([word for word in words if after <= word.start and word.tail <= span.start]):
-        if word.key in STOPWORDS or word.key not in known:
-            break
-        start = word.start
-    for word in [word for word in words if span.end <= word.start and word.tail <= before]:
-        if word.key in STOPWORDS or word.key not in known:
-            break
-        end = word.end
-    return replace(span, start=start, end=end)
+
+    def belongs(word: Word) -> bool:
+        return word.key in known and word.key not in STOPWORDS
+
+    left = takewhile(belongs, reversed([word for word in words if after <= word.start and word.tail <= span.start]))
+    right = takewhile(belongs, (word for word in words if span.end <= word.start and word.tail <= before))
+    start = min((word.start for word in left), default=span.start)
+    return replace(span, start=start, end=max((word.end for word in right), default=span.end))
 
 
 def _initials(words: Sequence[str]) -> str:
@@ -309,27 +220,12 @@ def _with_names_as_written(
 
     If a name has only function words (It, Her), spans written exactly like the name are preferred.
     """
-    spans = [_with_punctuation(question, words[start], words[end - 1], name, topic) for start, end in windows]
+    before, after = re.match(r"[\W_]*", name).group(), re.search(r"[\W_]*$", name).group()  # type: ignore[union-attr]
+    spans = []
+    for first, last in windows:
+        start, end = words[first].start, words[last - 1].end
+        start -= len(before) if question[:start].endswith(before) else 0
+        end += len(after) if question[end:].startswith(after) else 0
+        spans.append(Span(start, end, topic))
     as_written = [span for span in spans if question[span.start : span.end].startswith(name)]
     return as_written if as_written and _is_functional(name) else spans
-
-
-def _with_punctuation(question: str, first: Word, last: Word, name: str, topic: Entity) -> Span:
-    name = name.strip()
-    before = re.match(r"[\W_]*", name).group()  # type: ignore[union-attr]
-    after = re.search(r"[\W_]*$", name).group()  # type: ignore[union-attr]
-    start, end = first.start, last.end
-    if before and question[:start].endswith(before):
-        start -= len(before)
-    if after and question[end:].startswith(after):
-        end += len(after)
-    return Span(start, end, topic)
-
-
-def _literal(question: str, name: str, keys: Sequence[str]) -> list[tuple[int, int]]:
-    """Find a name exactly as written, if it has no words (`!!!`) or its script has no spaces between words."""
-    name = name.strip()
-    if not name or (keys and not _CJK.search(name)):
-        return []
-    pattern = re.escape(name) if keys else rf"(?<!\w){re.escape(name)}(?!\w)"
-    return [match.span() for match in re.finditer(pattern, question)]

@@ -19,7 +19,6 @@ from kgqa.search.word_matching import (
     is_misspelling,
     same_word,
     spelling_similarity,
-    windows_of,
     word_keys,
     words_of,
 )
@@ -113,8 +112,8 @@ class NameLookup:
     def whole(self) -> list[NameHit]:
         """Return the entities with a name that is equal or similar to consecutive words of the question.
 
-        If words are spelled exactly like some names, regardless of case, other names that equal them only without
-        accents and punctuation are left out: C++ is neither C nor C#.
+        If words are spelled exactly like some names, other names that equal them only in another case, or without
+        accents and punctuation, are left out: C++ is neither C nor C#.
         """
         variants: dict[str, list[tuple[int, int, str]]] = {}
         for start, end in self._windows():
@@ -161,9 +160,13 @@ class NameLookup:
             yield bare.replace(" ", ""), "squeezed"
 
     def _spelled(self, start: int, end: int, matches: Sequence[NameMatch]) -> Sequence[NameMatch]:
-        written = self.written(start, end).casefold()
-        same = [match for match in matches if any(_bare(name) == written for name in match.spellings)]
-        return same or matches
+        written = self.written(start, end)
+        # in lower case, a text equals names with capitals, too
+        for case in (str.casefold,) if written.islower() else (str, str.casefold):
+            equal = [each for each in matches if any(case(_bare(name)) == case(written) for name in each.spellings)]
+            if equal:
+                return equal
+        return matches
 
     def written(self, start: int, end: int) -> str:
         """Return the words from `start` to before `end` with the signs that belong to them, such as C++."""
@@ -177,7 +180,9 @@ class NameLookup:
     def written_name(self, found: NameHit) -> str:
         """Return the words of a hit as written in the question, with its signs if the name has them, such as C++."""
         written = self.written(found.start, found.end)
-        return written if _bare(found.match.name) == written.casefold() else self.text(found.start, found.end)
+        return (
+            written if _bare(found.match.name).casefold() == written.casefold() else self.text(found.start, found.end)
+        )
 
     def is_functional(self, start: int, end: int) -> bool:
         """Return whether the words from `start` to before `end` name nothing by themselves."""
@@ -288,26 +293,8 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
     return best
 
 
-def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
-    """Return the part of a question that names an entity incompletely, for example only by its last name.
-
-    The part contains at least the fraction `least` of the words of one name. Return None if there is no such part, or
-    if one of the names occurs completely.
-    """
-    words = words_of(question)[:MAX_WORDS]
-    keys = [word.key for word in words]
-    known = {word_keys(name) for name in names} - {()}
-    if any(windows_of(keys, name, same_word) for name in known):
-        return None
-    aligned = [found for name in known if (found := align(keys, name, lambda word: 1.0)) and found.share >= least]
-    if not aligned:
-        return None
-    best = max(aligned, key=lambda found: (found.share, -found.start, found.end))
-    return question[words[best.start].start : words[best.end - 1].end]
-
-
 def _bare(name: str) -> str:
-    return name.strip().strip(_PUNCTUATION).casefold()
+    return name.strip().strip(_PUNCTUATION)
 
 
 def _keep(found: dict[tuple[int, int, Entity], NameHit], new: NameHit) -> None:

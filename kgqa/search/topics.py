@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
@@ -14,7 +15,6 @@ from kgqa.schema import value_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
 from kgqa.search.linking import Mention, RelationFit, find_mentions, unknown_names
 from kgqa.search.masking import replace_spans, topic_spans
-from kgqa.search.name_lookup import mention_of
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stems
 from kgqa.settings.values import Settings
@@ -52,9 +52,8 @@ def names_of_topics(
         for match in mention.matches:
             if match.entity in names:
                 names[match.entity].append(mention.text)
-    for topic, known in names.items() if given else ():
-        if mentioned := mention_of(text, known):
-            names[topic].append(mentioned)
+    for span in topic_spans(text, {topic: names[topic] for topic in topics}) if given else ():
+        names[span.topic].append(text[span.start : span.end])
     return named, names
 
 
@@ -117,7 +116,7 @@ def _with_plural_first(mention: Mention) -> Mention:
     """Return a mention with the entities first whose name is the same but for its ending: "films" names "Film"."""
     wanted = stems(mention.text)
     same = [match for match in mention.matches if stems(match.name) == wanted]
-    return Mention(mention.text, (*same, *(match for match in mention.matches if match not in same)))
+    return replace(mention, matches=(*same, *(match for match in mention.matches if match not in same)))
 
 
 def declined(question: Question, kind: str) -> Answer:
@@ -167,7 +166,8 @@ def check_topics(
         entity if entity is not None and entity in known else entity_called(graph, _text_of(topic), settings, notes)
         for topic, entity in zip(topics, found)
     ]
-    return list(dict.fromkeys(followed(graph, entity, notes) for entity in entities))
+    # what is only another id of a thing has no label
+    return list(dict.fromkeys(each if each in labels else followed(graph, each, notes) for each in entities))
 
 
 def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:

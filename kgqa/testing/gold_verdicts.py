@@ -14,8 +14,9 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.search.rows import FieldKey, read_rows
+from kgqa.testing.gold_candidates import gold_candidate
 from kgqa.trace.trace import Trace
-from kgqa.training.gold_candidates import gold_candidate
+from kgqa.training.gold_queries import Untranslatable
 
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
 
@@ -44,8 +45,11 @@ def gold_verdict(
     graph = resources.graph
     if not question.sparql:
         return None
-    found = gold_candidate(question.sparql[0], [topic.iri for topic in topics], is_date=is_date).candidate
-    if found is None or not (found.conditions or found.operation) or not found.path.steps:
+    try:
+        found = gold_candidate(question.sparql[0], [topic.iri for topic in topics], is_date=is_date)
+    except Untranslatable:
+        return None
+    if not (found.conditions or found.operation) or not found.path.steps:
         return None
     path = _turned(graph, found.path)
     joined = [_turned(graph, join.path) for join in found.joins]

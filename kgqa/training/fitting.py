@@ -192,8 +192,8 @@ def _fit(
         total_loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress(done, total, float(loss.detach()))
-    question, first, further, moved = (each.detach().numpy().astype(np.float32) for each in (*maps, directions))
-    ranker = TrainedRanker(question, first, further, moved, float(bias.detach()), vectors.embeddings)
+    arrays = [each.detach().numpy().astype(np.float32) for each in (*maps, directions)]
+    ranker = TrainedRanker(*arrays, one_step_bias=float(bias.detach()), embeddings=vectors.embeddings)
     return ranker.in_half_precision()
 
 

@@ -35,7 +35,7 @@ class PoolBuilder:
         self._ontology = ontology
         self._numbers: dict[Step, int] = {}
         self._simulated: dict[str, np.ndarray] = {}
-        self._explored: dict[Entity, tuple[KnowledgeGraph, np.ndarray]] = {}
+        self._explored: dict[Entity, np.ndarray] = {}
         self.from_graph = 0
         self.from_ontology = 0
 
@@ -54,20 +54,23 @@ class PoolBuilder:
 
     def _from_graph(self, question: TrainingQuestion) -> Example | None:
         topic = question.path.topic
-        for graph in self._graphs:
-            if topic not in self._explored and topic in graph.paths.present([topic]):
-                try:
-                    self._explored[topic] = graph, self._rows(_paths_in(graph, topic))
-                except StoreTimeout:
-                    self._explored[topic] = graph, self._rows([])
-        if topic not in self._explored:
+        graph = next((graph for graph in self._graphs if topic in graph.paths.present([topic])), None)
+        if graph is None:
             return None
-        graph, pool = self._explored[topic]
-        steps = _as_explored(graph, question.path.steps, pool, self._numbers)
-        beside: list[tuple[Step, ...]] = []
-        if len(steps) > MAX_EDGES and self._gold_row(pool[:, :MAX_EDGES], steps[:MAX_EDGES]) is not None:
-            beside = _continuations(steps, lambda start: _onward(graph, RelationPath(topic, start)))
-        return self._example(question, pool, steps, beside)
+
+        def onward(start: tuple[Step, ...]) -> list[Step]:
+            steps = graph.paths.steps([Candidate(RelationPath(topic, start))])[0].steps
+            return [step for step in steps if not graph.tables.leads_to_mediator(step)]
+
+        try:
+            if topic not in self._explored:
+                self._explored[topic] = self._rows(_paths_in(graph, topic))
+            pool = self._explored[topic]
+            steps = _as_explored(graph, question.path.steps, pool, self._numbers)
+            is_reached = self._gold_row(pool[:, :MAX_EDGES], steps[:MAX_EDGES]) is not None
+            return self._example(question, pool, steps, _continuations(steps, onward) if is_reached else ())
+        except StoreTimeout:
+            return None
 
     def _from_ontology(self, question: TrainingQuestion) -> Example | None:
         ontology = self._ontology
@@ -118,8 +121,7 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     found: list[tuple[Step, ...]] = []
     frontier = [RelationPath(topic)]
     for _ in range(MAX_EDGES):
-        expansions = graph.paths.steps([Candidate(path) for path in frontier])
-        onward = [path.then(step) for path, found_steps in zip(frontier, expansions) for step in found_steps.steps]
+        onward = [path.then(step) for path in frontier for step in graph.paths.steps([Candidate(path)])[0].steps]
         found += [path.steps for path in onward if not graph.paths.ends_on_mediators(path)]
         frontier = onward
         if len(found) > MAX_POOL:
@@ -150,14 +152,6 @@ def _paths_of(ontology: Ontology, start: str) -> list[tuple[Step, ...]]:
             found.append((first,))
         found += [(first, second) for second in _ontology_onward(ontology, first)]
     return found[:MAX_POOL]
-
-
-def _onward(graph: KnowledgeGraph, path: RelationPath) -> list[Step]:
-    try:
-        steps = graph.paths.steps([Candidate(path)])[0].steps
-    except StoreTimeout:
-        return []
-    return [step for step in steps if not graph.tables.leads_to_mediator(step)]
 
 
 def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:

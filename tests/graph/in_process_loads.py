@@ -18,10 +18,10 @@ from kgqa.graph.embedded.worker import error_payload
 class InProcessWorker:
     """A stand-in for the worker of a load, without a memory limit."""
 
-    def __init__(self, open_request: dict | None, keep_open: tuple[int, ...] = ()) -> None:
-        assert open_request is None, "for loads only"
+    def __init__(self, path: Path | None, **_: object) -> None:
+        assert path is None, "for loads only"
 
-    def call(self, request: dict, *, timeout: float | None, progress: Callable[[dict], None] | None = None) -> bytes:
+    def call(self, request: dict, *, progress: Callable[[dict], None] | None = None) -> bytes:
         assert request["op"] == "load"
         folder = GraphFolder(Path(request["folder"]))
         try:

@@ -13,12 +13,13 @@ import pyoxigraph as ox
 from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, stored_hashes
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, digests_of
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
+from kgqa.graph.rdf.lines import lines_by_graph
 from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, Rows
 from kgqa.model import Entity, Triple
 
@@ -39,7 +40,7 @@ class MemoryStore:
         self._closed = False
         self._lock = threading.RLock()  # as in the embedded store, no query runs during an edit
         self._server = RequestHandler()
-        self._server._opened = ox.Store()
+        self._server.store = ox.Store()
         self._server.store.bulk_load(f"{text}\n".encode(), format=ox.RdfFormat.N_QUADS)
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
@@ -61,8 +62,9 @@ class MemoryStore:
         return self._hash(graphs).fingerprint
 
     def _hash(self, graphs: Sequence[str]) -> GraphHash:
-        hashes = stored_hashes(self._server.store)
-        return DatasetHash({graph: GraphHash.of(each) for graph, each in hashes.items()}).view(graphs)
+        lines = self._server.store.dump(format=ox.RdfFormat.N_QUADS).splitlines(keepends=True)
+        groups = lines_by_graph(lines).items()
+        return DatasetHash({graph: GraphHash.of(digests_of(group)) for graph, group in groups}).view(graphs)
 
     def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": 512 << 20}

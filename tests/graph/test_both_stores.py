@@ -126,7 +126,6 @@ def node_results(graph: KnowledgeGraph, nodes: Sequence[Entity]) -> dict[str, ob
         "once": all(len(set(found)) == len(found) for found in neighbours.values()),
         "limited": [len(graph.paths.neighbours(node, limit=2)) for node in nodes[:3]],
         "labels": graph.labels(nodes),
-        "aliases": graph.aliases(nodes),
         "named": graph.named(nodes),
     }
 

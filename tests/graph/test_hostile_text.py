@@ -80,7 +80,6 @@ def calls(text: str) -> dict[str, Call]:
         "degrees": lambda g: g.paths.degrees([ANN, entity]),
         "neighbours": lambda g: g.paths.neighbours(entity, limit=5),
         "labels": lambda g: g.labels([ANN, entity]),
-        "aliases": lambda g: g.aliases([ANN, entity]),
         "named": lambda g: g.named([*values, raw, BOB]),
         "search": lambda g: g.search(text),
         "find_mentions": lambda g: find_mentions(g, text),

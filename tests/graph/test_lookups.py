@@ -12,6 +12,7 @@ from kgqa.graph.query.patterns import PathPattern, hop_pattern, path_pattern
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.store import Rows
+from kgqa.graph.tables.declarations import SIDES
 from kgqa.model import Literal, RelationPath, Step
 from tests.graph.query.test_templates import WALK, A, B, R
 
@@ -36,7 +37,7 @@ BRANCHES = {
     "relations of subjects": [lookups.subject_relations_branch(R, sample=5)],
     "quiet edges": [
         lookups.quiet_edges_branch(A, side, noise=noise, kept=kept)
-        for side in lookups.SIDES
+        for side in SIDES
         for noise, kept in (([], []), ([Literal("http://e/x"), Literal('"')], [R]))
     ],
 }  # fmt: skip

@@ -248,18 +248,6 @@ class TestNames:
         assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
         assert localised.named([wd("Q586")])[0].name == "Q586"
 
-    def test_aliases(self, graph, graphs):
-        def of(*languages):
-            localised = graphs.reopen(graph, languages=languages)
-            return {
-                SCHEMA.short_id(e.iri): names
-                for e, names in localised.aliases(map(wd, ("Q17", "Q1490", "Q64"))).items()
-            }
-
-        assert of() == {"Q17": ("Land of the Rising Sun", "Nippon", "Nihon"), "Q1490": ("江戸",)}
-        assert of("fr")["Q17"] == ("Empire du Japon", "Land of the Rising Sun", "Nippon", "Nihon")
-        assert of("de")["Q17"] == ("Nippon", "Land of the Rising Sun", "Nihon")
-
     def test_lookups_are_batched(self, graph):
         graph.tables.prepare()
         trace = Trace()
@@ -271,8 +259,6 @@ class TestNames:
         bound.labels(entities)
         bound.named([*entities, Literal("7")])
         assert trace.usage().queries == query_count
-        bound.aliases(entities)
-        assert trace.usage().queries == query_count + 3
 
     def test_relations_are_verbalised(self, graph, graphs):
         labels = graph.tables.relation_labels

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from kgqa.graph.query.export import AnswerInQuery
-from kgqa.methods.grounding import answer_of_path
+from kgqa.methods.grounding import MAX_NAMED, answer_of_path, with_all_names
 from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
 from kgqa.model.conditions import XSD, Comparison, Condition, Operation, year
 from kgqa.storage.answer_json import answer_data, answer_from, answer_object
@@ -196,3 +196,24 @@ def test_json_has_no_score_that_is_not_finite(graph, score):
     )
     json.dumps(written, allow_nan=False)
     assert written["confidence"] is written["paths"][0]["score"] is written["nearest"][0]["score"] is None
+
+
+def test_a_hub_looks_up_the_names_that_are_shown_and_the_rest_on_export(monkeypatch):
+    hub = [f"{E}n{number:05}" for number in range(3 * MAX_NAMED)]
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    lines = [f"<{E}hub> <{E}has> <{iri}> ." for iri in hub]
+    graph = memory_graph([*lines, *(f'<{iri}> <{label}> "Name of {iri}" .' for iri in hub)], schema="rdfs")
+    asked: list[Entity] = []
+    named = type(graph).named
+
+    def counted(self, values):
+        values = list(values)
+        asked.extend(values)
+        return named(self, values)
+
+    monkeypatch.setattr(type(graph), "named", counted)
+    found = answer(graph, RelationPath(Entity(E + "hub"), HAS.steps), topics=())
+    assert len(found.answers) == len(hub) and len(asked) < 2 * MAX_NAMED and found.query_class == "exact"
+    assert [each.name for each in found.answers[:MAX_NAMED]] == [f"Name of {iri}" for iri in hub[:MAX_NAMED]]
+    assert found.answers[-1].name == "n02999"
+    assert [each.name for each in with_all_names(graph, found).answers] == [f"Name of {iri}" for iri in hub]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from kgqa.rank.lexical import STOPWORDS, bm25, bm25_of_terms, stem, terms
+from kgqa.rank.lexical import bm25, stem, terms
 
 POOL = ["team mascot", "team arena stadium", "place of birth"]
 
@@ -26,27 +26,6 @@ def test_scores_by_hand():
     assert scores == pytest.approx(
         [(idf_team + idf_mascot) * 2.5 / (1 + short), idf_team * 2.5 / (1 + long), 0.0], rel=1e-12
     )
-
-
-def test_repeated_term_saturates():
-    once, twice, four = bm25("goal", ["goal x x x", "goal goal x x", "goal goal goal goal"])
-    assert once < twice < four < 2.5 * bm25("goal", ["goal x x x", "y", "y"])[0]
-    norm = 1.5  # all three have the mean length
-    assert twice / once == pytest.approx((2 / (2 + norm)) / (1 / (1 + norm)))
-
-
-def test_one_document():
-    # N = n = 1: idf = ln(1 + 0.5 / 1.5), length equals the mean
-    assert bm25("mascot", ["mascot"]) == pytest.approx([math.log(4 / 3) * 2.5 / 2.5])
-
-
-def test_term_in_every_text_still_counts():
-    scores = bm25("team", ["team a", "team b", "team c"])
-    assert (scores > 0).all()
-
-
-def test_repeated_question_word_counts_once():
-    assert bm25("mascot mascot mascots", POOL) == pytest.approx(bm25("mascot", POOL))
 
 
 @pytest.mark.parametrize(
@@ -110,19 +89,8 @@ def test_stem(word, stemmed):
     assert stem(word) == stemmed
 
 
-@given(st.text(max_size=12))
-def test_stem_has_at_least_three_letters(word):
-    assert len(stem(word)) >= min(3, len(word))
-
-
 words = st.sampled_from("team mascot capital city of birth place film director teams directed".split())
 sentences = st.lists(words, max_size=6).map(" ".join)
-
-
-@given(sentences, st.lists(sentences, max_size=8))
-def test_scores_are_finite_and_never_negative(query, texts):
-    scores = bm25(query, texts)
-    assert np.isfinite(scores).all() and (scores >= 0).all()
 
 
 def naive_bm25(query: str, texts: list[str]) -> list[float]:
@@ -151,17 +119,6 @@ def test_scores_equal_the_naive_implementation(query, texts):
     assert list(order) == sorted(range(len(texts)), key=lambda i: -round(theirs[i], 9))
 
 
-@given(sentences, st.lists(sentences, min_size=1, max_size=6), st.randoms())
-def test_scores_do_not_depend_on_the_pool_order(query, texts, random):
-    places = list(range(len(texts)))
-    random.shuffle(places)
-    assert bm25(query, [texts[i] for i in places]) == pytest.approx(bm25(query, texts)[places])
-
-
-def test_stopwords_are_excluded():
-    assert terms(" ".join(STOPWORDS)) == []
-
-
 # ---- the idf as published, and rank-bm25 ----
 
 
@@ -169,36 +126,9 @@ def rank_bm25(query: str, texts: list[str]) -> np.ndarray:
     return BM25Okapi([terms(text) for text in texts]).get_scores(list(dict.fromkeys(terms(query))))
 
 
-@pytest.mark.parametrize(
-    ("query", "texts"),
-    [
-        ("mascot", POOL),
-        ("the mascot of the team", POOL),
-        ("team", ["team a", "team b", "team c"]),  # the term is everywhere, and the mean idf is negative
-        ("team", ["team", "team", "team"]),
-        ("team mascot", ["team mascot", "team", "team", "capital", "birth place", ""]),
-        ("goal", ["goal x x x", "goal goal x x", "goal goal goal goal"]),
-        ("unheard", POOL),
-        ("", POOL),
-    ],
-)
-def test_published_idf_equals_rank_bm25(query, texts):
-    expected = rank_bm25(query, texts)
-    assert bm25(query, texts, variant="okapi") == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
 @given(sentences, st.lists(sentences, min_size=3, max_size=12).filter(lambda texts: any(terms(text) for text in texts)))
 def test_published_idf_equals_rank_bm25_on_random_texts(query, texts):
     assert bm25(query, texts, variant="okapi") == pytest.approx(rank_bm25(query, texts), rel=1e-9, abs=1e-12)
-
-
-def test_published_idf_by_hand():
-    # team in 2 of 3 texts: ln(1.5/2.5) < 0, so a quarter of the mean idf; mascot, arena, stadium, place, birth in one
-    rare, frequent = math.log(2.5 / 1.5), math.log(1.5 / 2.5)
-    floor = 0.25 * (5 * rare + frequent) / 6
-    norm = 1.5 * (0.25 + 0.75 * 2 / (7 / 3))
-    scores = bm25("team mascot", POOL, variant="okapi")
-    assert scores[0] == pytest.approx((rare + floor) * 2.5 / (1 + norm), rel=1e-12)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", "", "of the"], ["mascot"], ["mascot", "capital"], ["mascot"] * 2])
@@ -207,17 +137,6 @@ def test_known_differences_from_rank_bm25(texts):
     assert scores.shape == (len(texts),)
     assert scores.tolist() == bm25("mascot", texts).tolist()
     assert ((scores > 0) == np.array([text == "mascot" for text in texts])).all()
-
-
-@pytest.mark.parametrize(("texts", "scores"), [(["mascot"], [-0.27]), (["mascot", "capital"], [0.0, 0.0])])
-def test_rank_bm25_still_differs(texts, scores):
-    """If this fails, rank_bm25 was fixed and the variant can follow it."""
-    assert rank_bm25("mascot", texts) == pytest.approx(scores, abs=0.01)
-
-
-def test_rank_bm25_still_fails_on_empty_input():
-    with pytest.raises(ZeroDivisionError):
-        rank_bm25("mascot", [])
 
 
 # ---- splitting into terms ----
@@ -233,11 +152,3 @@ def test_repeated_text_has_the_same_terms(text):
 @given(st.text(max_size=20))
 def test_long_text_has_the_same_terms(text):
     assert terms(f"{text} " * 30) == terms(text) * 30
-
-
-def test_scores_from_terms_equal_scores_from_texts():
-    expected = list(dict.fromkeys(terms("the mascot of the team")))
-    bags = [terms(text) for text in POOL]
-    assert bm25_of_terms(expected, bags).tolist() == bm25("the mascot of the team", POOL).tolist()
-    assert bm25_of_terms([], bags).tolist() == [0, 0, 0]
-    assert bm25_of_terms(["team"], []).shape == (0,)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import prefilter
@@ -43,32 +41,7 @@ def test_bm25_ranks_the_match_first(pool):
     ]
 
 
-def test_ties_keep_the_order_of_the_pool(pool):
-    assert lexical("unheard of", pool, 3) == pool[:3]
-
-
-@pytest.mark.parametrize(("keep", "left"), [(1, 1), (8, 8), (100, 8)])
-def test_requested_number_or_all(pool, keep, left):
-    kept = lexical("film", pool, keep)
-    assert len(kept) == len(set(kept)) == left
-
-
-def test_empty_pool_with_embeddings(encoder):
-    assert prefilter("film", [], keep=5, encoder=encoder, lexical_weight=0.25) == []
-
-
 _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
-
-
-@given(_words, st.lists(_words, max_size=10), st.integers(1, 12))
-def test_kept_candidates_score_at_least_as_high_as_cut_ones(question, texts, keep):
-    topic = Entity("http://ex.org/t")
-    pool = [Candidate(RelationPath(topic, (Step(f"http://ex.org/{i}"),)), text) for i, text in enumerate(texts)]
-    scores = dict(zip(pool, bm25(question, texts)))
-    kept = lexical(question, pool, keep)
-    assert len(kept) == min(keep, len(pool)) and set(kept) <= set(pool)
-    assert [scores[c] for c in kept] == sorted((scores[c] for c in kept), reverse=True)
-    assert all(scores[cut] <= scores[kept[-1]] for cut in set(pool) - set(kept))
 
 
 @pytest.mark.parametrize(
@@ -99,30 +72,7 @@ def test_both_rankings_are_fused(pool, encoder):
     assert len(orders) == 3
 
 
-def test_lexical_weight(pool, encoder):
-    question = "what money does a person use?"
-
-    def best(weight: float) -> str:
-        return prefilter(question, pool, keep=1, encoder=encoder, lexical_weight=weight)[0].words
-
-    assert best(0.0) == "country currency used"
-    assert best(1000.0) == lexical(question, pool, 1)[0].words == "person profession"
-
-
 # ---- other orders ----
-
-
-def test_embeddings_only(pool, encoder):
-    question = "what money does a person use?"
-    semantic = encoder.encode(words_of(pool)) @ encoder.encode_questions([question])[0]
-    kept = prefilter(question, pool, keep=8, encoder=encoder, method="sbert")
-    assert [semantic[pool.index(each)] for each in kept] == sorted(semantic, reverse=True)
-    assert kept == prefilter(question, pool, keep=8, encoder=encoder, lexical_weight=0)
-
-
-def test_words_only_despite_embeddings(pool, encoder):
-    kept = prefilter("what money does a person use?", pool, keep=8, encoder=encoder, method="bm25")
-    assert kept == lexical("what money does a person use?", pool, 8)
 
 
 @pytest.mark.parametrize("method", ["rrf", "sbert"])
@@ -161,17 +111,6 @@ def test_random_prefilter_is_reproducible(pool):
     assert set(sample(pool, keep=100)) == set(pool)
     orders = {tuple(sample(pool, keep=8, question=q, seed=s)) for q in "qrs" for s in range(3)}
     assert len(orders) == 9
-
-
-def test_random_prefilter_is_uniform(candidate):
-    """Each of 10 candidates is kept in about 300 of 1,000 draws (chi-square with 9 degrees of freedom below 27.9)."""
-    pool = [candidate(str(i)) for i in range(10)]
-    counts = dict.fromkeys(pool, 0)
-    for seed in range(1000):
-        for kept in prefilter("q", pool, keep=3, encoder=None, method="random", seed=seed):
-            counts[kept] += 1
-    assert sum(counts.values()) == 3000
-    assert sum((count - 300) ** 2 / 300 for count in counts.values()) < 27.9
 
 
 def test_published_bm25_variant(pool):

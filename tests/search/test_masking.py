@@ -54,22 +54,6 @@ def test_masked_questions(question, names, masked):
 
 
 @pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Who wrote it?", []),
-        ("Who wrote it?", [""]),
-        ("Who wrote it?", ["  "]),
-        ("Who wrote it?", ["Everest"]),
-        ("Kimigayo", ["Kimigayo"]),
-        ("Kimigayo?", ["Kimigayo"]),
-        ("What's Japan?", ["What's Japan"]),
-    ],
-)
-def test_unchanged_questions(question, names):
-    assert drop_mentions(question, names) == question
-
-
-@pytest.mark.parametrize(
     ("question", "names", "masked"),
     [
         ("who inspired Scott Fitzgerald?", ["Fitzgerald", "F. Scott Fitzgerald"], "who inspired ?"),
@@ -82,32 +66,12 @@ def test_mask_covers_the_words_of_the_name_beside_it(question, names, masked):
     assert drop_mentions(question, names) == masked
 
 
-@pytest.mark.parametrize("names", [["New York City", "New York"], ["New York", "New York City"]])
-def test_longest_name_is_masked_first(names):
-    assert drop_mentions("who founded New York City?", names) == "who founded ?"
-
-
 @pytest.mark.parametrize("name", ["(", "[a", "a|b", "\\", "a{2}", "*", "^", "(?P<x>"])
 def test_name_is_not_a_pattern(name):
     assert drop_mentions(f"who wrote {name} then", [name]) == "who wrote then"
 
 
 words = st.lists(st.sampled_from("who wrote the song Tokyo New York City of".split()), min_size=1, max_size=8)
-
-
-@given(words, st.lists(st.sampled_from(["Tokyo", "New York", "New York City", "York"]), max_size=3))
-def test_masking_only_removes_words(question, names):
-    left = drop_mentions(" ".join(question), names).split()
-    assert left
-    rest = iter(question)
-    assert all(word in rest for word in left)  # a subsequence of the question
-
-
-@given(words, st.text(max_size=10))
-def test_any_name(question, name):
-    text = " ".join(question)
-    masked = drop_mentions(text, [name])
-    assert masked.strip() and len(masked) <= len(text)
 
 
 FUZZY = [
@@ -141,11 +105,6 @@ def test_inexact_names(question, name, masked):
     assert masked_text(question, {A: [name]}) == masked
 
 
-def test_inexact_match_only_without_exact_match():
-    # Austria could be a misspelling of Australia, but is not here
-    assert masked_text("is Australia in Austria?", {A: ["Austria"]}) == "is Australia in [E1]?"
-
-
 def test_masking_styles():
     names = {A: ["Ken Barlow"], B: ["Coronation Street"]}
     question = "who plays Ken Barlow in Coronation Street?"
@@ -160,15 +119,6 @@ def test_masking_styles():
 def test_longer_name_is_masked_before_a_topic_within_it():
     names = {A: ["New York"], B: ["New York City"]}
     assert masked_text("who founded New York City?", names) == "who founded [E2]?"
-
-
-def test_name_that_is_the_whole_question_is_kept():
-    assert drop_spans("Kimigayo?", [Span(0, 8, A)]) == "Kimigayo?"
-    assert masked_text("Kimigayo?", {A: ["Kimigayo"]}) == "[E1]?"
-
-
-def test_topics_without_name_have_no_span():
-    assert topic_spans("who wrote it?", {A: [], B: ["Everest"]}) == []
 
 
 @pytest.mark.parametrize(
@@ -194,13 +144,6 @@ def test_topics_without_name_have_no_span():
 )
 def test_leaks(text, name, carried):
     assert leaks([text], [name]) == ([(text, name)] if carried else [])
-
-
-def test_leak_is_counted_once_per_text():
-    assert leaks(["Tokyo, Japan", "nowhere", "Japan"], ["Japan", "Tokyo"]) == [
-        ("Tokyo, Japan", "Japan"),
-        ("Japan", "Japan"),
-    ]
 
 
 parts = "Tokyo Ångström Kennedy O'Neal St. Lucia-Jones 1984 Curaçao".split()
@@ -229,8 +172,3 @@ def test_spans_are_ordered_and_other_text_is_kept(question, names):
         assert at <= span.start < span.end <= len(question)
         at = span.end
     assert spans or drop_spans(question, spans) == masked_text(question, {A: names}) == question
-
-
-@given(st.text(max_size=40), st.text(min_size=1, max_size=12))
-def test_leaks_never_fail(text, name):
-    assert leaks([text], [name]) in ([], [(text, name)])

@@ -17,7 +17,6 @@ from kgqa.training.fitting import (
     Example,
     TrainingSettings,
     Vectors,
-    _sampled,
     fit_ranker,
     hit_rate,
     rank_of_gold,
@@ -82,45 +81,12 @@ def test_directions_are_learned(torch):
     assert hit_rate(ranker, examples, vectors) == 1.0
 
 
-def test_bias_is_learned(torch):
-    """The bias for one step grows if one-step paths are always correct and vectors do not help."""
-    relations = np.eye(3, dtype=np.float32)[[0, 0]]
-    pool = np.array([[0, -1], [0, 1]], dtype=np.int32)  # the same direction, one step or two
-    vectors = Vectors(relations, np.zeros(2, dtype=np.intp), {"q": np.eye(3, dtype=np.float32)[0]}, "m")
-    ranker = fit_ranker([Example("q", pool, 0)] * 64, vectors, TrainingSettings(epochs=30, rate=1e-2))
-    assert ranker.one_step_bias > 0.05 and rank_of_gold(ranker, Example("q", pool, 0), vectors) == 1
-
-
-def test_strong_regularisation_keeps_maps_near_the_identity(torch):
-    examples, vectors = rotated_examples(200)
-
-    def distance(pull: float) -> float:
-        ranker = fit_ranker(examples, vectors, TrainingSettings(epochs=5, rate=5e-3, pull=pull))
-        maps = (ranker.question_map, ranker.first_map, ranker.further_map)
-        return float(np.sqrt(sum(((each - np.eye(SIZE)) ** 2).sum() for each in maps)))
-
-    free, pulled = distance(0.0), distance(10.0)
-    assert pulled < 0.3 * free
-
-
 def test_training_is_reproducible_by_seed(torch):
     examples, vectors = rotated_examples(150)
     settings = [TrainingSettings(epochs=2, negatives=20, seed=seed) for seed in (3, 3, 4)]
     one, again, other = (fit_ranker(examples, vectors, each) for each in settings)
     assert np.array_equal(one.first_map, again.first_map) and one.one_step_bias == again.one_step_bias
     assert not np.array_equal(one.first_map, other.first_map)
-
-
-def test_interrupt_is_raised(torch):
-    examples, vectors = rotated_examples(70)
-    before = torch.get_num_threads()
-
-    def stop(done, total, loss):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fit_ranker(examples, vectors, progress=stop)
-    assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize("examples", [[], [Example("q", np.array([[0]], dtype=np.int32), 0)]])
@@ -152,15 +118,6 @@ def test_missing_torch_is_an_error():
 
 
 # ---- the parts ----
-
-
-@given(st.integers(2, 40), st.integers(1, 50), st.data())
-def test_sampling_keeps_the_gold_path_first_without_duplicates(paths, negatives, data):
-    gold = data.draw(st.integers(0, paths - 1))
-    pool = np.arange(paths, dtype=np.int32)[:, None]
-    rows = _sampled(Example("q", pool, gold), negatives, np.random.default_rng(0))[:, 0].tolist()
-    assert rows[0] == gold and len(set(rows)) == len(rows) == min(paths, negatives + 1)
-    assert set(rows) <= set(range(paths))
 
 
 @given(st.lists(st.sampled_from("abcdefghij"), max_size=30), st.floats(0, 1), st.integers(0, 5))

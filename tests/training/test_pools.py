@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
-from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
@@ -107,11 +103,6 @@ def test_paths_of_queries(query, topics, expected):
     ] == expected
 
 
-@given(st.text(alphabet="SELECT?x{}().;,<>:nsa 1\"'|^/", max_size=60))
-def test_any_query_text_is_read(text):
-    assert isinstance(query_paths(f"SELECT ?x {{ {text} }}"), tuple)
-
-
 @pytest.mark.parametrize(
     ("row", "schema", "names", "expected"),
     [
@@ -182,24 +173,6 @@ def test_steps_from_a_type(ontology):
     assert ontology.steps_from(None) == ontology.steps_from(NS + "unheard.of") == ()
 
 
-def test_types_at_the_end_of_steps(ontology):
-    (born,) = steps("people.person.place_of_birth")
-    assert ontology.start(born) == ontology.end(born.reversed()) == NS + "people.person"
-    assert ontology.end(born) == NS + "location.location"
-    assert ontology.leads_to_mediator(steps("people.person.education")[0])
-    assert ontology.leads_to_mediator(steps("^education.education.degree")[0])
-    assert ontology.folded(born.reversed()) == steps("location.location.people_born_here")[0]
-    assert ontology.folded(born) == born
-    assert ontology.start(Step(NS + "unheard.of.it")) is None
-
-
-def test_ontology_from_one_file(ontology, tmp_path):
-    assert read_ontology(tmp_path / "ontology" / "fb_roles", FREEBASE) == ontology
-    (tmp_path / "alone").write_text(ROLES)
-    alone = read_ontology(tmp_path / "alone", FREEBASE)
-    assert alone.ends == ontology.ends and not alone.inverses and not alone.mediators
-
-
 @pytest.mark.parametrize(
     ("content", "message"), [(b"", "is not an ontology"), (b"\xff" * 9, "Cannot read"), (None, "Cannot read")]
 )
@@ -254,13 +227,6 @@ def test_gold_path_is_folded_like_its_pool(ontology):
     assert steps("^people.person.place_of_birth") not in pool_of(builder, example)
 
 
-def test_gold_path_outside_the_ontology_is_added(ontology):
-    builder = PoolBuilder(ontology=ontology)
-    example = builder.example(gold("film.actor.film people.person.place_of_birth"))
-    assert gold_of(builder, example) == steps("film.actor.film people.person.place_of_birth")
-    assert steps("film.actor.film film.performance.film") in pool_of(builder, example)
-
-
 def test_long_gold_path_is_among_its_siblings(ontology):
     builder = PoolBuilder(ontology=ontology)
     text = "people.person.place_of_birth location.location.people_born_here people.person.date_of_birth"
@@ -269,11 +235,6 @@ def test_long_gold_path_is_among_its_siblings(ontology):
     assert steps(text)[:2] + steps("people.person.place_of_birth") in pool, "what else could follow"
     assert steps(text)[:2] + steps("people.person.education") not in pool, "a mediator is no end"
     assert max(map(len, pool)) == 3
-
-
-def test_no_example_without_graph_or_ontology(ontology):
-    assert PoolBuilder().example(gold("people.person.education")) is None
-    assert PoolBuilder(ontology=ontology).example(gold("unheard.of.it")) is None
 
 
 GRAPH = """\
@@ -357,14 +318,6 @@ def test_relation_is_named_by_the_last_part_of_its_iri(graph):
     assert path.steps == steps("people.person.education")
 
 
-def test_question_is_read_with_the_first_matching_schema():
-    row = {"topic_entities": [{"id": "m.1"}], "gold_path": ["people.person.education"]}
-    assert gold_path_reader([RDFS])(row) == []
-    assert [write_questions(path) for path in gold_path_reader([RDFS, FREEBASE])(row)] == [
-        "m.1: people.person.education"
-    ]
-
-
 @pytest.mark.parametrize(
     ("row", "kept"),
     [
@@ -387,16 +340,3 @@ def test_test_questions_are_excluded_from_training(ontology, row, kept):
     evaluated = [{"question": "where was Ada born?", "id": "WebQTest-7", "sparql": BORN}]
     found = without_evaluated([row], evaluated, gold_path_reader([FREEBASE]), ontology.inverses)
     assert found == ([row] if kept else [])
-
-
-@pytest.mark.slow
-def test_real_pools_contain_the_gold_path_once(data_folder):
-    ontology = read_ontology(data_folder / "ontology", FREEBASE)
-    rows = [q.row for q in read_questions(data_folder / "train" / "webqsp_train.jsonl.gz")][:100]
-    builder = PoolBuilder(ontology=ontology)
-    questions = training_questions(rows, gold_path_reader([FREEBASE]))
-    examples = [example for question in questions if (example := builder.example(question))]
-    assert len(examples) > 0.97 * len(questions)
-    for example in examples[::10]:
-        assert gold_of(builder, example) in pool_of(builder, example)
-        assert len(example.pool) > 30 and json.dumps(example.question)

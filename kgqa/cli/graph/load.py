@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +24,7 @@ from kgqa.cli.options import (
     stop_message,
     verbosity_options,
 )
-from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreBusy
+from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreBusy, StoreError
 from kgqa.graph.detection import default_view, first_graphs, load_warnings
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.foreign_stores import is_foreign
@@ -232,6 +232,7 @@ def _load_into_store(files: tuple[Path, ...], target: str, on_error: OnError, as
             report = store.load(files, on_error=on_error, progress=bars.show_load)
         store.publish()
     with open_graph(target, cache=cache_of(resolve())) as graph:
+        _prepare(graph, target)
         facts = {"schema": graph.schema.name, "store": target, "warnings": _warnings(graph)}
         print_report(report, target, graph.schema.title, facts, as_json)
 
@@ -244,11 +245,23 @@ def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, r
         report = load_into_folder(files, folder, progress=bars.show_load, **options)
     view, warnings = _too_many_graphs(folder)
     with open_graph(folder, view=view, cache=cache_of(settings)) as graph:
+        _prepare(graph, folder)
         facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
         facts["warnings"] = [*warnings, *_warnings(graph)]
         if share := name_share(graph.store, graph.schema, graph.view, timeout=NAMES_SECONDS):
             facts["named"] = share.text(graph.schema)
         print_report(report, str(folder), graph.schema.title, facts, as_json)
+
+
+def _prepare(graph: KnowledgeGraph, target: str | Path) -> None:
+    """Make the tables and the index of names, so that the first question does not wait for them."""
+    with stop_message(f"{target} has the new triples. The first question makes its tables."), StageBar() as bar:
+        bar("tables", 0, 2, "tables: relations and mediators")
+        with suppress(StoreError):  # a question says what could not be read
+            graph.tables.prepare()
+        bar("tables", 1, 2, "tables: names")
+        assert graph.names
+        bar("tables", 2, 2)
 
 
 def _too_many_graphs(folder: Path) -> tuple[tuple[str, ...], list[str]]:

@@ -21,6 +21,7 @@ from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, budget_of
+from kgqa.methods.grounding import with_all_names
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
 from kgqa.search.beam import BeamSettings, logical_hops
@@ -46,7 +47,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     if question.group and resources.models is not None:
         resources = replace(resources, models=resources.models.seeded(question.rollout))
     try:
-        answer = ask(asked, topics=given, resources=resources, trace=trace)
+        answer = with_all_names(resources.graph, ask(asked, topics=given, resources=resources, trace=trace))
         failure = next((event.error for event in answer.trace if isinstance(event, Failed)), "")
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)

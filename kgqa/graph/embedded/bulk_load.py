@@ -6,20 +6,19 @@ segment, the journal records the position in the file; an interrupted load is re
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import IO, Any, cast
+from typing import Any
 
-import numpy as np
 import pyoxigraph as ox
 
 from kgqa.errors import LoadError
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, Hashes
+from kgqa.graph.embedded.graph_hashes import Digests, digests_of, distinct_hashes
 from kgqa.graph.embedded.records import Generation, GraphSettings, SchemaName
 from kgqa.graph.rdf.files import FileJob, LineSource, MalformedLines, file_job, open_lines, staged_file
-from kgqa.graph.rdf.lines import hashes, hashes_by_graph
+from kgqa.graph.rdf.lines import lines_by_graph
 from kgqa.graph.store import OnError
 from kgqa.schema import usable_prefixes
 from kgqa.storage.atomic_files import write_json
@@ -27,7 +26,7 @@ from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.text.hints import Command
 
 __all__ = ["FileJob", "Journal", "file_job", "run_load"]
-SEGMENT_LINES = 2_000_000
+SEGMENT_BYTES = 64 << 20
 
 
 @dataclass
@@ -69,14 +68,14 @@ def run_load(
     journal: Journal,
     report: Callable[[dict[str, Any]], None],
 ) -> dict[str, Any]:
-    """Run the load that the journal describes: create a complete generation with its hashes, but do not publish it.
+    """Run the load that the journal describes: create a complete generation, but do not publish it.
 
     Args:
         report: called regularly with the fields of `store.Progress`.
 
     Returns:
-        The `lines`, `malformed`, `examples`, `empty`, `added` and `triples` of `store.LoadReport`, as `graphs` the
-        record of the `DatasetHash`, and as `prefixes` those that each file declares.
+        The `lines`, `malformed`, `examples` and `empty` of `store.LoadReport`, as `graphs` the fields of the
+        `GraphHash` of each graph's new triples, and as `prefixes` those that each file declares.
 
     Raises:
         LoadError: a file is malformed or cut short; the caller discards the generation.
@@ -88,48 +87,15 @@ def run_load(
     report({"file": "", "bytes_done": 0, "bytes_total": 0, "lines": load.lines, "stage": "finishing"})
     store.flush()
     store.optimize()
-    old, before = _base_hashes(folder, journal)
-    merged = _distinct(np.concatenate([old, *(hashes for _, hashes in load.hashes)]))
-    folder.save_hashes(journal.generation, merged)
+    new = distinct_hashes(load.digests)
     return {
         "lines": load.lines,
         "malformed": load.malformed.count,
         "empty": load.empty,
         "examples": [asdict(example) for example in load.malformed.examples],
-        "added": int(merged.size - old.size),
-        "triples": int(merged.size),
         "prefixes": [job.prefixes for job in journal.files],
-        "graphs": before.plus(_new_hashes(load.hashes, old, GraphHash.of(merged) - before.total)).record(),
+        "graphs": {graph: [hash.triples, hash.sum] for graph, hash in new.items()},
     }
-
-
-def _base_hashes(folder: GraphFolder, journal: Journal) -> tuple[Hashes, DatasetHash]:
-    """Return the sorted hashes of all triples before the load, and the hashes of their graphs."""
-    if journal.base is None:
-        return np.empty(0, dtype="<u8"), DatasetHash({})
-    old = folder.load_hashes(journal.base)
-    return old, folder.meta().hashes
-
-
-def _distinct(hashes: Hashes) -> Hashes:
-    """Return distinct hashes, sorted. `numpy.unique` takes ten times as long, because it does not sort first."""
-    ordered = np.sort(hashes)
-    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: ordered.size]]
-
-
-def _new_hashes(loaded: list[tuple[str, Hashes]], old: Hashes, new: GraphHash) -> dict[str, GraphHash]:
-    """Return the hash of the new triples of each graph; `new` is the hash of all new triples together."""
-    if len({graph for graph, _ in loaded}) <= 1:
-        return {graph: new for graph, _ in loaded[:1]}
-    numbers = {graph: number for number, graph in enumerate(dict(loaded))}
-    sizes = [hashes.size for _, hashes in loaded]
-    graphs = np.repeat([numbers[graph] for graph, _ in loaded], sizes)
-    distinct, first = np.unique(np.concatenate([hashes for _, hashes in loaded]), return_index=True)
-    is_new = ~np.isin(distinct, old, assume_unique=True)
-    distinct, graphs = distinct[is_new], graphs[first[is_new]]
-    by_graph = np.argsort(graphs, kind="stable")
-    ends = np.cumsum(np.bincount(graphs, minlength=len(numbers)))
-    return dict(zip(numbers, map(GraphHash.of, np.split(distinct[by_graph], ends[:-1]))))
 
 
 class _Load:
@@ -140,12 +106,15 @@ class _Load:
     ) -> None:
         self.lines = 0
         self.empty: list[str] = []
-        self.hashes: list[tuple[str, Hashes]] = []
+        self.digests: list[tuple[str, Digests]] = []
+        """Those of the lines that the graph did not have before the load, by graph and block."""
         self.malformed = MalformedLines(journal.on_error)
         self._store = store
         self._folder = folder
         self._journal = journal
         self._report = report
+        self._base = None if journal.base is None else ox.Store.read_only(str(folder.store_dir(journal.base)))
+        self._triples = 0
 
     def file(self, job: FileJob) -> None:
         """Load one file."""
@@ -155,84 +124,57 @@ class _Load:
             self._report_progress(job, bytes_done, self.lines + lines, "reading")
 
         with open_lines(job, staging, on_staging) as source:
-            before = self.lines, self.malformed.checkpoint(), len(self.hashes)
+            lines, digests, malformed = self.lines, len(self.digests), copy.deepcopy(self.malformed)
             try:
                 self._feed(source, strict=False)
             except SyntaxError:
                 # the engine is stricter than the quick check: start over, and check each line with the engine's parser
-                self.lines = before[0]
-                self.malformed.rollback(before[1])
-                del self.hashes[before[2] :]
-                job.lines_done = 0
+                self.lines, self.malformed, job.lines_done = lines, malformed, 0
+                del self.digests[digests:]
                 self._feed(source, strict=True)
-        if not any(found.size for _, found in self.hashes[before[2] :]):
+        if not self._triples:
             self.empty.append(job.name)
         staged_file(job, staging).unlink(missing_ok=True)
         job.done = True
         self._journal.save(self._folder)
 
     def _feed(self, source: LineSource, *, strict: bool) -> None:
-        read_end = [0]
-        segment = _Segment(self._new_blocks(source, strict, read_end))
-        while segment.more():
-            self._store.bulk_load(cast(IO[bytes], segment), format=ox.RdfFormat.N_QUADS)
-            source.job.lines_done = max(source.job.lines_done, read_end[0])
-            self._journal.save(self._folder)
-
-    def _new_blocks(self, source: LineSource, strict: bool, read_end: list[int]) -> Iterator[tuple[bytes, int]]:
-        """Yield the canonical blocks not yet loaded, with their numbers of lines. Hash all blocks of the file."""
+        """Hash the new triples of a file, and load the blocks that are not loaded yet."""
+        self._triples = 0
         job, done_before = source.job, source.job.lines_done
-
-        def malformed(line: int, message: str) -> None:
-            self.malformed.add(job.name, line, message)
-
-        for block in source.blocks(malformed, strict=strict):
-            read_end[0] = block.end
+        segment: list[bytes] = []
+        size = end = 0
+        for block in source.blocks(lambda line, message: self.malformed.add(job.name, line, message), strict=strict):
             quads = source.format == ox.RdfFormat.N_QUADS
-            for graph, found in (hashes_by_graph(block.lines) if quads else {"": hashes(block.lines)}).items():
-                self.hashes.append((graph, np.frombuffer(found, dtype="<u8")))
+            new = self._new_lines(block.lines)
+            for graph, lines in (lines_by_graph(new) if quads else {"": new}).items():
+                self.digests.append((graph, digests_of(lines)))
+            self._triples += len(block.lines)
             self.lines += block.end - block.first
+            end = block.end
             self._report_progress(job, source.bytes_done, self.lines, "loading")
             # a segment ends at the end of a block, so each block was loaded completely or not at all
             if block.lines and block.end > done_before:
-                yield b"".join(block.lines), block.end - block.first
+                segment.append(b"".join(block.lines))
+                size += len(segment[-1])
+            if size >= SEGMENT_BYTES:
+                self._load(segment, job, end)
+                segment, size = [], 0
+        self._load(segment, job, end)
+
+    def _load(self, segment: list[bytes], job: FileJob, end: int) -> None:
+        self._store.bulk_load(b"".join(segment), format=ox.RdfFormat.N_QUADS)
+        job.lines_done = max(job.lines_done, end)
+        self._journal.save(self._folder)
+
+    def _new_lines(self, lines: list[bytes]) -> list[bytes]:
+        """Return the lines that the graph did not have before the load."""
+        if self._base is None:
+            return lines
+        quads = ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS)
+        return [line for line, quad in zip(lines, quads) if quad not in self._base]
 
     def _report_progress(self, job: FileJob, bytes_done: int, lines: int, stage: str) -> None:
         self._report(
             {"file": job.name, "bytes_done": bytes_done, "bytes_total": job.size, "lines": lines, "stage": stage}
         )
-
-
-class _Segment(io.RawIOBase):
-    """A file of at most SEGMENT_LINES lines, read from an iterator of blocks."""
-
-    def __init__(self, source: Iterator[tuple[bytes, int]]) -> None:
-        super().__init__()
-        self._source = source
-        self._pending: tuple[bytes, int] | None = None
-        self._buffer = memoryview(b"")
-        self._left = 0
-
-    def more(self) -> bool:
-        """Start the next segment. Returns False if there are no more lines."""
-        self._left = SEGMENT_LINES
-        if self._pending is None:
-            self._pending = next(self._source, None)
-        return self._pending is not None
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._buffer and self._left > 0:
-            block = self._pending or next(self._source, None)
-            self._pending = None
-            if block is None:
-                self._left = 0
-            else:
-                self._buffer = memoryview(block[0])
-                self._left -= block[1]
-        if size < 0:
-            size = len(self._buffer)
-        piece, self._buffer = self._buffer[:size], self._buffer[size:]
-        return bytes(piece)

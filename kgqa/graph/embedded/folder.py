@@ -7,7 +7,6 @@
       unpublished.log   the sizes of the edits that are not published yet
       write.lock        held by the one process that loads or edits
       gen-3/store/      the engine's files
-      gen-3/triples.u64 sorted hashes of all triples, for the counts of later loads
       gen-3/read.lock   held (shared) by all readers of this generation
 
 A load builds the next generation from hard links to the files of the published generation, and so does a process that
@@ -21,21 +20,18 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import structs, to_builtins
 
-from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
-from kgqa.graph.embedded.folder_errors import write_error
-from kgqa.graph.embedded.graph_hashes import Hashes
+from kgqa.errors import StoreBusy, StoreError, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.records import GraphMeta, is_generation_name
 from kgqa.graph.embedded.unpublished import UnpublishedLog
 from kgqa.schema import usable_prefixes
-from kgqa.storage.atomic_files import sync_to_disk, write_json
+from kgqa.storage.atomic_files import cannot_create, sync_to_disk, write_json
 from kgqa.storage.foreign import refuse_links
 from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.storage.lock_files import held
@@ -43,6 +39,43 @@ from kgqa.text.hints import Command
 
 HALF_WRITTEN = re.compile(r"\.(?:graph|loading)\.json\.[0-9-]+")
 """Matches the temporary files that `write_json` leaves if the process is killed."""
+
+
+def system_error(path: Path, error: Exception) -> StoreUnavailable | None:
+    """Return the error for a full disk or too few open files, which the engine reports as text; None for others."""
+
+    def is_any(*codes: int) -> bool:
+        return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)
+
+    if is_any(errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailable(f"No space left on the disk of {path}.", "Free some space and try again.")
+    if is_any(errno.EMFILE, errno.ENFILE) or "file descriptors" in str(error):
+        return StoreUnavailable(
+            "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
+        )
+    return None
+
+
+def write_error(path: Path, error: OSError) -> StoreUnavailable:
+    """Return the error for a graph folder that cannot be written."""
+    if found := system_error(path, error):
+        return found
+    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return StoreUnavailable(cannot_create(path, error), "Choose another folder for the graph.")
+    return StoreUnavailable(
+        f"No permission to write to {path} ({error.strerror}).", "Make the folder writable for the user who runs kgqa."
+    )
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Convert errors of the operating system to StoreUnavailable."""
+    try:
+        yield
+    except OSError as error:
+        raise write_error(path, error) from error
+    except StoreError as error:
+        raise system_error(path, error) or error from error.__cause__
 
 
 class Lock:
@@ -165,11 +198,10 @@ class GraphFolder:
 
     def is_journal_published(self) -> bool:
         """Return whether the load in the journal has been published; if so, only the journal is left to remove."""
-        try:
+        with suppress(OSError, ValueError, StoreUnavailable):
             loaded = parse_json(read_bytes(self.journal_file), dict[str, Any])
             return bool(loaded.get("generation") == self.current_generation())
-        except (OSError, ValueError, StoreUnavailable):
-            return False
+        return False
 
     def is_being_written(self) -> bool:
         """Return whether a process is loading or editing."""
@@ -270,11 +302,9 @@ class GraphFolder:
             raise
 
     def _holder(self) -> str:
-        try:
-            with open(self.path / "write.lock", encoding="ascii") as file:
-                return f" ({int(file.read(20))})"
-        except (OSError, ValueError):
-            return ""
+        with suppress(OSError, ValueError), open(self.path / "write.lock", encoding="ascii") as file:
+            return f" ({int(file.read(20))})"
+        return ""
 
     def create_generation(self, generation: int, base: int | None) -> None:
         """Create a new generation: empty, or with hard links to the files of generation `base`."""
@@ -291,7 +321,7 @@ class GraphFolder:
 
     def sync(self, generation: int) -> None:
         """Wait until the files of a generation are on the disk. The engine has written its own files that way."""
-        for path in (self.triples_file(generation), self.store_dir(generation), self.path / f"gen-{generation}"):
+        for path in (self.store_dir(generation), self.path / f"gen-{generation}"):
             sync_to_disk(path)
 
     def create_copy_target(self, generation: int) -> Path:
@@ -299,20 +329,6 @@ class GraphFolder:
         (self.path / f"gen-{generation}").mkdir()
         (self.path / f"gen-{generation}" / "read.lock").touch()
         return self.store_dir(generation)
-
-    def triples_file(self, generation: int) -> Path:
-        """Return the path of a generation's file of sorted hashes."""
-        return self.path / f"gen-{generation}" / "triples.u64"
-
-    def load_hashes(self, generation: int) -> Hashes:
-        """Read the sorted uint64 hashes of all triples of a generation."""
-        return np.fromfile(self.triples_file(generation), dtype="<u8")
-
-    def save_hashes(self, generation: int, sorted_hashes: Hashes) -> None:
-        """Write the sorted uint64 hashes of all triples of a generation."""
-        # not written by numpy, which does not report a full disk
-        with open(self.triples_file(generation), "wb") as file:
-            file.write(np.ascontiguousarray(sorted_hashes, dtype="<u8").data.cast("B"))
 
 
 def _link(source: Path, target: Path) -> None:

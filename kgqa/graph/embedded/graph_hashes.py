@@ -1,59 +1,66 @@
-"""Additive hashes of named graphs: kept as triples come and go, and equal for equal sets of triples."""
+"""Order-independent hashes of named graphs: sums of the hashes of their triples, kept as triples come and go."""
 
 from __future__ import annotations
 
 import hashlib
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, cast
 
 import numpy as np
 import numpy.typing as npt
-import pyoxigraph as ox
 
-from kgqa.graph.rdf.lines import hashes_by_graph
-
-Hashes = npt.NDArray[np.uint64]
+Digests = npt.NDArray[np.uint64]
+"""The 256-bit hashes of some lines, as an array of four columns."""
 MAX_GRAPHS = 10_000
 """Maximum number of named graphs that have a hash of their own."""
 OTHER_GRAPHS = "*"
 """The key under which all named graphs are hashed together if there are more than MAX_GRAPHS."""
-_MODULUS = 1 << 128
-_LOW = (1 << 64) - 1
+_MODULUS = 1 << 256
 
 
 @dataclass(frozen=True, slots=True)
 class GraphHash:
-    """The number of triples of a graph, and the sum (modulo 2^128) and XOR of their 64-bit hashes.
-
-    In the sum, the two halves of a hash count 64 bits apart: `(hash >> 32) << 64 | hash & 0xFFFFFFFF`.
-    """
+    """The number of triples of a graph, and the sum of their hashes modulo 2^256."""
 
     triples: int = 0
     sum: int = 0
-    xor: int = 0
 
     @classmethod
-    def of(cls, hashes: Hashes) -> GraphHash:
-        """Return the hash of the set of triples with these distinct hashes."""
-        if not hashes.size:
-            return cls()
-        low = int((hashes & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
-        high = int((hashes >> np.uint64(32)).sum(dtype=np.uint64))
-        return cls(int(hashes.size), (high << 64) + low, int(np.bitwise_xor.reduce(hashes)))
+    def of(cls, digests: Digests) -> GraphHash:
+        """Return the hash of the set of triples with these digests, all of which differ."""
+        parts = digests.view(np.uint32).sum(axis=0, dtype=np.uint64)
+        return cls(len(digests), sum(int(part) << 32 * place for place, part in enumerate(parts)) % _MODULUS)
 
     def __add__(self, other: GraphHash) -> GraphHash:
-        return GraphHash(self.triples + other.triples, (self.sum + other.sum) % _MODULUS, self.xor ^ other.xor)
+        return GraphHash(self.triples + other.triples, (self.sum + other.sum) % _MODULUS)
 
     def __sub__(self, other: GraphHash) -> GraphHash:
-        return GraphHash(self.triples - other.triples, (self.sum - other.sum) % _MODULUS, self.xor ^ other.xor)
+        return GraphHash(self.triples - other.triples, (self.sum - other.sum) % _MODULUS)
 
     @property
     def fingerprint(self) -> str:
         """The hash as 16 hexadecimal digits."""
-        text = f"{self.triples} {self.sum & _LOW} {self.sum >> 64} {self.xor}"
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{self.triples} {self.sum}".encode()).hexdigest()[:16]
+
+
+def digests_of(lines: Iterable[bytes]) -> Digests:
+    """Hash canonical N-Quads lines, each with the IRI of its graph."""
+    blake2b = hashlib.blake2b
+    return np.frombuffer(b"".join([blake2b(line, digest_size=32).digest() for line in lines]), "<u8").reshape(-1, 4)
+
+
+def distinct_hashes(parts: Sequence[tuple[str, Digests]]) -> dict[str, GraphHash]:
+    """Return the hash of each graph from the digests of its lines, among which the same may occur more than once."""
+    keys = np.concatenate([np.empty(0, "<u8"), *(digests[:, 0] for _, digests in parts)])
+    order = np.argsort(keys, kind="stable")
+    first, ordered = np.ones(keys.size, dtype=bool), keys[order]
+    first[order[1:][ordered[1:] == ordered[:-1]]] = False
+    found: dict[str, GraphHash] = {}
+    start = 0
+    for graph, digests in parts:
+        found[graph] = found.get(graph, GraphHash()) + GraphHash.of(digests[first[start : start + len(digests)]])
+        start += len(digests)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +68,6 @@ class DatasetHash:
     """The hashes of all graphs of a dataset, by IRI; "" is the default graph. Empty graphs are left out."""
 
     graphs: Mapping[str, GraphHash]
-
-    @classmethod
-    def of(cls, graphs: Mapping[str, GraphHash]) -> DatasetHash:
-        """Return the hash of a dataset. Too many named graphs are hashed together; see OTHER_GRAPHS."""
-        kept = {graph: hash for graph, hash in graphs.items() if hash.triples}
-        if len(kept) > MAX_GRAPHS:
-            named = sum((hash for graph, hash in kept.items() if graph), GraphHash())
-            kept = {graph: hash for graph, hash in kept.items() if not graph} | {OTHER_GRAPHS: named}
-        return cls(kept)
-
-    @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> DatasetHash:
-        """Return the hash that `record` wrote."""
-        return cls({g: GraphHash(h["triples"], int(h["sum"], 16), int(h["xor"], 16)) for g, h in record.items()})
-
-    def record(self) -> dict[str, Any]:
-        """Return the hash as an object for JSON."""
-        return {
-            graph: {"triples": hash.triples, "sum": f"{hash.sum:032x}", "xor": f"{hash.xor:016x}"}
-            for graph, hash in self.graphs.items()
-        }
 
     def key(self, graph: str) -> str:
         """Return the key in `graphs` under which a graph is hashed."""
@@ -98,37 +84,16 @@ class DatasetHash:
         return sum(self.graphs.values(), GraphHash())
 
     def plus(self, changes: Mapping[str, GraphHash]) -> DatasetHash:
-        """Return the hash after changes: for each graph, the hash of its added triples minus that of the removed."""
+        """Return the hash after changes: for each graph, the hash of its added triples minus that of the removed.
+
+        Too many named graphs are hashed together; see OTHER_GRAPHS.
+        """
         after = dict(self.graphs)
         for graph, change in changes.items():
             key = self.key(graph)
             after[key] = after.get(key, GraphHash()) + change
-        return DatasetHash.of(after)
-
-
-def stored_hashes(store: ox.Store) -> dict[str, Hashes]:
-    """Return the sorted hashes of all triples in the engine's store, by named graph."""
-    writer = _HashingWriter()
-    store.dump(cast(IO[bytes], writer), format=ox.RdfFormat.N_QUADS)
-    return {graph: np.unique(np.frombuffer(b"".join(parts), dtype="<u8")) for graph, parts in writer.parts.items()}
-
-
-class _HashingWriter(io.RawIOBase):
-    """A file-like object that hashes the lines written to it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: dict[str, list[bytes]] = {}
-        self._rest = b""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        data = bytes(data)
-        whole = self._rest + data
-        cut = whole.rfind(b"\n") + 1
-        self._rest = whole[cut:]
-        for graph, found in hashes_by_graph(whole[:cut].splitlines(keepends=True)).items():
-            self.parts.setdefault(graph, []).append(found)
-        return len(data)
+        after = {graph: hash for graph, hash in after.items() if hash.triples}
+        if len(after) > MAX_GRAPHS:
+            named = sum((hash for graph, hash in after.items() if graph), GraphHash())
+            after = {graph: hash for graph, hash in after.items() if not graph} | {OTHER_GRAPHS: named}
+        return DatasetHash(after)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -14,11 +13,10 @@ from typing import Any
 
 from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
 from kgqa.graph.embedded.bulk_load import Journal
-from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock
-from kgqa.graph.embedded.folder_errors import write_error
-from kgqa.graph.embedded.graph_hashes import DatasetHash
+from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock, disk_errors, system_error
+from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash
 from kgqa.graph.embedded.records import GraphMeta, LoadedFile
-from kgqa.graph.embedded.worker_client import OUT_OF_MEMORY, TOO_FEW_FILES, Worker
+from kgqa.graph.embedded.workers import OUT_OF_MEMORY, Worker
 from kgqa.graph.rdf.files import check_unchanged, file_job
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.schema import usable_prefixes
@@ -30,11 +28,7 @@ LOAD_MEMORY = 4 << 30
 MEMORY_PER_BYTE = 8
 """Bytes added to the memory limit per byte of the files to load.
 
-The last stage of a load needs 24 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
-MEMORY_PER_TRIPLE = 32
-"""Bytes added to the memory limit per triple that the graph has before the load."""
-_DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
-_OPEN_FILES_CODES = (errno.EMFILE, errno.ENFILE)
+The last stage of a load needs 56 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
 
 
 def make_folder(path: Path) -> GraphFolder:
@@ -45,8 +39,8 @@ def make_folder(path: Path) -> GraphFolder:
     """
     folder = GraphFolder(Path(path))
     path = folder.path
-    try:
-        if not _is_utf8(path.absolute()):
+    with disk_errors(path):
+        if str(path.absolute()).encode("utf-8", "replace") != os.fsencode(path.absolute()):
             raise StoreUnavailable(
                 f"The path {path} is not valid UTF-8, which the engine needs.", "Choose another folder for the graph."
             )
@@ -56,17 +50,7 @@ def make_folder(path: Path) -> GraphFolder:
         if path.is_dir() and not is_graph and any(not _OWN_FILES.fullmatch(item.name) for item in path.iterdir()):
             raise StoreUnavailable(f"{path} contains other files.", "Choose a new folder for the graph.")
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_error(path, error) from error
     return folder
-
-
-def _is_utf8(path: Path) -> bool:
-    try:
-        str(path).encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def create_empty_graph(folder: GraphFolder) -> None:
@@ -75,10 +59,9 @@ def create_empty_graph(folder: GraphFolder) -> None:
     lock = folder.write_lock()
     try:
         folder.create_generation(1, None)
-        worker = Worker({"path": str(folder.store_dir(1)), "mode": "write"})
-        worker.call({"op": "ask", "query": "ASK {}"}, timeout=60)
+        worker = Worker(folder.store_dir(1), "write")
+        worker.call({"op": "ask", "query": "ASK {}"}, seconds=60)
         worker.kill()
-        folder.triples_file(1).touch()
         folder.publish(GraphMeta.of(1, DatasetHash({})))
     finally:
         lock.release()
@@ -154,17 +137,15 @@ def load_graph(
                 journal.save(folder)
             if not any(job.lines_done or job.done for job in journal.files):
                 folder.create_generation(journal.generation, journal.base)
-            limit = memory or (
-                LOAD_MEMORY
-                + MEMORY_PER_BYTE * sum(job.size for job in journal.files)
-                + MEMORY_PER_TRIPLE * (base.triples if base else 0)
-            )
+            limit = memory or (LOAD_MEMORY + MEMORY_PER_BYTE * sum(job.size for job in journal.files))
             result = _run_worker(folder, lock, progress, limit)
+            known = base.hashes if base else DatasetHash({})
+            hashes = known.plus({graph: GraphHash(*each) for graph, each in result["graphs"].items()})
             history = (*(base.files if base else ()), *(LoadedFile(job.path, job.sha256) for job in journal.files))
             declared = [base.prefixes if base else {}, *result["prefixes"]]
             meta = (base.with_hashes if base else GraphMeta.of)(
                 journal.generation,
-                DatasetHash.of_record(result["graphs"]),
+                hashes,
                 schema=schema or journal.schema or (base.schema if base else ""),
                 settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
                 files=history,
@@ -176,8 +157,8 @@ def load_graph(
     return LoadReport(
         files=len(journal.files),
         lines=result["lines"],
-        added=result["added"],
-        triples=result["triples"],
+        added=meta.triples - (base.triples if base else 0),
+        triples=meta.triples,
         malformed=result["malformed"],
         examples=tuple(MalformedLine(**example) for example in result["examples"]),
         fingerprint=meta.fingerprint,
@@ -262,39 +243,20 @@ def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
         _discard(folder)
         if isinstance(error, LoadError):
             raise
-        raise LoadError(_why_failed(folder, error)) from error
-
-
-def _why_failed(folder: GraphFolder, error: Exception) -> str:
-    """Return the message for a failed load. The engine reports system errors as text only, so the text is searched."""
-
-    def is_any(codes: tuple[int, ...]) -> bool:
-        return getattr(error, "errno", None) in codes or any(os.strerror(code) in str(error) for code in codes)
-
-    if is_any(_DISK_FULL_CODES):
-        return (
-            f"No space left on the disk of {folder.path}. The load was discarded and the graph is unchanged. Free some "
-            "space and load again."
-        )
-    if is_any(_OPEN_FILES_CODES) or TOO_FEW_FILES in str(error):
-        return (
-            "The load needs more open files than the system allows. It was discarded and the graph is unchanged. Raise "
-            "the limit and load again: ulimit -n 4096"
-        )
-    return f"The load failed and was discarded: {error}"
+        why = system_error(folder.path, error) or error
+        raise LoadError(f"The load was discarded and the graph is unchanged. {why}") from error
 
 
 def _run_worker(
     folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None, memory: int
 ) -> dict[str, Any]:
-    worker = Worker(None, (lock.fd,))
+    worker = Worker(None, locks=[lock])
     try:
         payload = worker.call(
             {"op": "load", "folder": str(folder.path), "memory": memory},
-            timeout=None,
-            progress=(lambda fields: progress(Progress(**fields))) if progress else None,
+            progress=lambda fields: progress(Progress(**fields)) if progress else None,
         )
-        result: dict[str, Any] = json.loads(payload)
+        result: dict[str, Any] = json.loads(bytes(payload))
         return result
     except StoreError as error:
         if OUT_OF_MEMORY.search(str(error)):

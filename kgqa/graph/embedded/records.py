@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -19,6 +18,7 @@ SchemaName = Annotated[str, Meta(pattern=r"\A(?:[\w-][\w.-]{0,199})?\Z")]
 """The name of a schema, or of a file in the graph folder."""
 GraphSettings = dict[str, str | int | float | None]
 Hex16 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]
+Hex64 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Hex32 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
 _GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
 
@@ -36,11 +36,10 @@ class LoadedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HashRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The hash of a named graph; see `GraphHash`."""
+    """The hash of a named graph; see `GraphHash`. `sum` is in hexadecimal digits."""
 
     triples: Triples
-    sum: Hex32
-    xor: Hex16
+    sum: Hex64
 
 
 class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -62,7 +61,7 @@ class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     settings: GraphSettings = {}
     files: tuple[LoadedFile, ...] = ()
     prefixes: dict[str, str] = {}
-    format: Literal[2] = 2
+    format: Literal[3] = 3
 
     @classmethod
     def of(cls, generation: int, hashes: DatasetHash, **values: Any) -> GraphMeta:
@@ -73,15 +72,11 @@ class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=Tr
     @cached_property
     def hashes(self) -> DatasetHash:
         """The hashes by named graph."""
-        return DatasetHash.of_record({graph: structs.asdict(each) for graph, each in self.graphs.items()})
+        return DatasetHash({graph: GraphHash(each.triples, int(each.sum, 16)) for graph, each in self.graphs.items()})
 
     def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
         """Return the record of a later generation."""
         total = hashes.total
-        graphs = {graph: HashRecord(**each) for graph, each in hashes.record().items()}
+        graphs = {graph: HashRecord(hash.triples, f"{hash.sum:064x}") for graph, hash in hashes.graphs.items()}
         counted = structs.replace(self, fingerprint=total.fingerprint, triples=total.triples, graphs=graphs)
         return structs.replace(counted, generation=generation, **changes)
-
-    def view(self, graphs: Collection[str] = ()) -> GraphHash:
-        """Return the hash of some named graphs, or of the default graph."""
-        return self.hashes.view(graphs)

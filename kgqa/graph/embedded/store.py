@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,14 +15,13 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory
-from kgqa.graph.embedded.folder import GraphFolder, Lock
+from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
 from kgqa.graph.embedded.graph_hashes import GraphHash
 from kgqa.graph.embedded.loading import create_empty_graph, load_graph
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
-from kgqa.graph.embedded.worker_client import Worker
-from kgqa.graph.embedded.worker_pool import WorkerPool
-from kgqa.graph.embedded.working_copy import Change, WorkingCopy, disk_errors
+from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
+from kgqa.graph.embedded.working_copy import Change, WorkingCopy
 from kgqa.graph.query.prefixes import engine_error
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
@@ -81,7 +81,8 @@ class EmbeddedStore:
         self.timeout = timeout
         self._locks: list[Lock] = []
         size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
-        self._pool = WorkerPool(size, writable=writable, locks=self._locks, name=self.location)
+        mode = "write" if writable else "read"
+        self._pool = WorkerPool(size, mode=mode, locks=self._locks, name=self.location)
         self._history = EditHistory()
         self._editing = threading.RLock()
         self._uncertain: Change | None = None
@@ -159,14 +160,14 @@ class EmbeddedStore:
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": MAX_RESULT_BYTES}
-        data = self._query({"op": "select", **caps}, query, timeout)
+        data = self._query("select", query, timeout, **caps)
         try:
             return decode_tsv(data)
         except ValueError as error:
             raise QueryRejected(f"The result has a term that kgqa does not support: {error}.") from error
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        return self._query({"op": "ask"}, query, timeout) == b"1"
+        return self._query("ask", query, timeout) == b"1"
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         if not self._copy:
@@ -181,7 +182,7 @@ class EmbeddedStore:
             except StoreError:
                 if self._uncertain is None or self._uncertain is earlier:  # this edit was not begun
                     raise
-                with suppress(StoreError), self._pool.worker(None) as worker:
+                with suppress(StoreError), self._pool.lend(None) as worker:
                     if report := self._settled(worker):
                         return report
                 raise
@@ -192,7 +193,7 @@ class EmbeddedStore:
             change = copy.plan(worker, graph, adds, removes)
             if not len(change):
                 return self._history.add(graph, (), (), fingerprint=self.fingerprint_of([graph] if graph else ()))
-            with disk_errors(self.folder):
+            with disk_errors(self.folder.path):
                 self.folder.unpublished.append_edit(self._meta.generation, len(change.adds), len(change.removes))
             self._uncertain = change
             try:
@@ -282,23 +283,28 @@ class EmbeddedStore:
         """Return the process ids of idle workers."""
         return self._pool.pids()
 
-    def _query(self, request: dict[str, Any], query: str, timeout: float | None) -> bytes:
-        timeout = self.timeout if timeout is None else timeout
-        prepared = self._prepared(query)
-        try:
-            return self._pool.call({**request, "query": prepared}, timeout)
-        except QueryRejected as error:
-            standard = to_standard_sparql(prepared)
-            if standard == prepared:
-                raise engine_error(error, query, prepared) from None
-            return self._pool.call({**request, "query": standard}, timeout)
-
-    def _prepared(self, query: str) -> str:
+    def _query(self, op: str, query: str, timeout: float | None, **fields: Any) -> memoryview:
+        """Run a query in a worker: once more if the worker is killed, and once in standard SPARQL if it is refused."""
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(
                 f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
             )
-        return prepare_for_engine(query)
+        at = time.monotonic() + (self.timeout if timeout is None else timeout)
+        prepared, killed = prepare_for_engine(query), False
+        while True:
+            try:
+                with self._pool.lend(max(0.0, at - time.monotonic())) as worker:
+                    request = {"op": op, "query": prepared, **fields}
+                    return worker.call(request, seconds=max(0.001, at - time.monotonic()))
+            except WorkerKilled:
+                if killed:
+                    raise
+                killed = True
+            except QueryRejected as error:
+                standard = to_standard_sparql(prepared)
+                if standard == prepared:
+                    raise engine_error(error, query, prepared) from None
+                prepared = standard
 
     def _open_copy(self) -> GraphMeta:
         """Lock the folder for writing, create the working copy, and return the record of the published generation."""
@@ -334,12 +340,12 @@ class EmbeddedStore:
         if self._copy:
             self._settle()
             return self._copy.hashes.view(graphs)
-        return self._meta.view(graphs)
+        return self._meta.hashes.view(graphs)
 
     @contextmanager
     def _worker(self) -> Iterator[Worker]:
         """Lend the worker of a store that is open for editing, after it is known whether the last edit was made."""
-        with self._pool.worker(None) as worker:
+        with self._pool.lend(None) as worker:
             self._settled(worker)
             yield worker
 

@@ -13,13 +13,13 @@ _ESCAPE = re.compile(r'\\([tnrbf"\\]|u[0-9A-F]{4})')
 _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
 
 
-def decode_tsv(data: bytes) -> Rows:
+def decode_tsv(data: bytes | bytearray | memoryview) -> Rows:
     """Decode a complete TSV result.
 
     Raises:
         ValueError: the data is not a valid table.
     """
-    header, _, body = data.decode("utf-8").partition("\n")
+    header, _, body = str(data, "utf-8").partition("\n")
     variables = tuple(name.lstrip("?") for name in header.split("\t")) if header else ()
     rows: list[Row] = []
     if body:

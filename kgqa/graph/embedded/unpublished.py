@@ -12,13 +12,12 @@ from kgqa.storage.loading import read_bytes
 from kgqa.text.words import counted
 
 MAX_BYTES = 64 << 20
-_START = re.compile(r"after generation ([0-9]{1,10})")
-_EDIT = re.compile(r"\+([0-9]{1,12}) -([0-9]{1,12})")
+_EDIT = re.compile(r"^([0-9]{1,10}) \+([0-9]{1,12}) -([0-9]{1,12})$", re.MULTILINE)
 _PUBLISHING = "publishing"
 
 
 class UnpublishedLog:
-    """A text file: the published generation, then one line for each edit after it, with the numbers of its triples.
+    """A text file with one line for each edit: the published generation, and the numbers of its triples.
 
     A line is written before its edit. It reaches the operating system at once, so a killed process has written it.
     """
@@ -28,17 +27,21 @@ class UnpublishedLog:
 
     def append_edit(self, published: int, added: int, removed: int) -> None:
         """Append an edit. Raises OSError."""
-        self._append(published, f"+{added} -{removed}")
+        self._append(f"{published} +{added} -{removed}\n")
 
-    def append_publishing(self, published: int) -> None:
+    def append_publishing(self) -> None:
         """Append the line which says that the edits before are being published. Raises OSError."""
-        self._append(published, _PUBLISHING)
+        self._append(f"{_PUBLISHING}\n")
+
+    def _append(self, line: str) -> None:
+        with open(self.path, "ab", buffering=0) as file:
+            if file.write(line.encode()) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     def drop_last(self) -> None:
         """Remove the last line, because its edit or publication has failed."""
         with suppress(OSError):
-            data = self.path.read_bytes()
-            os.truncate(self.path, data[:-1].rfind(b"\n") + 1)
+            os.truncate(self.path, self.path.read_bytes()[:-1].rfind(b"\n") + 1)
 
     def remove(self) -> None:
         """Remove the log: all edits are published or discarded."""
@@ -50,28 +53,18 @@ class UnpublishedLog:
         Args:
             published: the number of the published generation.
         """
-        try:
-            lines = read_bytes(self.path, MAX_BYTES).decode("ascii", "replace").splitlines()
-        except (OSError, ValueError):
+        text = ""
+        with suppress(OSError, ValueError):
+            text = read_bytes(self.path, MAX_BYTES).decode("ascii", "replace")
+        edits = [tuple(map(int, match.groups())) for match in _EDIT.finditer(text)]
+        if not edits:
             return ""
-        start = _START.fullmatch(lines[0]) if lines else None
-        edits = [match for match in map(_EDIT.fullmatch, lines) if match]
-        if not start or not edits:
-            return ""
-        what = counted(len(edits), "edit")
+        what, (_, added, removed) = counted(len(edits), "edit"), map(sum, zip(*edits))
         who = f"The last process that edited {self.path.parent} ended"
-        if int(start[1]) != published:
+        if edits[0][0] != published:
             return f"{who} just after it published {what}. Nothing was lost."
-        while_publishing = " while it was publishing them" if lines[-1] == _PUBLISHING else ""
-        added, removed = (sum(int(match[number]) for match in edits) for number in (1, 2))
+        while_publishing = " while it was publishing them" if text.rstrip().endswith(_PUBLISHING) else ""
         return (
             f"{who} without publishing {what}{while_publishing}: {added:,} added and {removed:,} removed "
             f"{'triple is' if added + removed == 1 else 'triples are'} lost. The graph is as it was before these edits."
         )
-
-    def _append(self, published: int, line: str) -> None:
-        start = "" if self.path.exists() else f"after generation {published}\n"
-        text = f"{start}{line}\n"
-        with open(self.path, "ab", buffering=0) as file:
-            if file.write(text.encode()) < len(text):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))

@@ -1,34 +1,33 @@
-"""The worker process around the engine: `python -m kgqa.graph.embedded.worker`.
+"""The worker process around the engine: `python -m kgqa.graph.embedded.worker FD`.
 
-The worker reads requests from stdin and writes responses to stdout. pyoxigraph can neither time out nor cancel a query,
-and some queries abort the whole process. To stop a query, the parent process kills the worker and starts another.
+The worker reads requests from a connection and answers them, see `kgqa.graph.embedded.workers`. pyoxigraph can neither
+time out nor cancel a query, and some queries abort the whole process. To stop a query, the parent process kills the
+worker and starts another.
 
-The worker ignores Ctrl-C; the parent process handles it. A thread waits until stdin is closed and then ends the
-process, even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also runs
-the request, because passing requests between threads would take as long as a small query.
-
-Format of the messages: a request is a 4-byte big-endian length and JSON; a response is one letter (`R` result,
-`E` error, `P` progress), a 4-byte big-endian length, and the payload.
+The worker ignores Ctrl-C; the parent process handles it. A thread waits until the connection is closed and then ends
+the process, even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also
+runs the request, because passing requests between threads would take as long as a small query.
 """
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
 import select
 import signal
-import struct
+import socket
+import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, cast
 
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.embedded.folder_errors import write_error
+from kgqa.graph.embedded.messages import receive, send
 from kgqa.graph.embedded.sandbox import deny_network
 from kgqa.text.hints import Place, shown_at
 
@@ -40,48 +39,44 @@ class _CappedWriter(io.RawIOBase):
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
         super().__init__()
-        self.parts: list[bytes] = []
-        self._rows = -1  # the header is a line too
-        self._bytes = 0
-        self._max_rows = max_rows
-        self._max_bytes = max_bytes
+        self.data = bytearray()
         self.error: PartialResult | None = None
+        self._rows = -1  # the header is a line too
+        self._max_rows, self._max_bytes = max_rows, max_bytes
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        data = bytes(data)
-        self._rows += data.count(b"\n")
-        self._bytes += len(data)
+        self.data += data
+        self._rows += bytes(data).count(b"\n")
         if self._rows > self._max_rows:
             self.error = PartialResult(
                 f"The result has more than {self._max_rows:,} rows.", "Ask for fewer rows, or raise `max_rows`."
             )
-        elif self._bytes > self._max_bytes:
+        elif len(self.data) > self._max_bytes:
             self.error = PartialResult(f"The result is larger than {self._max_bytes:,} bytes.", "Ask for fewer rows.")
         if self.error:
             raise self.error
-        self.parts.append(data)
         return len(data)
 
 
 class RequestHandler:
-    """Runs requests on one open store."""
+    """Runs requests on one open store.
 
-    def __init__(self) -> None:
-        self._opened: ox.Store | None = None
-        self._last_progress = 0.0
+    Args:
+        report: called with the fields of `store.Progress` during a load.
+    """
 
-    @property
-    def store(self) -> ox.Store:
-        """The open store."""
-        assert self._opened is not None, "the first request opens the store"
-        return self._opened
+    def __init__(self, report: Callable[[dict[str, Any]], None] = lambda fields: None) -> None:
+        self.store: ox.Store
+        """The open store; the first request opens it."""
+        self._report = report
+        self._last_report = 0.0
 
-    def handle(self, request: dict[str, Any]) -> bytes:
+    def handle(self, request: dict[str, Any]) -> bytes | bytearray:
         """Run a request and return its result."""
-        result: bytes = getattr(self, "do_" + request["op"])(request)
+        result: bytes | bytearray = getattr(self, "do_" + request["op"])(request)
         return result
 
     def do_open(self, request: dict[str, Any]) -> bytes:
@@ -89,19 +84,16 @@ class RequestHandler:
         if request["mode"] != "write":
             _limit_memory(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
         try:
-            self._opened = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
+            self.store = ox.Store(path) if request["mode"] == "write" else ox.Store.read_only(path)
         except (OSError, RuntimeError, ValueError) as error:
-            if os.strerror(errno.EMFILE) in str(error) or "file descriptors" in str(error):
-                raise StoreUnavailable(
-                    "The graph needs more open files than the system allows.", "Raise the limit: ulimit -n 4096"
-                ) from error
-            if os.strerror(errno.ENOSPC) in str(error):
-                folder = Path(path).parent.parent
-                raise write_error(folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
-            raise StoreUnavailable(f"The graph's data cannot be opened: {error}.", "Load the data again.") from error
+            from kgqa.graph.embedded.folder import system_error  # with numpy, which no query needs
+
+            raise system_error(Path(path).parent.parent, error) or StoreUnavailable(
+                f"The graph's data cannot be opened: {error}.", "Load the data again."
+            ) from error
         return b""
 
-    def do_select(self, request: dict[str, Any]) -> bytes:
+    def do_select(self, request: dict[str, Any]) -> bytearray:
         result = self.store.query(request["query"])
         if not isinstance(result, ox.QuerySolutions):
             raise SyntaxError("not a SELECT query")
@@ -111,7 +103,7 @@ class RequestHandler:
         finally:
             if writer.error:  # the engine may wrap the writer's exception
                 raise writer.error from None
-        return b"".join(writer.parts)
+        return writer.data
 
     def do_ask(self, request: dict[str, Any]) -> bytes:
         result = self.store.query(request["query"])
@@ -153,10 +145,9 @@ class RequestHandler:
         return json.dumps(run_load(folder, Journal.read(folder), self._progress)).encode()
 
     def _progress(self, fields: dict[str, Any]) -> None:
-        now = time.monotonic()
-        if now - self._last_progress >= PROGRESS_SECONDS:
-            self._last_progress = now
-            send(b"P", json.dumps(fields).encode())
+        if (now := time.monotonic()) - self._last_report >= PROGRESS_SECONDS:
+            self._last_report = now
+            self._report(fields)
 
 
 def _limit_memory(size: int) -> None:
@@ -175,14 +166,6 @@ def _block(quads: list[ox.Quad]) -> str:
     return f"{{ {triples} }}" if isinstance(graph, ox.DefaultGraph) else f"{{ GRAPH {graph} {{ {triples} }} }}"
 
 
-def send(kind: bytes, payload: bytes) -> None:
-    """Write one response: a letter for its kind, the length and the payload."""
-    data = kind + struct.pack(">I", len(payload)) + payload
-    view = memoryview(data)
-    while view:
-        view = view[os.write(_OUT, view) :]
-
-
 def error_payload(error: BaseException) -> bytes:
     """Return an exception's class name, message and hint as JSON; the engine's exceptions get a kgqa class."""
     hint = ""
@@ -199,59 +182,31 @@ def error_payload(error: BaseException) -> bytes:
     return json.dumps({"kind": kind, "message": message, "hint": hint}).encode()
 
 
-def _end_with_parent() -> None:
+def main(fd: int) -> None:
+    """Serve requests until the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    deny_network()  # before other threads start, so that they inherit the restriction
+    threading.Thread(target=_end_with_parent, args=(fd,), daemon=True).start()
+    connection = socket.socket(fileno=fd)
+    handler = RequestHandler(lambda fields: send(connection, b"P", json.dumps(fields).encode()))
+    while True:
+        request = json.loads(bytes(receive(connection)[1]))
+        with shown_at(Place(**request.pop("place"))):
+            try:
+                reply, goes_on = (b"R", handler.handle(request)), True
+            except BaseException as error:  # noqa: BLE001 - reported to the parent
+                reply, goes_on = (b"E", error_payload(error)), isinstance(error, Exception)
+        send(connection, *reply)
+        if not goes_on:
+            os._exit(1)
+
+
+def _end_with_parent(fd: int) -> None:
     closed = select.poll()
-    closed.register(0, 0)  # only the closing of the other end is reported
+    closed.register(fd, 0)  # only the closing of the other end is reported
     closed.poll()
     os._exit(0)
 
 
-def _read_request() -> dict[str, Any]:
-    (size,) = struct.unpack(">I", _read_exactly(4))
-    request: dict[str, Any] = json.loads(_read_exactly(size))
-    return request
-
-
-def _read_exactly(size: int) -> bytes:
-    parts = []
-    while size:
-        data = os.read(0, size)
-        if not data:
-            os._exit(0)  # the parent closed the pipe or ended, so the result is not needed
-        parts.append(data)
-        size -= len(data)
-    return b"".join(parts)
-
-
-def main() -> None:
-    """Serve requests until the parent ends."""
-    global _OUT  # noqa: PLW0603 - send() is called from everywhere
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    deny_network()  # before other threads start, so that they inherit the restriction
-    # responses go to the original stdout, accidental prints to stderr
-    _OUT = os.dup(1)
-    os.dup2(2, 1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    handler = RequestHandler()
-    while True:
-        request = _read_request()
-        with shown_at(Place(**request.pop("place"))):
-            _respond(handler, request)
-
-
-def _respond(handler: RequestHandler, request: dict[str, Any]) -> None:
-    try:
-        send(b"R", handler.handle(request))
-    except BaseException as error:  # noqa: BLE001 - reported to the parent
-        try:
-            send(b"E", error_payload(error))
-        except OSError:
-            os._exit(0)
-        if not isinstance(error, Exception):
-            os._exit(1)
-
-
-_OUT = 1
-
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

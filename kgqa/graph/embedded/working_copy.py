@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-
-import numpy as np
+from pathlib import Path
 
 from kgqa.errors import InvalidTerm, StoreError, StoreIncomplete
 from kgqa.graph.editing import terms
-from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.folder_errors import write_error
-from kgqa.graph.embedded.graph_hashes import GraphHash, Hashes
+from kgqa.graph.embedded.folder import GraphFolder, disk_errors
+from kgqa.graph.embedded.graph_hashes import GraphHash, digests_of
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_term
-from kgqa.graph.embedded.worker_client import Worker
+from kgqa.graph.embedded.workers import Worker
 from kgqa.graph.query.templates import render_term
-from kgqa.graph.rdf.lines import hashes, stored_line
+from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Entity, Triple
 from kgqa.text.hints import Command
 
@@ -74,8 +70,9 @@ class WorkingCopy:
         self.published = published
         self.notice = folder.unpublished.notice(published.generation)
         self.hashes = published.hashes
-        self._changes: list[tuple[Hashes, Hashes]] = []
-        with disk_errors(folder):
+        self.is_published = True
+        """Whether nothing was edited since the last publication."""
+        with disk_errors(folder.path):
             folder.finish_publishing({published.generation})
             self.generation = folder.next_generation()
             try:
@@ -83,11 +80,6 @@ class WorkingCopy:
             except OSError:
                 folder.remove_generation(self.generation)
                 raise
-
-    @property
-    def is_published(self) -> bool:
-        """Whether the published generation has the same triples."""
-        return not self._changes
 
     def plan(self, worker: Worker, graph: str, adds: Iterable[Triple], removes: Iterable[Triple]) -> Change:
         """Return what an edit has to change. Raises InvalidTerm."""
@@ -101,29 +93,29 @@ class WorkingCopy:
             {line: triple for line, triple in unwanted.items() if removing[line]},
         )
 
-    def apply(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
+    def apply(self, worker: Worker, change: Change, start: Callable[[Path], Worker]) -> None:
         """Make a change. If the worker dies or an exception is raised, it may have been made; see `was_applied`.
 
         Args:
             start: starts a worker that has the engine's files in a folder open for writing.
         """
-        with disk_errors(self.folder):
+        with disk_errors(self.folder.path):
             if len(change) > MAX_TRANSACTION:
                 self._apply_to_copy(worker, change, start)
             else:
-                worker.call(_request(change.adds, change.removes, drops=self._empties(change)), timeout=None)
+                worker.call(_request(change.adds, change.removes, drops=self._empties(change)))
 
-    def _apply_to_copy(self, worker: Worker, change: Change, start: Callable[[str], Worker]) -> None:
+    def _apply_to_copy(self, worker: Worker, change: Change, start: Callable[[Path], Worker]) -> None:
         """Make a large change in parts, on a copy which then becomes the working copy. The worker is killed."""
         with self._copied(worker) as generation:
-            writer = start(str(self.folder.store_dir(generation)))
+            writer = start(self.folder.store_dir(generation))
             try:
                 for part in _parts([*change.removes]):
-                    writer.call(_request((), part), timeout=None)
+                    writer.call(_request((), part))
                 for part in _parts([*change.adds]):
-                    writer.call(_request(part, (), bulk=True), timeout=None)
+                    writer.call(_request(part, (), bulk=True))
                 if self._empties(change):
-                    writer.call(_request((), [next(iter(change.removes))], drops=True), timeout=None)
+                    writer.call(_request((), [next(iter(change.removes))], drops=True))
             finally:
                 writer.kill()
         worker.kill()
@@ -132,9 +124,9 @@ class WorkingCopy:
 
     def record(self, change: Change) -> GraphHash:
         """Record a change that has been made, and return the hash of its graph."""
-        added, removed = (np.frombuffer(hashes(lines), dtype="<u8") for lines in (change.adds, change.removes))
-        self._changes.append((added, removed))
-        self.hashes = self.hashes.plus({change.graph: GraphHash.of(added) - GraphHash.of(removed)})
+        added, removed = (GraphHash.of(digests_of(lines)) for lines in (change.adds, change.removes))
+        self.is_published = False
+        self.hashes = self.hashes.plus({change.graph: added - removed})
         return self.hashes.view([change.graph] if change.graph else [])
 
     def publish(self, worker: Worker) -> None:
@@ -146,10 +138,9 @@ class WorkingCopy:
         """
         log, generation = self.folder.unpublished, 0
         try:
-            with disk_errors(self.folder):
-                log.append_publishing(self.published.generation)
+            with disk_errors(self.folder.path):
+                log.append_publishing()
                 with self._copied(worker) as generation:
-                    self.folder.save_hashes(generation, self._all_hashes())
                     self.folder.sync(generation)
                     self.folder.publish(
                         self.published.with_hashes(generation, self.hashes), keep={generation, self.generation}
@@ -157,7 +148,7 @@ class WorkingCopy:
         finally:
             if self.folder.current_generation() == generation:  # even if what follows the publication was interrupted
                 self.published = self.folder.meta()
-                self._changes.clear()
+                self.is_published = True
             else:
                 log.drop_last()
 
@@ -171,25 +162,13 @@ class WorkingCopy:
             return False
         return self.hashes.view([change.graph]).triples + len(change.adds) == len(change.removes)
 
-    def _all_hashes(self) -> Hashes:
-        """Return the sorted hashes of all triples: those of the published generation and of the changes since then."""
-        published = self.folder.load_hashes(self.published.generation)
-        if not self._changes:
-            return published
-        added, removed = (np.concatenate(each) for each in zip(*self._changes))
-        changed, numbers = np.unique(np.concatenate([added, removed]), return_inverse=True)
-        # a triple may come and go several times: 1 if it came in the end, -1 if it went, 0 if it is as it was
-        sums = np.bincount(numbers, np.repeat([1, -1], [added.size, removed.size]), minlength=changed.size)
-        kept = published[~np.isin(published, changed[sums < 0], assume_unique=True)]
-        return np.sort(np.concatenate([kept, changed[sums > 0]]), kind="stable")
-
     @contextmanager
     def _copied(self, worker: Worker) -> Iterator[int]:
         """Copy the store of the worker into a new generation, which is removed after an error."""
         generation = self.folder.next_generation()
         try:
             target = self.folder.create_copy_target(generation)
-            worker.call({"op": "copy", "target": str(target)}, timeout=None)
+            worker.call({"op": "copy", "target": str(target)})
             yield generation
         except BaseException:
             with suppress(StoreError):
@@ -228,22 +207,8 @@ def contained(worker: Worker, lines: Sequence[bytes]) -> list[bool]:
     return [
         flag == 1
         for part in _parts(lines)
-        for flag in worker.call({"op": "contained", "lines": b"".join(part).decode()}, timeout=None)
+        for flag in worker.call({"op": "contained", "lines": b"".join(part).decode()})
     ]
-
-
-@contextmanager
-def disk_errors(folder: GraphFolder) -> Iterator[None]:
-    """Convert errors of the operating system to StoreUnavailable. The engine reports them as text only."""
-    try:
-        yield
-    except OSError as error:
-        raise write_error(folder.path, error) from error
-    except StoreError as error:
-        for code in (errno.ENOSPC, errno.EDQUOT):
-            if os.strerror(code) in str(error):
-                raise write_error(folder.path, OSError(code, os.strerror(code))) from error
-        raise
 
 
 def _parts(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

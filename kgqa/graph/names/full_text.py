@@ -81,12 +81,6 @@ class FullText:
         batches = (names[start : start + EQUAL_BATCH] for start in range(0, len(names), EQUAL_BATCH))
         return [name for batch in batches for name in self._names("equal", names=batch, limit=MAX_NAMES)]
 
-    def scanned(self, prefix: str) -> list[Name]:
-        """Find the shortest names with a word that begins with a prefix; the server reads all names."""
-        letters = "['’]?".join(prefix)
-        expression = Literal(f"(^|[^a-z0-9])({letters}|[^ -~])")
-        return self._names("scanned", pattern=expression, limit=MAX_NAMES)
-
     def _names(self, template: str, **values: object) -> list[Name]:
         return self._reader.names(self._select(template, **values))
 

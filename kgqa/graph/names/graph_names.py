@@ -97,7 +97,7 @@ class GraphNames:
     def save(self, folder: Path) -> None:
         """Write the index, if it is open, up to date and not on a server, into a folder that has none."""
         with self._opening:
-            if self._known and self._known[0] == self._graph.version() and not isinstance(self._known[1], ServerIndex):
+            if self._known and self._known[0] == self._graph.version():
                 self._known[1].save(folder)
 
     def close(self) -> None:
@@ -124,17 +124,11 @@ class GraphNames:
     def _follow(self, version: str, names: NameIndex) -> None:
         """Change the open index by the edits since a version, or else forget it.
 
-        A forgotten index is not closed, because other questions may be using it. An index of IRIs is built again.
+        A forgotten index is not closed, because other questions may be using it.
         """
         self._known = None
         changes = self._graph.changes_since(version)
-        if changes is None:
-            return
-        if isinstance(names, ServerIndex):
-            same = not self._names_in(changes.triples)
-        else:
-            same = not names.of_iris and names.follow(self._names_in(changes.added), self._names_in(changes.removed))
-        if same:
+        if changes and names.follow(self._names_in(changes.added), self._names_in(changes.removed)):
             self._known = (changes.version, names)
 
     def _names_in(self, triples: tuple[Triple, ...]) -> list[Name]:

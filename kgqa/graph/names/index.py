@@ -187,10 +187,12 @@ class NameIndex:
         self._connection.commit()
 
     def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
-        """Add and remove names; return False if the index must be rebuilt instead.
+        """Add and remove names; return False if the index must be rebuilt instead, as one of IRIs must.
 
         The first change is made on a copy, because other processes use the file in the cache.
         """
+        if self._rows("SELECT kind FROM names LIMIT 1") in ([], [("iri",)]):
+            return False
         with self._lock:
             try:
                 if not self._is_own:
@@ -295,11 +297,6 @@ class NameIndex:
     def longest(self) -> int:
         """The number of words in the longest name, or a larger number."""
         return max((+self._lengths).keys(), default=0)
-
-    @property
-    def of_iris(self) -> bool:
-        """Whether the graph has no names, so that the index contains the words of IRIs instead."""
-        return self._rows("SELECT kind FROM names LIMIT 1") in ([], [("iri",)])
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         """Find, for each normalised text, the entities with a label or alias whose normalised form equals the text.

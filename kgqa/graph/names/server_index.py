@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import sqlite3
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from kgqa.errors import NamesNotIndexed, QueryRejected
 from kgqa.graph.names.full_text import (
@@ -28,8 +29,6 @@ from kgqa.model import Entity, Literal
 from kgqa.text.hints import Hint
 from kgqa.text.words import normalise
 
-MAX_SCANNED_NAMES = 500_000
-"""Graphs with more names are not scanned for a prefix that is too short for the full-text index."""
 MAX_KEPT = 100_000
 """Number of names above which those of earlier lookups are dropped."""
 MIN_APOSTROPHE = 3
@@ -72,6 +71,12 @@ class ServerIndex(NameIndex):
 
     def close(self) -> None:
         self._empty()
+
+    def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
+        return not (added or removed)
+
+    def save(self, folder: Path) -> str:
+        return ""
 
     @property
     def counted(self) -> bool:
@@ -130,7 +135,7 @@ class ServerIndex(NameIndex):
         words = {text: text.split() for text in texts if text and text == " ".join(text.split())}
         counts = self._count([word for items in words.values() for word in items])
         rarest = {text: min(items, key=lambda word: counts[word]) for text, items in words.items()}
-        self._read_words(list(rarest.values()))
+        self._read_any(list(rarest.values()))
         new = [text for text in rarest if f"={text}" not in self._read]
         self._read |= {f"={text}" for text in new}
         frequent = [text for text in new if counts[rarest[text]] > MAX_NAMES]
@@ -146,8 +151,8 @@ class ServerIndex(NameIndex):
         languages = dict.fromkeys((*self._languages, ""))
         return [Literal(spelled, language=language) for spelled in texts for language in languages]
 
-    def _read_words(self, words: Sequence[str]) -> None:
-        """Read the names with each word; of a word in more than MAX_NAMES names, the shortest if no word is rarer."""
+    def _read_any(self, words: Sequence[str]) -> None:
+        """Read the names with each of these words, among those that are in at most MAX_NAMES names."""
         counts = self._count(words)
         known = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
         rare = [word for word in known if counts[word] <= MAX_NAMES and word not in self._read]
@@ -159,15 +164,6 @@ class ServerIndex(NameIndex):
         for batch in batches:
             self._take(self._text.matching_any([phrase for word in batch for phrase in self._phrases(word)]))
             self._read |= set(batch)
-
-    def _read_any(self, words: Sequence[str]) -> None:
-        """Read the names with any of these words, among those that are not very frequent."""
-        self._read_words(words)
-        counts = self._count(words)
-        known = [word for word in words if counts[word]]
-        if known and min(counts[word] for word in known) > MAX_NAMES:
-            rarest = min(known, key=lambda word: counts[word])
-            self._take(self._text.matching(self._phrases(rarest), shortest=True))
 
     def _read_similar(self, words: Sequence[str]) -> None:
         """Read names with words that may be another form, or the correct spelling, of a word."""
@@ -186,12 +182,8 @@ class ServerIndex(NameIndex):
         wildcards = [f"{phrase}*" for phrase in phrases if len(phrase.split()[-1].encode()) >= MIN_PREFIX_BYTES]
         if wildcards:
             self._take(self._most_similar([*groups, [*phrases, *wildcards]], [*groups, phrases]))
-        elif groups:
-            self._take(self._most_similar(groups, [*groups, phrases]))
-        elif self.count <= MAX_SCANNED_NAMES:
-            self._take(self._text.scanned(last))
-        else:
-            self._take(self._most_similar([phrases], []))
+        else:  # the beginning is too short for the server
+            self._take(self._most_similar(groups or [phrases], [*groups, phrases]))
 
     def _most_similar(self, groups: list[list[str]], others: list[list[str]]) -> list[Name]:
         """Find names that match, the shortest if there are many; search `others` if the server rejects `groups`."""

@@ -22,7 +22,7 @@ _AGGREGATES = {
     "Count": "the number of", "Sum": "the sum of", "Avg": "the average of", "Min": "the smallest",
     "Max": "the largest", "Sample": "any", "GroupConcat": "a list of",
 }  # fmt: skip
-_TOGETHER = {"LeftJoin": "optionally: ", "Minus": "but not: "}
+_JOINED = {"LeftJoin": "optionally: ", "Minus": "but not: ", "Union": ""}
 MAX_ROWS = 10
 """Most given values of a variable that are listed."""
 _one_at_a_time = threading.Lock()
@@ -94,16 +94,16 @@ class _Explainer:
     def _conditions(self, node: Any) -> list[str]:
         name = getattr(node, "name", "")
         if name == "BGP":
-            return [self._triple(*triple) for triple in _in_order(node.triples)]
+            return [self._triple(*triple) for triple in node.triples]
         if name == "Join":
             return self._conditions(node.p1) + self._conditions(node.p2)
-        if name in _TOGETHER:  # one line, because the parts hold or fail together
+        if name in _JOINED:  # one line, because the parts hold or fail together
             conditions, inner = self._conditions(node.p1), self._conditions(node.p2)
             if name == "LeftJoin" and node.expr.name != "TrueFilter":
                 inner += self._filters(node.expr)
-            return [*conditions, _TOGETHER[name] + " and ".join(inner)] if inner else conditions
-        if name == "Union":
-            return ["either " + " — or ".join("; and ".join(self._conditions(each)) for each in (node.p1, node.p2))]
+            if name == "Union":
+                return [f"either {' and '.join(conditions)} — or {' and '.join(inner)}"]
+            return [*conditions, _JOINED[name] + " and ".join(inner)] if inner else conditions
         if name == "values" or (name == "ToMultiSet" and node.p.name == "values"):
             return self._values((node if name == "values" else node.p).res)
         if getattr(node, "p", None) is None:
@@ -175,8 +175,8 @@ class _Explainer:
         if name == "UnaryNot":
             return f"it is not true that {self._words(term.expr)}"
         if name.startswith("Builtin_"):
-            return f"{name.removeprefix('Builtin_')} of {', '.join(map(self._words, _arguments(term)))}"
-        parts = dict.fromkeys(self._words(each) for each in _variables(term))
+            return f"{name.removeprefix('Builtin_')} of {', '.join(map(self._words, _terms(term)))}"
+        parts = dict.fromkeys(self._words(each) for each in _terms(term) if _is_variable(each))
         return f"a value computed from {' and '.join(parts)}" if parts else "a computed value"
 
 
@@ -184,26 +184,8 @@ def _is_variable(term: Any) -> bool:
     return type(term).__name__ == "Variable"
 
 
-def _in_order(triples: list[Any]) -> list[Any]:
-    """Order the triples of a pattern as a chain from known terms, instead of the parser's order."""
-    left, ordered = list(triples), []
-    known: set[Any] = set()
-    while left:
-        best = next((t for t in left if any(not _is_variable(n) or n in known for n in (t[0], t[2]))), left[0])
-        left.remove(best)
-        ordered.append(best)
-        known |= {best[0], best[2]}
-    return ordered
-
-
-def _arguments(node: Any) -> list[Any]:
-    """Return the arguments of a function, apart from lists of variables that the parser adds."""
-    given = [value for key, value in node.items() if not str(key).startswith("_") and value is not None]
-    return [part for value in given for part in (value if isinstance(value, (list, tuple)) else [value])]
-
-
-def _variables(node: Any) -> list[Any]:
-    if _is_variable(node):
-        return [node]
-    parts = _arguments(node) if isinstance(node, dict) else node if isinstance(node, (list, tuple)) else ()
-    return [variable for part in parts for variable in _variables(part)]
+def _terms(node: Any) -> list[Any]:
+    """Return the terms of an expression, apart from those of the lists of variables that the parser adds."""
+    if isinstance(node, dict):
+        node = [value for key, value in node.items() if not str(key).startswith("_") and value is not None]
+    return [term for part in node for term in _terms(part)] if isinstance(node, (list, tuple)) else [node]

@@ -134,15 +134,6 @@ class MalformedLines:
                 Option("on-error", "skip"),
             )
 
-    def checkpoint(self) -> tuple[int, int]:
-        """Return the present state, for `rollback`."""
-        return self.count, len(self.examples)
-
-    def rollback(self, checkpoint: tuple[int, int]) -> None:
-        """Forget the lines added since a checkpoint, because these lines are checked a second time."""
-        self.count = checkpoint[0]
-        del self.examples[checkpoint[1] :]
-
 
 class LineSource:
     """The lines of one file, decompressed and converted to N-Triples or N-Quads."""

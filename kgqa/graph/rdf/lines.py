@@ -1,4 +1,4 @@
-"""N-Triples and N-Quads line by line: checked, put into canonical form, and hashed.
+"""N-Triples and N-Quads line by line: checked and put into canonical form.
 
 Every line is checked before the engine parses the block, because the engine would lose not only a malformed line, but
 also the valid line after it. Blocks of canonical lines, as in most dumps, are accepted by one regular expression. Other
@@ -8,7 +8,6 @@ lines are rewritten by a second regular expression, or parsed one at a time by t
 from __future__ import annotations
 
 import codecs
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -203,12 +202,6 @@ def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:
     return (" ".join(str(item) for item in terms) + " .\n").encode("utf-8")
 
 
-def hashes(lines: Iterable[bytes]) -> bytes:
-    """Hash each line to eight bytes, for fingerprints and the count of distinct triples."""
-    blake2b = hashlib.blake2b
-    return b"".join([blake2b(line, digest_size=8).digest() for line in lines])
-
-
 def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
     """Split a canonical N-Quads line into the line of its triple and the IRI of its graph (None: default graph)."""
     start = line.index(b" ", line.index(b" ") + 1) + 1
@@ -218,8 +211,8 @@ def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
     return (line, None) if line[end:] == b" .\n" else (line[:end] + b" .\n", line[end + 2 : -4])
 
 
-def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
-    """Hash each line as `hashes` does, apart for each named graph."""
+def lines_by_graph(lines: Iterable[bytes]) -> dict[str, list[bytes]]:
+    """Group canonical N-Quads lines by the IRI of their graph; "" is the default graph."""
     groups: dict[bytes, list[bytes]] = {}
     end, group = b"", list[bytes]()
     for line in lines:
@@ -229,7 +222,7 @@ def hashes_by_graph(lines: Iterable[bytes]) -> dict[str, bytes]:
             group = groups.setdefault(graph, [])
             end = b" <" + graph + b"> .\n" if graph else b""
         group.append(line)
-    return {graph.decode(): hashes(group) for graph, group in groups.items()}
+    return {graph.decode(): group for graph, group in groups.items()}
 
 
 def stored_line(line: bytes) -> bytes:

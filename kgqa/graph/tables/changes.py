@@ -113,11 +113,6 @@ def matches(select: Select, patterns: Sequence[Pattern]) -> list[list[Value]]:
     return found
 
 
-def unless_touched(predicates: tuple[str, ...]) -> Callable[[Any, Changes], Any]:
-    """Return a function that keeps a table as long as no triple with these predicates changes."""
-    return lambda table, changes: table if changes.relations.isdisjoint(predicates) else None
-
-
 T = TypeVar("T")
 
 

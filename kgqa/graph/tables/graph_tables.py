@@ -10,37 +10,33 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
+
+from msgspec import to_builtins
 
 from kgqa.errors import StoreError
 from kgqa.graph.names.graph_names import GraphNames
 from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, background_limit
 from kgqa.graph.query.templates import render
-from kgqa.graph.store import Row, Rows, Store, count_value
-from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches, unless_touched
+from kgqa.graph.store import Rows, Store
+from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches
+from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
 from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
-from kgqa.graph.tables.mediators import (
-    SIDES,
-    MediatorTable,
-    follow_mediators,
-    mediator_table,
-    mediators_from_json,
-    mediators_to_json,
-)
-from kgqa.graph.tables.node_types import Types, find_types, follow_types
+from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
-from kgqa.model import Entity, Step
+from kgqa.model import Direction, Entity, Step
 from kgqa.schema import Schema
 from kgqa.storage.cache import Cache, warn_unreadable
-from kgqa.storage.loading import convert
+from kgqa.storage.loading import parse_json
 
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Number of relations above which their labels are read in one query instead of in batches."""
-VERSION = 2
+SUBJECTS = 50
+"""How many subjects of a relation are sampled to find the relations that describe its subjects."""
+VERSION = 3
 """Version of the format of cached tables, increased with every change of the format."""
 COUNTING = (
     "The graph is too large to count its relations: only relations that the graph declares are known from the start."
@@ -54,12 +50,11 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 @dataclass(frozen=True)
 class _Table:
-    """How a table is computed, read from JSON data (or an exception if these are damaged), changed and written."""
+    """How a table that is kept in the cache is computed, and changed by edits. `kind` is the type of its values."""
 
+    kind: Any
     compute: Callable[[], Any]
-    read: Callable[[Any], Any]
     follow: Callable[[Any, Changes], Any]
-    write: Callable[[Any], Any] = lambda table: table
 
 
 class GraphTables:
@@ -101,40 +96,16 @@ class GraphTables:
         # the digest of the schema does not cover the user's languages
         languages = hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]
         self._relation_labels = f"relation-labels-{languages}"
-        marker, inverse = schema.noise_marked_by[:1], schema.inverse
+        self._declaring = declaring_predicates(schema)
         self._tables = {
-            "relations": _Table(
-                self._count_relations,
-                lambda data: {str(name): int(count) for name, count in data.items()},
-                self._follow_relations,
+            "declarations": _Table(
+                Declarations,
+                lambda: read_declarations(schema, self._whole.read),
+                lambda known, changes: known if changes.relations.isdisjoint(self._declaring) else None,
             ),
-            "noise": _Table(
-                lambda: frozenset(
-                    name for node in self._declared(schema.noise_marked_by) for name in schema.named_by(node)
-                ),
-                lambda data: frozenset(convert(data, tuple[str, ...])),
-                unless_touched(marker),
-                sorted,
-            ),
-            "inverses": _Table(self._find_inverses, _texts, unless_touched(inverse)),
-            "types": _Table(
-                lambda: find_types(schema, self.relations, self._pairs),
-                lambda data: {side: _texts(data[side]) for side in SIDES},
-                lambda types, changes: follow_types(
-                    types, changes, schema=schema, relations=self.relations, select=self.select
-                ),
-            ),
-            "mediators-3": _Table(
-                lambda: mediator_table(schema, self._statements_of, self.relations, scan=self._scan_for_mediators),
-                lambda data: mediators_from_json(data, schema, self.relations),
-                lambda table, changes: follow_mediators(
-                    table, changes, select=self.select, relations=self.relations.keys()
-                ),
-                mediators_to_json,
-            ),
-            self._relation_labels: _Table(self._label_relations, _texts, self._follow_relation_labels),
+            "edges": _Table(Edges, self._count_edges, self._follow_edges),
+            self._relation_labels: _Table(dict[str, str], self._label_relations, self._follow_relation_labels),
         }
-        self._readers = {name: partial(self._read_or_compute, name) for name in self._tables}
 
     # --- versions
 
@@ -152,7 +123,7 @@ class GraphTables:
 
     @property
     def _whole(self) -> WholeGraphQueries:
-        return self._values.get("whole", lambda: WholeGraphQueries(self.select, may_scan=self._may_scan_now))
+        return self._values.get("whole", lambda: WholeGraphQueries(self.select))
 
     def _may_scan_now(self) -> bool:
         return self._may_scan and self.store.may_scan(self._graphs)
@@ -177,20 +148,20 @@ class GraphTables:
         return self._cache.entry("graphs", f"{data}-{self.schema.digest}{view}-{VERSION}")
 
     def _table(self, name: str) -> Any:
-        return self._values.get(name, self._readers[name], self._tables[name].follow)
+        return self._values.get(name, lambda: self._read_or_compute(name), self._tables[name].follow)
 
     def _read_or_compute(self, name: str) -> Any:
         table, version = self._tables[name], self.version()
         file = self.folder / f"{name}.json" if self.folder else None
         if file and file.exists():
             try:
-                return table.read(json.loads(file.read_text(encoding="utf-8")))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                return parse_json(file.read_bytes(), table.kind)
+            except (OSError, ValueError) as error:
                 warn_unreadable(file, error)
         value = table.compute()
         # an incomplete table is not cached: another process may be able to compute it completely
         if file and self._cache and not self._whole.notes and self.version() == version:
-            self._cache.write_text(file, json.dumps(table.write(value)))
+            self._cache.write_text(file, json.dumps(to_builtins(value)))
         return value
 
     def save(self) -> None:
@@ -203,7 +174,7 @@ class GraphTables:
                 shutil.rmtree(folder, ignore_errors=True)
             for name, value in values.items():
                 if not (file := folder / f"{name}.json").is_file():
-                    self._cache.write_text(file, json.dumps(self._tables[name].write(value)))
+                    self._cache.write_text(file, json.dumps(to_builtins(value)))
             self._names.save(folder)
 
     def prepare(self) -> None:
@@ -217,7 +188,35 @@ class GraphTables:
                 self.save()
         self._names.close()
 
-    # --- relations
+    # --- relations and mediators
+
+    @property
+    def declarations(self) -> Declarations:
+        """What the graph declares about its relations and types."""
+        return cast(Declarations, self._table("declarations"))
+
+    @property
+    def _edges(self) -> Edges:
+        return cast(Edges, self._table("edges"))
+
+    def _count_edges(self) -> Edges:
+        whole, schema = self._whole, self.schema
+        if self._may_scan_now():
+            threads = 1 if self.store.capabilities.remote else 2
+            return count_edges(schema, self.declarations, whole.read, threads=threads)
+        whole.notes[COUNTING] = "relation_counts"
+        if self.declarations.mediator_types or schema.mediator_iri_prefixes:
+            whole.notes[SEARCHING] = "mediator_edges"
+        names = (
+            name for node in declared_nodes(schema, whole.read, schema.declared_by) for name in schema.named_by(node)
+        )
+        return dict.fromkeys(names, (0, 0, 0))
+
+    def _follow_edges(self, edges: Edges, changes: Changes) -> Edges | None:
+        if self.schema.mediator_marked_by and self.schema.mediator_marked_by[0] in changes.relations:
+            return None
+        types = self.declarations.mediator_types
+        return follow_edges(edges, changes, schema=self.schema, types=types, select=self.select)
 
     @property
     def relations(self) -> dict[str, int]:
@@ -225,81 +224,44 @@ class GraphTables:
 
         If the graph is too large for counting, these are only the relations that the graph declares, with 0 edges each.
         """
-        return cast(dict[str, int], self._table("relations"))
-
-    def _count_relations(self) -> dict[str, int]:
-        rows = self._whole.scan("relation_counts", what="The relations", note=COUNTING)
-        if rows is None:
-            names = (name for node in self._declared(self.schema.declared_by) for name in self.schema.named_by(node))
-            return dict.fromkeys(sorted(names, key=lambda name: (len(name), name)), 0)
-        return by_frequency({row[0].iri: count_value(row[1]) for row in rows if isinstance(row[0], Entity)})
-
-    def _follow_relations(self, relations: dict[str, int], changes: Changes) -> dict[str, int]:
-        counts = Counter(relations)
-        counts.update(triple.relation for triple in changes.added)
-        counts.subtract(triple.relation for triple in changes.removed)
-        return by_frequency({name: count for name, count in counts.items() if count > 0})
+        return self._values.get(
+            "relations", lambda: by_frequency({name: each[0] for name, each in self._edges.items()})
+        )
 
     @property
     def counted(self) -> bool:
         """Whether the relations of the graph were counted; if not, only those that the graph declares are known."""
         self.relations  # noqa: B018 - counting may add a note
-        return "relation_counts" not in self._whole.notes.values()
+        return COUNTING not in self._whole.notes
 
-    def _declared(self, declaration: Sequence[str]) -> list[str]:
-        """Return the nodes with any of these values of a predicate; `declaration` is (predicate, value, ...)."""
-        if not declaration:
-            return []
-        predicate, *kinds = map(Entity, declaration)
-        what = f"The nodes declared by {self.schema.short_id(predicate.iri)}"
-        rows = self._whole.read("declared", declared_by=predicate, kinds=kinds, what=what)
-        return sorted(row[0].iri for row in rows if isinstance(row[0], Entity))
+    def _came_or_went(self, changes: Changes) -> set[str]:
+        """Return the relations that the graph has only after some changes, or only before."""
+        net = Counter(triple.relation for triple in changes.added)
+        net.subtract(triple.relation for triple in changes.removed)
+        return {name for name, change in net.items() if self.relations.get(name, 0) in (0, change)}
 
     @property
     def noise(self) -> frozenset[str]:
         """Relations that the graph itself marks as noise, such as identifiers in other catalogues."""
-        return cast(frozenset[str], self._table("noise"))
+        return self.declarations.noise
 
     def is_noise(self, relation: str) -> bool:
         """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
         return self.schema.is_noise(relation) or relation in self.noise
 
-    # --- mediators, inverses, types
-
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        return cast(MediatorTable, self._table("mediators-3"))
+        return self._values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._edges))
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""
         return self.mediators.extent(step) == "all"
 
-    def _scan_for_mediators(self, name: str, **values: Any) -> Rows | None:
-        return self._whole.scan(name, what="The mediators", note=SEARCHING, **values)
-
-    def _statements_of(self, name: str, **values: Any) -> Rows:
-        """Return all statements of one predicate."""
-        predicate = values.get("predicate") or values["marker"]
-        return self._whole.read(name, what=f"The statements of {self.schema.short_id(predicate.iri)}", **values)
-
-    def _pairs(self, predicate: str) -> Iterable[Row]:
-        # sorted, because the first of several types or inverses is used, and engines differ in their order
-        return sorted(self._statements_of("predicate_pairs", predicate=Entity(predicate)), key=str)
-
     @property
     def inverses(self) -> dict[str, str]:
         """Map from each relation to its reverse property. Each declared pair is entered in both orders."""
-        return cast(dict[str, str], self._table("inverses"))
-
-    def _find_inverses(self) -> dict[str, str]:
-        pairs: dict[str, str] = {}
-        for predicate in self.schema.inverse:
-            for left, right in self._pairs(predicate):
-                if isinstance(left, Entity) and isinstance(right, Entity) and left != right:
-                    pairs.setdefault(left.iri, right.iri)
-                    pairs.setdefault(right.iri, left.iri)
-        return pairs
+        return self.declarations.inverses
 
     @property
     def inverse_of(self) -> dict[str, list[str]]:
@@ -311,12 +273,29 @@ class GraphTables:
                 reverse.setdefault(right, []).append(left)
             return reverse
 
-        return self._values.get("inverse-of", turn, unless_touched(self.schema.inverse))
+        return self._values.get("inverse-of", turn, self._tables["declarations"].follow)
 
     @property
-    def types(self) -> Types:
-        """The types of the nodes to which relations lead, for both directions."""
-        return cast(Types, self._table("types"))
+    def types(self) -> dict[Direction, dict[str, str]]:
+        """For each direction, a map from relations to the type of the nodes they lead to: their range or domain.
+
+        A relation without an entry is not declared; nothing is known of its nodes.
+        """
+        return self._values.get("types", self._find_types, self._follow_types)
+
+    def _find_types(self) -> dict[Direction, dict[str, str]]:
+        relations, declared = self.relations, self.declarations.types
+        types = {
+            side: {name: kinds[0] for name, kinds in declared[side].items() if name in relations} for side in SIDES
+        }
+        # types for one direction only would give steps in that direction an advantage
+        for name in relations if types["out"] else ():
+            if domain := self.schema.domain_in_name(name):
+                types["in"].setdefault(name, domain)
+        return types
+
+    def _follow_types(self, types: Any, changes: Changes) -> Any:
+        return None if changes.relations & self._declaring or self._came_or_went(changes) else types
 
     def target_type(self, step: Step) -> str | None:
         """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
@@ -364,7 +343,7 @@ class GraphTables:
         subjects = changes.subjects(self.schema.label)
         named = {name for subject in subjects for name in (subject.iri, *self.schema.named_by(subject.iri))}
         relations = self.relations
-        touched = named | {name for name in changes.relations if (name in relations) != (name in labels)}
+        touched = named | self._came_or_went(changes)
         wanted = (name for name in touched if name in relations and self.schema.is_labelled(name))
         present = [name for name in wanted if not self.is_noise(name)]
         if not present and labels.keys().isdisjoint(touched):
@@ -402,9 +381,3 @@ class GraphTables:
 def by_frequency(counts: dict[str, int]) -> dict[str, int]:
     """Sort relations by falling frequency, then by name; relations that were not counted by the length of the name."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], 0 if item[1] else len(item[0]), item[0])))
-
-
-def _texts(data: Any) -> dict[str, str]:
-    if not all(isinstance(value, str) for value in data.values()):
-        raise ValueError("not a table of texts")
-    return dict(data)

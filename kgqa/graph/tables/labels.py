@@ -36,27 +36,26 @@ def find_labels(
 ) -> dict[Entity, str]:
     """Return the labels of those entities that have a label.
 
+    Batches run one after another, because Virtuoso cancelled some concurrent batches as deadlocked.
+
     Args:
         remote: see `Capabilities.remote`.
         known: labels found earlier (None: the entity has no label); new labels are added.
     """
     wanted = list(dict.fromkeys(entities))
     missing = [e for e in wanted if e not in known and not is_blank_node(e)]
-    named = _look_up(missing, schema.label, schema=schema, select=select, remote=remote)
+    rows: list[Row] = []
+    for start in range(0, len(missing) if schema.label else 0, LABEL_BATCH):
+        rows += select(
+            "labels_by_predicate",
+            nodes=missing[start : start + LABEL_BATCH],
+            predicates=[Entity(predicate) for predicate in schema.label],
+            predicate=Variable("predicate") if remote else None,
+            languages=languages_of(schema),
+        )
     # one update at the end, because other threads treat every entry as final
-    known.update({e: next((texts[e][0] for texts in named if texts.get(e, [""])[0]), None) for e in missing})
+    known.update({**dict.fromkeys(missing), **_best_labels(rows, schema)})
     return {e: label for e in wanted if (label := known.get(e))}
-
-
-def find_aliases(
-    entities: Iterable[Entity], *, schema: Schema, select: Select, remote: bool
-) -> dict[Entity, tuple[str, ...]]:
-    """Return the aliases of each entity that has any, in the schema's languages, else in any language."""
-    found: dict[Entity, list[str]] = {e: [] for e in entities if not is_blank_node(e)}
-    for texts in _look_up(list(found), schema.alias, schema=schema, select=select, remote=remote):
-        for node, names in texts.items():
-            found[node] += names
-    return {e: tuple(dict.fromkeys(texts)) for e, texts in found.items() if texts}
 
 
 def languages_of_names(select: Select, schema: Schema) -> frozenset[str]:
@@ -72,40 +71,20 @@ def languages_of_names(select: Select, schema: Schema) -> frozenset[str]:
     return frozenset(language for language, number in counts.items() if 10 * number >= counts.total())
 
 
-def _look_up(
-    nodes: Sequence[Entity], predicates: Sequence[str], *, schema: Schema, select: Select, remote: bool
-) -> list[dict[Entity, list[str]]]:
-    """Return, for each predicate, a map from nodes to their names by this predicate, best name first.
-
-    Batches run one after another, because Virtuoso cancelled some concurrent batches as deadlocked.
-    """
-    rows: dict[str, list[Row]] = {predicate: [] for predicate in predicates}
-    for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH):
-        found = select(
-            "labels_by_predicate",
-            nodes=nodes[start : start + LABEL_BATCH],
-            predicates=[Entity(predicate) for predicate in predicates],
-            predicate=Variable("predicate") if remote else None,
-            languages=languages_of(schema),
-        )
-        for node, predicate, label in found:
-            if isinstance(predicate, Entity):
-                rows[predicate.iri].append((node, label))
-    return [names_by_node(rows[predicate], schema) for predicate in predicates]
-
-
 def languages_of(schema: Schema) -> list[Literal]:
     """Return the languages of a schema as literals for templates."""
     return [Literal(language) for language in schema.languages]
 
 
-def names_by_node(rows: Iterable[Row], schema: Schema) -> dict[Entity, list[str]]:
-    """Group rows of (node, name) by node, best name first."""
-    ranked: dict[Entity, list[tuple[int, bool, str]]] = {}
-    for node, name in rows:
-        if isinstance(node, Entity) and isinstance(name, Literal):
-            ranked.setdefault(node, []).append((*language_rank(name.language, schema.languages), name.value))
-    return {node: [text for _, _, text in sorted(names)] for node, names in ranked.items()}
+def _best_labels(rows: Iterable[Row], schema: Schema) -> dict[Entity, str]:
+    """Return the best label of each node in rows of node, predicate and label: by predicate, language and text."""
+    order = {predicate: rank for rank, predicate in enumerate(schema.label)}
+    best: dict[Entity, tuple[int, int, bool, str]] = {}
+    for node, predicate, label in rows:
+        if isinstance(node, Entity) and isinstance(predicate, Entity) and isinstance(label, Literal) and label.value:
+            rank = (order[predicate.iri], *language_rank(label.language, schema.languages), label.value)
+            best[node] = min(best.get(node, rank), rank)
+    return {node: rank[-1] for node, rank in best.items()}
 
 
 def language_rank(tag: str, languages: Sequence[str]) -> tuple[int, bool]:
@@ -193,11 +172,11 @@ def find_relation_labels(
 
 def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
     """Return the labels of all relations that the graph declares, in one query per label predicate."""
-    found: Labels = {}
     if not schema.declared_by:
-        return found
+        return {}
     declared_by, *kinds = map(Entity, schema.declared_by)
     note = "The graph has too many relations to read all their labels in one query: labels are looked up when needed."
+    labels: list[Row] = []
     for predicate in map(Entity, schema.label):
         try:
             rows = whole.read(
@@ -208,9 +187,7 @@ def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
                 predicate=predicate,
                 languages=languages_of(schema),
             )
+            labels += [(node, predicate, label) for node, label in rows]
         except (StoreTimeout, PartialResult):
             whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer then
-            continue
-        for node, names in names_by_node(rows, schema).items():
-            found.setdefault(node, names[0])
-    return found
+    return _best_labels(labels, schema)

@@ -4,84 +4,86 @@ The rules of the schema decide which nodes are mediators: by a type that is mark
 domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name does not matter.
 A list of the schema (`listed_mediators`) decides on types and relations about which the graph declares nothing.
 
-Mediators are counted once for a whole graph; an edit costs queries only about the nodes and relations that it touches.
+The edges that end in mediators are counted once for a whole graph; an edit changes the counts by what it touches.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
-from itertools import product
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from typing import Literal as OneOf
 
-from msgspec import to_builtins
-
 from kgqa.graph.query.patterns import MarkTest, TypeTest
-from kgqa.graph.store import Rows, count_value
-from kgqa.graph.tables.changes import OTHER, VALUE, Changes, Pattern, Select, matches
-from kgqa.graph.tables.listed_mediators import ListedMediators, listed_mediators
+from kgqa.graph.query.templates import Variable
+from kgqa.graph.store import Row, count_value
+from kgqa.graph.tables.changes import VALUE, Changes, Select, matches
+from kgqa.graph.tables.declarations import SIDES, Declarations, Read, listed_mediators
+from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Direction, Entity, Literal, Step, Value
+from kgqa.net.threads import ThreadPool
 from kgqa.schema import Schema
-from kgqa.storage.loading import convert
 
-SIDES: tuple[Direction, Direction] = ("out", "in")
-Counts = Mapping[Direction, Mapping[str, tuple[int, int]]]
-"""By direction and relation: the number of distinct mediators, at least 1, and of distinct nodes to which it leads."""
-NO_COUNTS: Counts = {side: {} for side in SIDES}
-_End = tuple[Direction, str, Value]
-"""A direction, a relation, and a node to which a step along the relation in this direction leads."""
+Edges = dict[str, tuple[int, int, int]]
+"""By relation: the number of its edges, of those whose object is a mediator, and of those whose subject is one.
+
+A node is a mediator here by its type or by the prefix of its IRI."""
+Extent = OneOf["all", "some", "none"]
 
 
-def count_mediators(schema: Schema, marks: Iterable[Value], scan: Callable[..., Rows | None]) -> Counts | None:
-    """Count the mediators that have a mediator type or whose IRI has a mediator prefix; None if `scan` returns None."""
-    found: dict[Direction, dict[str, tuple[int, int]]] = {}
-    marked_by = schema.mediator_marked_by
+def count_edges(schema: Schema, declared: Declarations, read: Read, *, threads: int = 1) -> Edges:
+    """Count the edges of each relation of a graph, with `threads` queries at a time.
+
+    Raises the same errors as `WholeGraphQueries.read`.
+    """
     rules = {
         "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
         "types": [Entity(type_) for type_ in schema.mediator_types],
         "type_predicates": [Entity(predicate) for predicate in schema.types],
-        "marker": Entity(marked_by[0]) if marked_by else None,
-        "marks": list(marks),
+        "marker": Entity(schema.mediator_marked_by[0]) if schema.mediator_marked_by else None,
+        "marks": declared.marks,
     }
-    for side in SIDES:
-        mediators = scan("mediator_relations", out=side == "out", **rules)
-        ends = scan("relation_ends", out=side == "out", relations=[]) if mediators else ()
-        if mediators is None or ends is None:
-            return None
-        totals = _numbers(ends)
-        found[side] = {name: (count, totals.get(name, 0)) for name, count in _numbers(mediators).items()}
-    return found
+
+    def count(node: str) -> dict[str, int]:
+        if not node:
+            return _numbers(read("relation_counts", what="The relations"))
+        return _numbers(read("mediator_edges", what="The mediators", node=Variable(node), **rules))
+
+    nodes = ["object", "subject", ""] if declared.mediator_types or schema.mediator_iri_prefixes else [""]
+    *mediators, totals = ThreadPool(threads - 1, name="kgqa-tables").map(count, nodes)
+    out, into = mediators or ({}, {})
+    return {name: (edges, out.get(name, 0), into.get(name, 0)) for name, edges in totals.items()}
 
 
-def _numbers(rows: Iterable[Any]) -> dict[str, int]:
+def _numbers(rows: Iterable[Row]) -> dict[str, int]:
     return {relation.iri: count_value(count) for relation, count in rows if isinstance(relation, Entity)}
 
 
-def follow_counts(
-    counts: Counts, changes: Changes, *, schema: Schema, types: AbstractSet[str], select: Select
-) -> Counts:
+def follow_edges(edges: Edges, changes: Changes, *, schema: Schema, types: AbstractSet[str], select: Select) -> Edges:
     """Return the counts after some changes of the graph. `types` are the mediator types, which are still the same."""
+    delta: Counter[tuple[str, int]] = Counter()
     before, after = _mediators(changes, schema, types, select)
-    deltas: dict[Direction, defaultdict[str, list[int]]] = {side: defaultdict(lambda: [0, 0]) for side in SIDES}
-    for (side, relation, node), (was, is_) in _ends(counts, changes, before, after, select).items():
-        delta = deltas[side][relation]
-        delta[0] += (is_ and node in after) - (was and node in before)
-        delta[1] += is_ - was
-    new = {side: dict(counts[side]) for side in SIDES}
-    for side in SIDES:
-        first = [name for name, delta in deltas[side].items() if name not in counts[side] and delta[0] > 0]
-        wanted = [Entity(name) for name in first]
-        totals = _numbers(select("relation_ends", out=side == "out", relations=wanted) if first else ())
-        for name, (mediators, nodes) in deltas[side].items():
-            known = counts[side].get(name)
-            count = (mediators, totals.get(name, 0)) if known is None else (known[0] + mediators, known[1] + nodes)
-            if count[0] > 0:
-                new[side][name] = count
-            else:
-                new[side].pop(name, None)
+    for triples, sign in ((changes.added, 1), (changes.removed, -1)):
+        for triple in triples:
+            delta[triple.relation, 0] += sign
+            for place, node in enumerate((triple.object, triple.subject), 1):
+                delta[triple.relation, place] += sign if node in before else 0
+    # a node that became a mediator, or is none any more, counts with all its edges
+    for turned, sign in ((after - before, 1), (before - after, -1)):
+        nodes = sorted(turned, key=str)
+        for start in range(0, len(nodes), LABEL_BATCH):
+            for place, side in enumerate(SIDES, 1):
+                rows = select("relation_totals", entities=nodes[start : start + LABEL_BATCH], out=side == "in")
+                delta.update({(name, place): sign * count for name, count in _numbers(rows).items()})
+    new = dict(edges)
+    for name in {name for name, _ in delta}:
+        total, out, into = (count + delta[name, place] for place, count in enumerate(edges.get(name, (0, 0, 0))))
+        new[name] = (total, out, into)
+        if total <= 0:
+            del new[name]
     return new
 
 
@@ -108,207 +110,53 @@ def _mediators(
     return prefixed | before, prefixed | after
 
 
-def _ends(
-    counts: Counts, changes: Changes, before: AbstractSet[Value], after: AbstractSet[Value], select: Select
-) -> dict[_End, tuple[bool, bool]]:
-    """Return for each end that may change the counts whether it was an end before, and whether it is one now."""
-    edited: dict[_End, list[int]] = {}
-    for place, triples in enumerate((changes.added, changes.removed)):
-        for triple in triples:
-            for side, node in zip(SIDES, (triple.object, triple.subject)):
-                edited.setdefault((side, triple.relation, node), [0, 0])[place] += 1
-    edited = {
-        (side, relation, node): numbers
-        for (side, relation, node), numbers in edited.items()
-        if relation in counts[side] or node in before or node in after
-    }
-    patterns = [_pattern(end, added + 1) for end, (added, _) in edited.items()]
-    found: dict[_End, tuple[bool, bool]] = {}
-    for (end, (added, removed)), values in zip(edited.items(), matches(select, patterns)):
-        others = len(values) > added  # edges that are older than the changes
-        found[end] = others or removed > 0, others or added > 0
-    # a node that became a mediator, or is none any more, counts for all its relations
-    turned = sorted(before ^ after, key=str)
-    for side in SIDES:
-        along: list[Pattern] = [(OTHER, VALUE, n, 0) if side == "out" else (n, VALUE, OTHER, 0) for n in turned]
-        for node, relations in zip(turned, matches(select, along)):
-            for relation in relations:
-                if isinstance(relation, Entity):
-                    found.setdefault((side, relation.iri, node), (True, True))
-    return found
-
-
-def _pattern(end: _End, limit: int) -> Pattern:
-    side, relation, node = end
-    return (VALUE, Entity(relation), node, limit) if side == "out" else (node, Entity(relation), VALUE, limit)
-
-
-Extent = OneOf["all", "some", "none"]
-
-
 @dataclass(frozen=True)
 class MediatorTable:
-    """For each relation and direction, whether all, some or none of the nodes at its end are mediators.
-
-    Attributes:
-        leads: By direction, the relations that lead to mediators.
-        marks: The values that mark a type as a mediator type, as they are written in the graph ("true" as a string, as
-            a boolean, or both).
-        types: The mediator types.
-        not_types: The types that the graph marks as other than mediator types.
-        declared: By direction, the relations whose range (`out`) or domain is a mediator type.
-        not_declared: By direction, the relations whose range or domain is another type.
-        counts: See `count_mediators`.
-        listed: The mediator types and relations that the schema lists.
-    """
+    """For each relation and direction, whether all, some or none of the nodes at its end are mediators."""
 
     schema: Schema
-    marks: tuple[Value, ...] = ()
-    types: frozenset[str] = frozenset()
-    not_types: frozenset[str] = frozenset()
-    declared: Mapping[Direction, frozenset[str]] = field(default_factory=dict)
-    not_declared: Mapping[Direction, frozenset[str]] = field(default_factory=dict)
-    counts: Counts = field(default_factory=lambda: NO_COUNTS)
-    listed: ListedMediators = field(default_factory=ListedMediators)
-    leads: Mapping[Direction, Mapping[str, Extent]] = field(default_factory=dict)
+    declared: Declarations
+    edges: Edges
+
+    @property
+    def marks(self) -> tuple[Value, ...]:
+        """The values that mark a type as a mediator type."""
+        return self.declared.marks
 
     def extent(self, step: Step) -> Extent:
         """Return whether all, some or none of the nodes that a step leads to are mediators."""
-        known = self.leads[step.direction].get(step.relation)
-        if known is None:
-            # the graph is too large to list its relations
-            return "all" if self._ruled(step.relation, step.direction) else "none"
-        return known
-
-    def _prefixes(self, side: Direction) -> tuple[str, ...]:
-        return self.schema.mediator_object_of if side == "out" else self.schema.mediator_subject_of
+        if self._ruled(step.relation, step.direction):
+            return "all"
+        edges, *mediators = self.edges.get(step.relation, (0, 0, 0))
+        count = mediators[SIDES.index(step.direction)]
+        return "none" if not count else "all" if count == edges else "some"
 
     def _ruled(self, relation: str, side: Direction) -> bool:
-        """Return whether a relation leads to mediators by its namespace or the schema's list."""
-        if relation.startswith(self._prefixes(side)):
+        """Return whether a declaration, a namespace, the name of a relation or the schema's list decides."""
+        schema, types = self.schema, self.declared.types[side].get(relation, ())
+        if types and not self._types.isdisjoint(types):
             return True
-        listed = self.listed.leads(relation, side, self.schema, self.not_types)
-        return listed and relation not in self.not_declared[side]
+        if relation.startswith(schema.mediator_object_of if side == "out" else schema.mediator_subject_of):
+            return True
+        listed = listed_mediators(schema)
+        if side == "out":
+            return not types and relation in listed.relations
+        domain = schema.domain_in_name(relation)
+        return domain in self.declared.mediator_types or (not types and domain in self._types)
 
-    def applied(self, relations: Container[str], to: Iterable[str]) -> MediatorTable:
-        """Return this table with the rules of the schema applied to some relations.
+    @cached_property
+    def _types(self) -> frozenset[str]:
+        return self.declared.mediator_types | (listed_mediators(self.schema).types - self.declared.other_types)
 
-        Args:
-            relations: all relations of the graph.
-            to: the relations whose entries in `leads` are outdated.
-        """
-        leads = {side: dict(self.leads.get(side, {})) for side in SIDES}
-        for relation, side in product(to, SIDES):
-            extent = self._extent(relation, side, relation in relations)
-            if extent:
-                leads[side][relation] = extent
-            else:
-                leads[side].pop(relation, None)
-        return replace(self, leads=leads)
-
-    def _extent(self, relation: str, side: Direction, in_graph: bool) -> Extent | None:
-        if relation in self.declared[side] or (in_graph and self._ruled(relation, side)):
-            return "all"
-        if in_graph and side == "in" and self.types and self.schema.domain_in_name(relation) in self.types:
-            return "all"
-        mediators, nodes = self.counts[side].get(relation, (0, 0))
-        return None if not mediators else "all" if mediators >= nodes else "some"
-
-
-def mediator_table(
-    schema: Schema, select: Select, relations: Collection[str], *, scan: Callable[..., Rows | None]
-) -> MediatorTable:
-    """Apply the schema's mediator rules to a graph.
-
-    Args:
-        select: renders a template of queries/ and runs the query.
-        relations: all relations of the graph.
-        scan: like `select`, for queries that read every triple; returns None if the graph is too large. Mediators are
-            then found only by ranges, domains and namespaces of relations, not by their types and IRIs.
-
-    Raises:
-        StoreTimeout, PartialResult: a table of the graph could not be read in time, or not completely.
-        StoreError: other errors of `Store.select`.
-    """
-    marks, types, not_types = _mediator_types(schema, select)
-    counted = count_mediators(schema, marks, scan) if types or schema.mediator_iri_prefixes else None
-    table = MediatorTable(schema, marks, types, not_types, counts=counted or NO_COUNTS, listed=listed_mediators(schema))
-    table = _with_declared(table, select)
-    return table.applied(relations, _all_relations(table, relations))
-
-
-def follow_mediators(
-    table: MediatorTable, changes: Changes, *, select: Select, relations: Collection[str]
-) -> MediatorTable | None:
-    """Return the table after some changes of the graph; None if the mediator types may have changed.
-
-    Args:
-        select: renders a template of queries/ and runs the query.
-        relations: all relations of the graph after the changes.
-    """
-    schema, old = table.schema, table
-    if schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations:
-        return None
-    if not changes.relations.isdisjoint(schema.range + schema.domain):
-        table = _with_declared(table, select)
-    if table.types or schema.mediator_iri_prefixes:
-        counts = follow_counts(table.counts, changes, schema=schema, types=table.types, select=select)
-        table = replace(table, counts=counts)
-    changed = set(changes.relations)
-    for side in SIDES:
-        changed |= table.declared[side] ^ old.declared[side]
-        changed |= table.not_declared[side] ^ old.not_declared[side]
-        changed |= {name for name, _ in table.counts[side].items() ^ old.counts[side].items()}
-    return table.applied(relations, changed)
-
-
-def mediators_to_json(table: MediatorTable) -> dict[str, Any]:
-    """Return a table as JSON data for the cache."""
-    return {
-        "marks": to_builtins(table.marks),
-        "types": sorted(table.types),
-        "not_types": sorted(table.not_types),
-        "declared": {side: sorted(names) for side, names in table.declared.items()},
-        "not_declared": {side: sorted(names) for side, names in table.not_declared.items()},
-        "counts": table.counts,
-    }
-
-
-def mediators_from_json(data: Any, schema: Schema, relations: Collection[str]) -> MediatorTable:
-    """Return the table of `mediators_to_json`. Raises an exception if the data is damaged."""
-    counts: dict[Direction, dict[str, tuple[int, int]]] = {
-        side: {str(name): (int(mediators), int(nodes)) for name, (mediators, nodes) in data["counts"][side].items()}
-        for side in SIDES
-    }
-    declared, not_declared = (
-        {side: frozenset(map(str, data[key][side])) for side in SIDES} for key in ("declared", "not_declared")
-    )
-    types, not_types = (frozenset(map(str, data[key])) for key in ("types", "not_types"))
-    marks = convert(data["marks"], tuple[Value, ...])
-    listed = listed_mediators(schema)
-    table = MediatorTable(schema, marks, types, not_types, declared, not_declared, counts, listed)
-    return table.applied(relations, _all_relations(table, relations))
-
-
-def _all_relations(table: MediatorTable, relations: Collection[str]) -> set[str]:
-    return set(relations).union(*table.declared.values(), *table.counts.values())
-
-
-def _with_declared(table: MediatorTable, select: Select) -> MediatorTable:
-    """Return the table with the relations whose range or domain is declared."""
-    types = table.types | (table.listed.types - table.not_types)
-    declared: dict[Direction, frozenset[str]] = dict.fromkeys(SIDES, frozenset())
-    others = declared.copy()
-    for side, predicates in zip(SIDES, (table.schema.range, table.schema.domain)):
-        pairs = {
-            (relation.iri, type_.iri)
-            for predicate in (predicates if types else ())
-            for relation, type_ in select("predicate_pairs", predicate=Entity(predicate))
-            if isinstance(relation, Entity) and isinstance(type_, Entity)
-        }
-        declared[side] = frozenset(relation for relation, type_ in pairs if type_ in types)
-        others[side] = frozenset(relation for relation, _ in pairs) - declared[side]
-    return replace(table, declared=declared, not_declared=others)
+    @property
+    def leads(self) -> dict[Direction, dict[str, Extent]]:
+        """By direction, the relations that lead to mediators, with the extent."""
+        found: dict[Direction, dict[str, Extent]] = {}
+        for side in SIDES:
+            declared = {name for name, types in self.declared.types[side].items() if not self._types.isdisjoint(types)}
+            extents = {name: self.extent(Step(name, side)) for name in declared.union(self.edges)}
+            found[side] = {name: extent for name, extent in extents.items() if extent != "none"}
+        return found
 
 
 def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
@@ -325,20 +173,3 @@ def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[An
             MarkTest(Entity(predicate), marker, mark) for predicate in schema.types for mark in table.marks
         )
     return tests
-
-
-def _mediator_types(schema: Schema, select: Select) -> tuple[tuple[Value, ...], frozenset[str], frozenset[str]]:
-    """Return the marks, the mediator types, and the types that are marked as other types."""
-    types, others = set(schema.mediator_types), set()
-    marks: dict[Value, None] = {}
-    if schema.mediator_marked_by:
-        marker, value = schema.mediator_marked_by
-        for type_, found in sorted(select("marked_types", marker=Entity(marker)), key=str):
-            if found is None or not isinstance(type_, Entity):
-                continue
-            if value in (getattr(found, "value", None), getattr(found, "iri", None)):
-                types.add(type_.iri)
-                marks[found] = None
-            else:
-                others.add(type_.iri)
-    return tuple(marks), frozenset(types), frozenset(others - types)

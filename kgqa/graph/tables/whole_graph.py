@@ -1,4 +1,4 @@
-"""Queries over a whole graph: paged if the server caps results, skipped if the graph is too large."""
+"""Queries over a whole graph, paged if the server caps results."""
 
 from __future__ import annotations
 
@@ -17,17 +17,15 @@ class WholeGraphQueries:
 
     Args:
         select: renders a template of queries/ with values and runs the query.
-        may_scan: tells whether to run queries that read every triple; called before each such query.
 
     Attributes:
         notes: map from sentences to names of templates that were not run because the graph is too large. Each sentence
             says what is unknown for this reason.
     """
 
-    def __init__(self, select: Callable[..., Rows], *, may_scan: Callable[[], bool]) -> None:
+    def __init__(self, select: Callable[..., Rows]) -> None:
         self.notes: dict[str, str] = {}
         self._select = select
-        self._may_scan = may_scan
 
     def read(self, name: str, *, what: str, **values: Any) -> Rows:
         """Return all rows of a table.
@@ -46,13 +44,6 @@ class WholeGraphQueries:
                 return self._in_pages(name, cut, values)
         except (StoreTimeout, PartialResult) as error:
             raise type(error)(f"{what} could not be read from the whole graph: {error}") from error
-
-    def scan(self, name: str, *, what: str, note: str, **values: Any) -> Rows | None:
-        """Read a table with a query over every triple. If the graph is too large, add a note and return None."""
-        if not self._may_scan():
-            self.notes[note] = name
-            return None
-        return self.read(name, what=what, **values)
 
     def _in_pages(self, name: str, cut: RowCapMet, values: dict[str, Any]) -> Rows:
         """Read a table in pages as large as the server's row cap.

@@ -12,7 +12,7 @@ from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.model import Entity, Named
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.search.linking import find_mentions
-from kgqa.search.masking import GENERIC, replace_spans, topic_spans
+from kgqa.search.masking import generic_words, replace_spans, topic_spans
 from kgqa.text.words import normalise
 
 _ASKING = r"who|whom|whose|what|which|when|where|why|how(?: many| much| old| long| far)?"
@@ -63,7 +63,7 @@ def _only_entity(text: str, graph: KnowledgeGraph) -> Named | None:
     """Return the entity of which a text is the name, perhaps with an article or the word for its kind."""
     for mention in find_mentions(graph, text):
         others = set(normalise(text).split()) - set(normalise(mention.text).split())
-        if others <= GENERIC | STOPWORDS:
+        if others <= generic_words() | STOPWORDS:
             return graph.named([mention.matches[0].entity])[0]
     return None
 

@@ -17,7 +17,7 @@ from kgqa.errors import SettingsError
 from kgqa.rank.embedding.onnx_encoder import OnnxEncoder, open_minilm
 from kgqa.rank.embedding.remote import RemoteEncoder
 from kgqa.rank.embedding.tokens import Spans
-from kgqa.rank.embedding.torch_encoder import TorchEncoder, find_model
+from kgqa.rank.embedding.torch_encoder import TorchEncoder
 from kgqa.rank.embedding.vector_cache import VectorCache
 from kgqa.settings.table import RankSettings
 from kgqa.storage.cache import Cache
@@ -128,8 +128,8 @@ def open_encoder(
             KGQA_EMBEDDINGS_KEY.
         query_prompt: Text put before questions, never before paths; None for the prompt defined by the model, "" for
             no prompt.
-        say: Called with a message for the user before the packaged model is built or another one is downloaded, and
-            when there is no model. Each message is sent once.
+        say: Called with a message for the user before the packaged model is built or another one is loaded by its
+            name, and when there is no model. Each message is sent once.
 
     Raises:
         ModelUnavailable: The model is installed or named, but cannot be used.
@@ -173,7 +173,7 @@ def _open(
     if url:
         encoder = RemoteEncoder(url, str(model))
     elif model:
-        encoder = TorchEncoder(find_model(model, say=say))
+        encoder = TorchEncoder(model, say=say)
     else:
         encoder = open_minilm(cache, say)
     if encoder is None:

@@ -113,20 +113,18 @@ class RemoteEncoder:
         try:
             reply = create(model=self.model, input=sent, encoding_format="float")
             vectors = self._read(reply.http_response.json(), len(sent))
-        except APIStatusError as error:
-            if target := redirect_target(error.response):
+        except (OpenAIError, ValueError, RecursionError) as error:
+            refused = error if isinstance(error, APIStatusError) else None
+            if refused and (target := redirect_target(refused.response)):
                 raise self._failure(
                     f"the server redirects to {target}, and redirects are not followed. If you trust that address, "
                     "set rank.model_url to it"
                 ) from None
-            failure = self._failure(f"{type(error).__name__}: {error}")
-            if error.status_code in _REFUSED_TEXTS:
+            cause = error.__cause__ if isinstance(error, APIConnectionError) else None
+            failure = self._failure(str(cause) if cause else f"{type(error).__name__}: {error}")
+            if refused and refused.status_code in _REFUSED_TEXTS:
                 raise ModelRefused(str(failure)) from None
             raise failure from None
-        except APIConnectionError as error:
-            raise self._failure(str(error.__cause__ or error)) from None
-        except (OpenAIError, ValueError, RecursionError) as error:
-            raise self._failure(f"{type(error).__name__}: {error}") from None
         if self.size is None:
             self.size = vectors.shape[1]
         if vectors.shape[1] != self.size:

@@ -44,7 +44,7 @@ class VectorCache:
         row = None
         with self._lock, self._file_errors():
             row = self._connection.execute("SELECT length(vector) / 2 FROM vectors LIMIT 1").fetchone()
-        return row and row[0]
+        return int(row[0]) if row else None
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the cached embeddings by text, each a float32 array."""
@@ -62,11 +62,6 @@ class VectorCache:
         rows = [(text, vector.astype("<f2").tobytes()) for text, vector in vectors.items()]
         with self._lock, self._file_errors(), self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-
-    def close(self) -> None:
-        """Close the file. Later calls of `get` and `put` do nothing."""
-        with self._lock:
-            self._connection.close()
 
     @contextmanager
     def _file_errors(self) -> Iterator[None]:

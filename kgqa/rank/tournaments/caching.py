@@ -47,7 +47,10 @@ class CachingChooser:
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         def ask(missing: Sequence[Sequence[Candidate]]) -> list[list[Candidate] | None]:
             picked = self._chooser.pick(question, missing, k)
-            chosen = [indices and [chunk[i] for i in indices] for chunk, indices in zip(missing, picked, strict=True)]
+            chosen = [
+                None if indices is None else [chunk[i] for i in indices]
+                for chunk, indices in zip(missing, picked, strict=True)
+            ]
             self.picked |= dict.fromkeys(candidate for each in chosen for candidate in each or ())
             return chosen
 

@@ -80,7 +80,6 @@ def test_facts_are_explored_like_any_graph(corpus):
     assert names(graph, BONG, directed, starred) == {"Song Kang-ho"}
     assert names(graph, PARASITE, Step(relation_iri("runs for"))) == {"132"}
     assert graph.labels([DIRECTOR]) == {DIRECTOR: "Bong Joon-ho"}
-    assert graph.aliases([DIRECTOR]) == {DIRECTOR: ("Director Bong",)}
     assert [match.entity for match in graph.search("director bong")][:1] == [DIRECTOR]
 
 

@@ -15,7 +15,6 @@ from kgqa.errors import KgqaError, LoadError, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
 from tests.graph.embedded.test_editing import ALL, assert_published_alike, numbered
 
@@ -116,22 +115,6 @@ def test_editing_on_a_full_disk(disk, load):
     assert_published_alike(load, GraphFolder(folder))
 
 
-def test_closing_on_a_full_disk(disk, load):
-    folder = disk / "closed"
-    with EmbeddedStore(folder, writable=True, create=True) as store:
-        store.edit("", numbered(1))
-    store = EmbeddedStore(folder, writable=True)
-    store.edit("", numbered(2))
-    leave(disk, 0)
-    try:
-        with pytest.raises(StoreUnavailable, match="No space left on the disk of"):
-            store.close()
-    finally:
-        (disk / "filler").unlink()
-    with EmbeddedStore(folder, writable=True) as store:
-        assert len(store.select(ALL)) == 1 and "without publishing 1 edit" in store.notice()
-
-
 def test_opening_for_editing_on_a_full_disk(disk):
     folder = disk / "opened"
     with EmbeddedStore(folder, writable=True, create=True) as store:
@@ -145,45 +128,6 @@ def test_opening_for_editing_on_a_full_disk(disk):
     assert len(list(folder.glob("gen-*"))) == 1
     with EmbeddedStore(folder, writable=True) as store:
         assert len(store.select(ALL)) == 1
-
-
-@pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["", "quiet"])
-def test_replay_file_on_a_full_disk(disk, tmp_path, quiet):
-    with ScriptedServer(lambda messages: "[1]" + " and so on" * 4000) as server:
-        leave(disk, 100)
-        try:
-            done = subprocess.run(
-                [
-                    *(
-                        Path(sys.executable).with_name("kgqa"),
-                        "eval",
-                        "run",
-                        "--dataset",
-                        "demo",
-                        "--sample",
-                        "2",
-                        *quiet,
-                    ),
-                    *(
-                        "--out",
-                        tmp_path / "run",
-                        "--method",
-                        "io",
-                        "--llm",
-                        f"{server.url}#scripted",
-                        "--replay",
-                        disk / "r",
-                    ),
-                ],
-                capture_output=True,
-                text=True,
-                env={**os.environ, "KGQA_RANK_EMBEDDINGS": "off"},
-            )
-        finally:
-            for file in disk.glob("r*"):
-                file.unlink()
-            (disk / "filler").unlink()
-    assert done.returncode == 3 and "The disk of" in done.stderr and "is full" in done.stderr, done.stderr
 
 
 def test_too_few_open_files_are_not_reported_as_damage(tmp_path):

@@ -50,10 +50,6 @@ class TestKilledAfterPublishing:
         journal(tmp_path / "g", tmp_path / "new.nt")
         return tmp_path / "g"
 
-    def test_is_not_an_interrupted_load(self, graph):
-        with EmbeddedStore(graph, workers=1) as store:
-            assert not store.notice()
-
     def test_discard_keeps_the_graph(self, graph):
         assert not discard_interrupted(graph)
         assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
@@ -63,14 +59,6 @@ class TestKilledAfterPublishing:
         report = load_graph(graph, resume=True)
         assert (report.fingerprint, report.triples, report.lines, report.added) == (before, 1, 1, None)
         assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
-
-    def test_failed_resume_keeps_the_graph(self, graph, tmp_path):
-        (tmp_path / "new.nt").write_text("damaged\n")
-        try:
-            load_graph(graph, resume=True)
-        except LoadError:
-            pass
-        assert subjects(graph) == {"3"}
 
     def test_another_load_succeeds(self, graph, tmp_path):
         (tmp_path / "old.nt").write_text(OLD + "\n")

@@ -17,11 +17,10 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 
-from kgqa.errors import LoadError, SchemaError, StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.errors import LoadError, StoreBusy, StoreIncomplete
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -87,37 +86,6 @@ class TestFormats:
                 seen[f"{inner}.{ending}"] = meta(folder).fingerprint, meta(folder).triples
         assert set(seen.values()) == {(seen["nt"][0], 9)}, seen
 
-    def test_explicit_format_and_uppercase_endings(self, tmp_path, turtle, load):
-        odd = tmp_path / "dump"
-        odd.write_bytes(turtle.read_bytes())
-        capital = tmp_path / "DATA.TTL"
-        capital.write_bytes(turtle.read_bytes())
-        packed = tmp_path / "DATA.TTL.GZ"
-        packed.write_bytes(gzip.compress(turtle.read_bytes()))
-        expected = meta(load(turtle)).fingerprint
-        assert meta(load(odd, format=".TTL")).fingerprint == expected
-        folder = load(odd, format="ttl")
-        load([capital, packed], into=folder)
-        assert meta(folder).fingerprint == expected
-        with pytest.raises(LoadError, match="unknown RDF format.*format=.nt"):
-            load(odd)
-
-    def test_gzip_with_several_members(self, tmp_path, load):
-        file = tmp_path / "joined.nt.gz"
-        half = len(NUMBER) // 2
-        file.write_bytes(
-            b"".join(gzip.compress(("\n".join(part) + "\n").encode()) for part in (NUMBER[:half], NUMBER[half:]))
-        )
-        assert meta(load(file)).fingerprint == meta(load(NUMBER)).fingerprint
-
-    @pytest.mark.parametrize("ending, content", [("nt", b""), ("nq.gz", b"# nothing\n\n"), ("ttl", b"\n")])
-    def test_empty_file_gives_an_empty_graph(self, tmp_path, load, ending, content):
-        file = tmp_path / f"empty.{ending}"
-        file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
-        folder = load(file)
-        assert meta(folder).triples == 0
-        assert triples(folder) == set()
-
     def test_named_graphs_are_kept(self, tmp_path, load):
         trig = tmp_path / "g.trig"
         trig.write_text("@prefix : <http://e/> . :a :p :b . :g1 { :a :p :c } :g2 { :a :p :c . :a :p :d }")
@@ -176,13 +144,6 @@ class TestSameFileTwice:
             files[-1].write_text(f"@prefix : <http://e/> . [] :name '{name}' .")
         assert len({row[0] for row in triples(load(files))}) == 2
 
-    def test_blank_nodes_do_not_depend_on_the_file_path(self, tmp_path, load):
-        text = "_:x <http://e/p> _:y .\n"
-        (tmp_path / "one").mkdir()
-        for place in (tmp_path / "one" / "a.nt", tmp_path / "b.nt"):
-            place.write_text(text)
-        assert meta(load(tmp_path / "one" / "a.nt")).fingerprint == meta(load(tmp_path / "b.nt")).fingerprint
-
 
 def _everything(folder: Path) -> list[tuple]:
     with EmbeddedStore(folder, workers=1) as store:
@@ -203,23 +164,6 @@ class TestMalformed:
         load(NUMBER, into=folder)  # the folder can be loaded into
         assert meta(folder).triples == before.triples + 50
 
-    def test_failed_first_load_leaves_no_graph(self, tmp_path):
-        bad = tmp_path / "bad.nt"
-        bad.write_text(NUMBER[0] + "\nnonsense\n")
-        with pytest.raises(LoadError):
-            load_graph(tmp_path / "g", [bad])
-        with pytest.raises(StoreUnavailable) as caught:
-            open_store(tmp_path / "g")
-        assert not isinstance(caught.value, StoreIncomplete)
-
-    def test_valid_file_before_an_invalid_one_is_not_kept(self, tmp_path, numbers):
-        bad = tmp_path / "bad.nt"
-        bad.write_text("nonsense\n")
-        with pytest.raises(LoadError, match=r"bad\.nt, line 1"):
-            load_graph(tmp_path / "g", [numbers, bad])
-        with pytest.raises(StoreUnavailable):
-            open_store(tmp_path / "g")
-
     def test_skip_counts_and_reports_lines(self, tmp_path, load):
         first, second = tmp_path / "one.nt", tmp_path / "two.nq"
         first.write_text("\n".join([NUMBER[0], "bad", NUMBER[1], "", "# comment", "worse .", NUMBER[2]]))
@@ -229,13 +173,6 @@ class TestMalformed:
         assert [(e.file, e.line) for e in report.examples] == [("one.nt", 2), ("one.nt", 6), ("two.nq", 1)]
         assert all(e.message for e in report.examples)
         assert triples(tmp_path / "g") == triples(load(NUMBER[:4]))
-
-    def test_many_malformed_lines_give_few_examples(self, tmp_path):
-        bad = tmp_path / "bad.nt"
-        bad.write_text("nonsense\n" * 5000 + NUMBER[0] + "\n")
-        report = load_graph(tmp_path / "g", [bad], on_error="skip")
-        assert report.malformed == 5000 and report.triples == 1
-        assert 0 < len(report.examples) <= 100
 
     @pytest.mark.parametrize(
         "refused",
@@ -254,19 +191,6 @@ class TestMalformed:
         assert (report.malformed, report.lines, report.triples) == (2, 52, 50)
         assert report.fingerprint == meta(load(NUMBER)).fingerprint
         assert len(triples(tmp_path / "g")) == 50
-
-    def test_engine_refusal_names_its_line(self, tmp_path):
-        file = tmp_path / "sly.nt"
-        file.write_text("\n".join([*NUMBER[:10], '<http://a:b/> <http://e/c> "x" .', *NUMBER[10:]]) + "\n")
-        with pytest.raises(LoadError, match=r"sly\.nt, line 11: "):
-            load_graph(tmp_path / "g", [file])
-        assert not (tmp_path / "g" / "graph.json").exists()
-
-    def test_refused_line_in_a_compressed_file(self, tmp_path, load):
-        file = tmp_path / "sly.nt.gz"
-        file.write_bytes(gzip.compress("\n".join([*NUMBER, '<http://a:b/> <http://e/c> "x" .', ""]).encode()))
-        report = load_graph(tmp_path / "g", [file], on_error="skip")
-        assert [e.line for e in report.examples] == [51] and report.triples == 50
 
     @pytest.mark.parametrize(
         "ending, text, line",
@@ -301,23 +225,6 @@ class TestMalformed:
             load_graph(folder, [file], on_error="skip")
         assert meta(folder) == before and len(triples(folder)) == before.triples
 
-    @pytest.mark.parametrize("kind", ["gz", "xz"])
-    def test_uncompressed_file_with_gzip_ending(self, tmp_path, kind):
-        file = tmp_path / f"plain.nt.{kind}"
-        file.write_text(NUMBER[0] + "\n")
-        with pytest.raises(LoadError, match=rf"plain\.nt\.{kind} "):
-            load_graph(tmp_path / "g", [file])
-
-    def test_damage_in_the_middle(self, tmp_path):
-        data = bytearray(
-            gzip.compress("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(5000)).encode())
-        )
-        data[len(data) // 2] ^= 0xFF
-        file = tmp_path / "damaged.nt.gz"
-        file.write_bytes(bytes(data))
-        with pytest.raises(LoadError, match="damaged.nt.gz"):
-            load_graph(tmp_path / "g", [file])
-
     def test_missing_file_and_folder_as_file(self, tmp_path):
         with pytest.raises(LoadError, match=r"nothing\.nt cannot be read"):
             load_graph(tmp_path / "g", [tmp_path / "nothing.nt"])
@@ -337,17 +244,6 @@ class TestReport:
         assert report.fingerprint == meta(folder).fingerprint
         assert report.seconds > 0
 
-    def test_history_schema_and_settings_last(self, load, numbers, turtle):
-        folder = load(numbers, schema="rdfs", settings={"walks": "free", "a": 1})
-        load(turtle, into=folder, settings={"a": 2})
-        after = meta(folder)
-        assert after.schema == "rdfs" and after.settings == {"walks": "free", "a": 2}
-        assert [Path(f.path).name for f in after.files] == ["numbers.nt", "data.ttl"]
-
-    def test_an_empty_schema_name_is_an_error(self, tmp_path, numbers):
-        with pytest.raises(SchemaError):
-            load_into_folder([numbers], tmp_path / "g", schema="")
-
     def test_progress_is_monotone(self, tmp_path):
         file = tmp_path / "big.nt"
         file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
@@ -364,27 +260,6 @@ class TestReport:
         assert all(0 <= progress.bytes_done <= progress.bytes_total for progress in seen)
         assert {progress.file for progress in seen} <= {"big.nt", "more.ttl", ""}
         assert {progress.stage for progress in seen} <= {"reading", "loading", "finishing"}
-
-    def test_failing_progress_callback(self, tmp_path):
-        file = tmp_path / "big.nt"
-        file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
-
-        def fail(progress):
-            raise RuntimeError("from the caller")
-
-        with pytest.raises(RuntimeError, match="from the caller"):
-            load_graph(tmp_path / "g", [file], progress=fail)
-        report = load_graph(tmp_path / "g", resume=True)
-        assert report.triples == 60_000
-
-    def test_load_through_an_open_store(self, load, numbers):
-        folder = load(NUMBER[:20])
-        with EmbeddedStore(folder, workers=2) as store:
-            before = store.fingerprint_of()
-            assert len(store.select(ALL_TRIPLES)) == 20
-            assert store.load([numbers]).added == 30
-            assert store.fingerprint_of() != before
-            assert len(store.select(ALL_TRIPLES)) == 50
 
 
 LOAD = """
@@ -467,30 +342,6 @@ class TestInterrupted:
         with pytest.raises(LoadError, match="no interrupted load"):
             load_graph(folder, resume=True)
 
-    def test_restart(self, tmp_path, interrupted, big, expected):
-        folder = tmp_path / "g"
-        interrupted(folder, "parent")
-        report = load_graph(folder, [big], restart=True)
-        assert (report.fingerprint, report.triples) == (expected.fingerprint, expected.triples)
-        assert not (folder / "loading.json").exists()
-
-    def test_interrupted_later_load_keeps_the_old_graph(self, load, interrupted, big):
-        folder = load(NUMBER)
-        before = meta(folder)
-        interrupted(folder, "worker")
-        assert meta(folder) == before
-        assert len(triples(folder)) == 50
-        report = load_graph(folder, resume=True)
-        assert report.triples == len({*NUMBER}) + 100_001
-
-    def test_discarding_it_for_another_file(self, load, interrupted, numbers, expected):
-        folder = load(NUMBER[:2])
-        interrupted(folder, "parent")
-        report = load_graph(folder, [numbers], restart=True)
-        assert (report.added, report.triples) == (48, 50)
-        assert [p.name for p in folder.iterdir() if p.name.startswith("gen-")] == ["gen-2"]
-        assert len(triples(folder)) == 50
-
     def test_changed_file_is_refused(self, tmp_path, big, interrupted):
         mine = tmp_path / "mine.nt"
         mine.write_bytes(big.read_bytes())
@@ -518,7 +369,7 @@ class TestInterrupted:
         script = (
             "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
             "import os\n"
-            "loading.SEGMENT_LINES = 20_000\n"
+            "loading.SEGMENT_BYTES = 1 << 20\n"
             "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
             "g = f.GraphFolder(path); path.mkdir(); g.create_generation(1, None)\n"
             "journal = loading.Journal(1, None, 'fail', [loading.file_job(file)], '', {}); journal.save(g)\n"
@@ -547,33 +398,9 @@ class TestInterrupted:
             load_graph(folder, resume=True)
         load_graph(folder, [big], restart=True)
 
-    def test_load_can_be_resumed_after_ctrl_c(self, tmp_path, python, big, expected, wait_until, users_of):
-        parent = python(LOAD, tmp_path / "g", big)
-        parent.stdout.readline()
-        assert parent.stdout.readline().startswith("loading")
-        parent.send_signal(signal.SIGINT)
-        assert "KeyboardInterrupt" in parent.communicate(timeout=20)[1]
-        assert wait_until(lambda: not users_of(tmp_path / "g") and _can_lock(tmp_path / "g"))
-        assert load_graph(tmp_path / "g", resume=True).fingerprint == expected.fingerprint
-
 
 @pytest.mark.slow
 class TestConcurrentLoads:
-    def test_second_load_is_refused(self, tmp_path, python, big, numbers, load):
-        folder = load(NUMBER[:3])
-        first = python(LOAD, folder, big)
-        first.stdout.readline()
-        assert first.stdout.readline().startswith("loading")
-        with pytest.raises(
-            StoreBusy, match=rf"Another process \({first.pid}\) is writing to .*Wait until that process is done"
-        ):
-            load_graph(folder, [numbers])
-        with pytest.raises(StoreBusy, match="is writing to"):
-            load_graph(folder, resume=True)
-        assert len(triples(folder)) == 3  # reading still works
-        assert "Error" not in first.communicate(timeout=60)[0]
-        assert load_graph(folder, [numbers]).triples == 50 + 100_001
-
     def test_readers_during_published_loads(self, load, python, numbers, tmp_path):
         """A reader always gets one of the generations, never an error."""
         folder = load(NUMBER[:1])
@@ -599,7 +426,7 @@ NO_PERMISSION = """
 import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
-from kgqa.graph.embedded import bulk_load as loading, worker_client as process
+from kgqa.graph.embedded import bulk_load as loading, workers as process
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 base = Path(sys.argv[1])

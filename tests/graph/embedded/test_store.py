@@ -100,18 +100,6 @@ class TestAnswers:
         ]
         assert len(rows) == 3 and list(rows) == rows.rows
 
-    def test_no_rows(self, shared):
-        rows = shared.select("SELECT ?x ?y { ?x <http://e/nothing> ?y }")
-        assert rows.variables == ("x", "y") and len(rows) == 0
-
-    def test_ask(self, shared):
-        assert shared.ask("ASK { <http://e/a> <http://e/p> ?o }") is True
-        assert shared.ask("ASK { <http://e/a> <http://e/q> ?o }") is False
-
-    def test_prefixes_with_dots(self, shared):
-        assert len(shared.select("PREFIX n: <http://e/> SELECT ?o { n:a n:p ?o }")) == 1
-        assert len(shared.select("PREFIX n: <http://> SELECT ?o { ?s n:a.b.c ?o }")) == 0
-
     def test_implements_the_store_protocol(self, shared, folder):
         assert not {name for name in dir(Store) if not name.startswith("_")} - set(dir(shared))
         assert shared.fingerprint_of() == GraphFolder(folder).meta().fingerprint
@@ -154,15 +142,6 @@ class TestRefused:
             shared.select(query)
         assert len(shared.select(QUICK)) == 1
 
-    def test_ask_and_edit(self, shared):
-        with pytest.raises(QueryRejected):
-            shared.ask(ALL)
-        with pytest.raises(QueryRejected, match="reading only.*writable=True"):
-            shared.edit("", triples("<http://e/x> <http://e/p> 1 ."))
-        with pytest.raises(QueryRejected, match="longer than"):
-            shared.select(QUICK + " #" + "x" * 5_000_000)
-        assert shared.select(ALL).rows and shared.meta.triples == len(LINES)
-
     def test_message_has_line_and_column(self, shared):
         with pytest.raises(InvalidQuery, match=r"^Not valid SPARQL at line 1, column 17\.$"):
             shared.select("SELECT ?x WHERE }")
@@ -186,13 +165,6 @@ class TestTooLargeResults:
         with pytest.raises(PartialResult):
             store.select(ALL, max_rows=0)
         assert len(store.select("SELECT * { ?s <http://e/nothing> ?o }", max_rows=0)) == 0
-        assert len(store.select(QUICK)) == 1
-
-    def test_endless_result_is_stopped(self, store):
-        started = time.monotonic()
-        with pytest.raises(PartialResult):
-            store.select("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", max_rows=1000)
-        assert time.monotonic() - started < 10
         assert len(store.select(QUICK)) == 1
 
     def test_byte_limit(self, store, monkeypatch):
@@ -226,12 +198,6 @@ class TestTimeout:
             queries.rows(QUICK)
         assert len(store.select(QUICK)) == 1
 
-    def test_default_timeout_of_the_store(self, folder):
-        with EmbeddedStore(folder, workers=1, timeout=0.4) as store:
-            with pytest.raises(StoreTimeout):
-                store.select(SLOW)
-            assert len(store.select(QUICK, timeout=20)) == 1
-
     def test_timeout_includes_waiting_for_a_worker(self, store, wait_until):
         errors: list = []
         thread = slow(store, errors, timeout=1.5)
@@ -242,26 +208,12 @@ class TestTimeout:
         assert isinstance(errors[0], StoreTimeout)
         assert len(store.select(QUICK)) == 1
 
-    def test_repeated_timeouts_leave_no_process(self, folder, users_of):
-        with EmbeddedStore(folder, workers=2) as store:
-            for _ in range(4):
-                with pytest.raises(StoreTimeout):
-                    store.select(SLOW, timeout=0.15)
-            assert len(users_of(folder) - {os.getpid()}) <= 2
-
 
 @pytest.mark.slow
 class TestKilledWorker:
     def test_idle_worker_killed(self, store, wait_until):
         store.select(QUICK)
         for _ in range(2):
-            (worker,) = store.worker_pids()
-            os.kill(worker, signal.SIGKILL)
-            assert wait_until(lambda: has_ended(worker))
-            assert len(store.select(QUICK)) == 1
-
-    def test_worker_killed_before_the_first_query(self, folder, wait_until):
-        with EmbeddedStore(folder, workers=1) as store:
             (worker,) = store.worker_pids()
             os.kill(worker, signal.SIGKILL)
             assert wait_until(lambda: has_ended(worker))
@@ -341,42 +293,8 @@ class TestKilledWorker:
         assert store.edits_since("0") == [] and store.triples_of() == len(LINES)
         assert store.edit("", NEW).added == tuple(NEW)
 
-    def test_only_the_query_of_the_killed_worker_ends(self, folder, wait_until):
-        with EmbeddedStore(folder, workers=2) as store:
-            store.select(QUICK)
-            (worker,) = store.worker_pids()
-            errors: list = []
-            thread = slow(store, errors)
-            assert wait_until(lambda: worker not in store.worker_pids())
-            assert len(store.select(QUICK)) == 1
-            os.kill(worker, signal.SIGABRT)
-            assert len(store.select(QUICK)) == 1
-            thread.join(10)
-            assert len(errors) == 1
-
 
 class TestThreads:
-    def test_each_thread_gets_its_own_result(self, shared):
-        failures: list = []
-
-        def ask(number: int) -> None:
-            try:
-                for n in range(number, 300, 8):
-                    rows = shared.select(f"SELECT ?o {{ <http://e/n{n}> <http://e/next> ?o }}").rows
-                    assert rows == [(Entity(f"http://e/n{(n + 1) % 300}"),)]
-                    if n % 5 == 0:
-                        with pytest.raises(QueryRejected):
-                            shared.select("nonsense")
-            except BaseException as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert not failures
-
     def test_close_while_queries_run(self, load, users_of, wait_until):
         folder = load(LINES)
         store = EmbeddedStore(folder, workers=2)
@@ -467,16 +385,6 @@ class TestParent:
         assert parent.stdout.readline() == "closed\n"
         children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text()
         assert children == ""
-
-    def test_terminal_ctrl_c_reaches_only_the_parent(self, folder, python, wait_until):
-        """A terminal sends SIGINT to the process group, so workers must ignore it."""
-        parent = python(PARENT, folder, "read", "wait", SLOW, start_new_session=True)
-        worker = int(parent.stdout.readline())
-        time.sleep(0.3)
-        os.killpg(parent.pid, signal.SIGINT)
-        assert parent.stdout.readline() == "interrupted 0\n"
-        assert wait_until(lambda: not running(worker))
-        assert parent.stdout.readline() == "1\n"
 
     @pytest.mark.parametrize("mode", ["read", "write"])
     def test_parent_killed_during_a_query(self, load, python, users_of, wait_until, mode):

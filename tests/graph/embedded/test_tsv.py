@@ -90,26 +90,6 @@ class TestAgainstTheEngine:
         decoded, _, expected = table(store, query)
         assert decoded.rows == expected
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            "SELECT ?x { VALUES ?x { UNDEF } }",
-            "SELECT ?x ?y { VALUES (?x ?y) { (UNDEF UNDEF) (1 UNDEF) (UNDEF 'a') } }",
-            "SELECT ?x { VALUES ?x { } }",
-            "SELECT ?x ?y { FILTER(false) }",
-            "SELECT * {}",
-            "SELECT * { FILTER(false) }",
-            "SELECT ?x { VALUES ?x { 1 1.0 1e0 true 'a' 'a'@en '1'^^<http://e/t> } }",
-            "SELECT ?x ?x2 (1/3 AS ?third) (1e0/0 AS ?inf) (-1e0/0 AS ?minus) (0e0/0 AS ?nan) {}",
-            "SELECT (STRDT('x', <http://www.w3.org/2001/XMLSchema#string>) AS ?s) {}",
-            "SELECT (BNODE() AS ?b) { FILTER(false) }",
-        ],
-    )
-    def test_unusual_tables(self, query):
-        decoded, names, expected = table(ox.Store(), query)
-        assert list(decoded.variables) == names
-        assert decoded.rows == expected
-
 
 class TestInvalidTables:
     @pytest.mark.parametrize(

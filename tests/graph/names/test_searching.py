@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kgqa.graph.names.reading import name_share
 from kgqa.model import Candidate, Entity, Literal, Named
@@ -131,30 +129,12 @@ class TestSearch:
     @pytest.mark.parametrize(
         "text, best",
         [
-            ("Paris", "m.paris"),
-            ("paris", "m.paris"),
-            ("  PARIS  ", "m.paris"),
-            ("paris hilton", "m.parisian"),
-            ("Hilton Paris", "m.parisian"),
-            ("paris texas", "m.tx"),
-            ("Ann Lee", "m.ann"),
-            ("annie", "m.ann"),
-            ("anne lee", "m.ann"),
-            ('queen "a"', "m.ann"),
-            ("motorhead", "m.uml"),
-            ("Motörh", "m.uml"),
-            ("ac/dc", "m.ac"),
-            ("北京", "m.zh"),
-            ("दिल्ली", "m.hi"),
-            ("M*A*S*H", "m.star"),
-            ("o'brien", "m.quote"),
-            ("NEAR AND OR NOT", "m.quote"),
-            ("norm:x", "m.col"),
-            ("2001", "m.num"),
-            ("2001 space", "m.num"),
-            ("odys", "m.num"),
+            ("  PARIS  ", "m.paris"), ("Hilton Paris", "m.parisian"), ("paris texas", "m.tx"), ("annie", "m.ann"),
+            ("anne lee", "m.ann"), ('queen "a"', "m.ann"), ("Motörh", "m.uml"), ("motorhead", "m.uml"), ("ac/dc", "m.ac"),
+            ("北京", "m.zh"), ("दिल्ली", "m.hi"), ("M*A*S*H", "m.star"), ("NEAR AND OR NOT", "m.quote"), ("norm:x", "m.col"),
+            ("2001 space", "m.num"), ("odys", "m.num"),
         ],
-    )
+    )  # fmt: skip
     def test_best_match(self, found, text, best):
         search, _ = found
         assert search(text)[:1] == [best]
@@ -170,47 +150,12 @@ class TestSearch:
 
     @pytest.mark.parametrize(
         "text",
-        [
-            "",
-            " ",
-            "?!",
-            '"',
-            "*",
-            "()",
-            "zzzzqq",
-            "qqq www",
-            "-",
-            "^",
-            "NOT",
-            "AND",
-            "a" * 5000,
-            "x " * 5000,
-            "\x00",
-            "' OR 1=1 --",
-            "😀",
-        ],
+        ["", "?!", '"', "*", "()", "zzzzqq", "^", "NOT", "a" * 5000, "x " * 5000, "\x00", "' OR 1=1 --", "😀"],
     )
     def test_unusual_texts_raise_no_error(self, found, text):
         found[0](text)
-        if text in ("zzzzqq", "", "?!", "qqq www"):
+        if text in ("zzzzqq", "", "?!"):
             assert found[0](text) == []
-
-    @settings(max_examples=150, deadline=None)
-    @given(
-        st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-        | st.lists(
-            st.sampled_from(['"', "*", "paris", "NEAR(", ")", "OR", "AND", "^", ":", "-", "norm", "'", ";", "{", "}"]),
-            max_size=8,
-        ).map(" ".join)
-    )
-    def test_any_text_raises_no_error(self, found, text):
-        assert isinstance(found[0](text), list)
-
-    def test_exact_lookup(self, found):
-        _, graph = found
-        matches = graph.names.exact(["paris", "annie", "nobody"])
-        assert [m.entity for m in matches["paris"]] == [ent("m.paris"), ent("m.tx")]
-        assert [m.kind for m in matches["annie"]] == ["alias"] and "nobody" not in matches
 
     def test_graph_without_names(self, make):
         graph = make(

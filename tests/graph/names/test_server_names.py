@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
-import string
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.full_text import FullText, pattern, written_phrase
+from kgqa.graph.names.full_text import pattern, written_phrase
 from kgqa.graph.names.index import NameIndex, NameMatch
-from kgqa.graph.names.reading import count_names, read_names
 from kgqa.graph.names.server_index import ServerIndex
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
@@ -95,13 +90,6 @@ class TestLikeSqlite:
         without_initials = {key: [m for m in matches if m.how != "initials"] for key, matches in expected.items()}
         assert found == {key: matches for key, matches in without_initials.items() if matches}
 
-    @pytest.mark.parametrize("text", ["the", "hit", "united st", "Hitler Adolf you", "bowl alien", "an", "st", "qata"])
-    def test_prefixes_and_several_words(self, small, text):
-        found = small.local.search(text, limit=100)
-        assert best(small.remote.search(text))[0] in [
-            match.entity for match in found if not match.exact or found[0].exact
-        ]
-
     def test_words(self, small):
         words = ["hitler", "bowl", "paris", "an", "nowhere"]
         remote, local = small.remote.names, small.local.names
@@ -112,10 +100,6 @@ class TestLikeSqlite:
         similar = remote.similar_words(["parisian", "hilter", "odysey"])
         assert "paris" in similar["parisian"] and "hitler" in similar["hilter"] and "odyssey" in similar["odysey"]
 
-    def test_counts(self, small):
-        assert small.remote.names.labelled == small.local.names.labelled
-        assert small.remote.names.count == count_names(small.remote.store, SCHEMA, small.remote.view)
-
     def test_names_of(self, small):
         entities = [Entity(f"http://e/{short}") for short in (*NAMES, "nobody", "m3")] + [
             Entity("_:b1"),
@@ -124,44 +108,6 @@ class TestLikeSqlite:
         found = small.remote.names.names_of(entities)
         assert found == small.local.names.names_of(entities)
         assert found[Entity("http://e/nothing")] == ["Nothing"]
-
-    def test_search_from_several_threads(self, small):
-        texts = ["Hitler", "united st", "q", "paris", "n", "malmo", "st", "an be"] * 3
-        expected = [small.remote.search(text) for text in texts]
-        small.remote.names.close()  # clears its cache
-        found: dict[int, object] = {}
-
-        def search(index: int) -> None:
-            found[index] = small.remote.search(texts[index])
-
-        threads = [threading.Thread(target=search, args=(index,)) for index in range(len(texts))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [found[index] for index in range(len(texts))] == expected
-
-
-class TestFrequentWords:
-    """Searches with more hits than are read."""
-
-    @pytest.fixture(autouse=True)
-    def few(self, small, monkeypatch):
-        for module in ("full_text", "server_index"):
-            monkeypatch.setattr(f"kgqa.graph.names.{module}.MAX_NAMES", 30)
-        monkeypatch.setattr(FullText.matching, "__kwdefaults__", {"limit": 30, "shortest": False})
-        small.remote.names.close()
-        yield
-        small.remote.names.close()
-
-    def test_shortest_names_are_found(self, small):
-        assert max(len(match.name.split()) for match in small.remote.search("an", limit=10)) <= 2
-        assert small.remote.search("an")[0] == small.local.search("an")[0]
-        assert small.remote.names.frequencies(["an"]) == small.local.names.frequencies(["an"])
-
-    def test_names_of_frequent_words_only(self, small):
-        (first, *_) = small.local.names.exact(["an"])["an"]
-        assert first in small.remote.names.exact(["an"])["an"]
 
 
 class TestPatterns:
@@ -206,9 +152,6 @@ class TestHostile:
         names.similar_words(text.split())
         names.initials_with_prefix(text[:3])
 
-    def test_graph_is_unchanged(self, small):
-        assert count_names(small.remote.store, SCHEMA, small.remote.view) == len(lines())
-
 
 class TestFastSlice:
     """Linking and search on Virtuoso find the best entity and the ten best entities of the SQLite index."""
@@ -220,25 +163,3 @@ class TestFastSlice:
             ours, theirs = (find_mentions(graph, question) for graph in (fast_slice.local, fast_slice.remote))
             assert [m.text for m in theirs] == [m.text for m in ours], question
             assert [m.matches[0].entity for m in theirs] == [m.matches[0].entity for m in ours], question
-
-    def test_search(self, fast_slice):
-        texts = texts_to_search(fast_slice.local, 100 if SOAK else 8)
-        different = [
-            text for text in texts if best(fast_slice.remote.search(text)) != best(fast_slice.local.search(text))
-        ]
-        assert len(different) <= len(texts) // 10, different
-
-
-def texts_to_search(graph: KnowledgeGraph, many: int) -> list[str]:
-    """Return search texts: names, prefixes, words, pairs of words, accents and typos."""
-    rng = random.Random(11)
-    names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
-    words = sorted({word for name in names for word in name.split()})
-    texts = rng.sample(names, many)
-    texts += [name[: rng.randint(1, len(name))] for name in rng.sample(names, many)]
-    texts += rng.sample(words, many) + [" ".join(rng.sample(words, 2)) for _ in range(many)]
-    texts += rng.sample([name for name in names if not name.isascii()], many)
-    for name in rng.sample(names, many):
-        index = rng.randrange(len(name))
-        texts.append(name[:index] + rng.choice(string.ascii_lowercase) + name[index + 1 :])
-    return [*texts, "a", "the", "of the", "s", "MALAGA", "united s"]

@@ -127,10 +127,6 @@ class TestQueryText:
         assert graph.paths.ends([Candidate(which)])[0].values == (Entity("http://e/end"),)
         assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
 
-    def test_space_like_characters_in_a_relation(self, graph):
-        which = path("m.6", "http://e/\u3000rel\u3000")
-        assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
-
     def test_mediators_are_excluded_by_a_standard_filter(self, graph):
         query = graph.answer_query(path("m.1", "people.person.note"))
         assert "STRSTARTS" in query

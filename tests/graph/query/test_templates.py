@@ -64,10 +64,10 @@ FULL = {
         for predicates, languages in (([R], []), ([R, B], [Literal("de-AT"), Literal("")]))
     ],
     "marked_types": [{"marker": R}],
-    "mediator_relations": [
-        {"out": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"out": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"out": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+    "mediator_edges": [
+        {"node": Variable("object"), "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"node": Variable("subject"), "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"node": Variable("subject"), "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
     "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
     "predicate_pairs": [{"predicate": R}],
@@ -86,7 +86,6 @@ FULL = {
     ],
     "quoted_answers": [{"places": [(A, 1, 5), (B, 7, 2)], "text_relation": R}],
     "relation_examples": [{"relation": R, "limit": 5}],
-    "relation_ends": [{"out": True, "relations": []}, {"out": False, "relations": [R, B]}],
     "present_triples": [
         {"literals": False, "triples": [(A, R, B), (B, R, A)]},
         {"literals": True, "triples": [(A, R, Literal("x")), (A, R, Literal('" } DROP ALL #\n', language="en"))]},

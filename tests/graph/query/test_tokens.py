@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
-from kgqa.errors import KgqaError, QueryRejected
+from kgqa.errors import QueryRejected
 from kgqa.graph.query.prefixes import shorten_iris, used_prefixes
 from kgqa.graph.query.tokens import (
     decode_codepoints,
@@ -68,20 +68,13 @@ class TestTokens:
         "text, kinds",
         [
             ("?a<?b", ["variable", "mark", "variable"]),
-            ("?a < ?b", ["variable", "space", "mark", "space", "variable"]),
             ("?a<=?b", ["variable", "mark", "variable"]),
-            ("<http://e/a>", ["iri"]),
             ("ns:a.b.c.", ["name", "mark"]),
-            ("ns:a\\.", ["name"]),
-            ("?x@en", ["variable", "language"]),
             ('"a"@en-GB', ["string", "language"]),
             ('"a"^^ns:t', ["string", "mark", "name"]),
             ("'a\\'b'", ["string"]),
             ('"""a"b""c"""', ["string"]),
-            ('""', ["string"]),
             ("_:b.1.", ["blank", "mark"]),
-            ("a#b", ["word", "comment"]),
-            ("ns:a#b", ["name", "comment"]),
             ("<http://e/a#b>", ["iri"]),
             ("1.5e-3", ["number"]),
         ],
@@ -95,49 +88,28 @@ class TestExpansion:
         "written, expanded",
         [
             ("ns:people.person.place_of_birth", f"<{NS}people.person.place_of_birth>"),
-            ("ns:a.b.c.d.e.f", f"<{NS}a.b.c.d.e.f>"),
             ("ns:m.0abc.", f"<{NS}m.0abc>."),  # a dot at the end ends the triple
-            ("ns:m.0abc .", f"<{NS}m.0abc> ."),
-            ("ns:a..b", f"<{NS}a..b>"),
             ("ns:a\\.b\\.", f"<{NS}a.b.>"),
             ("ns:a\\-b\\(c\\)\\,", f"<{NS}a-b(c),>"),
-            ("ns:a%20b", f"<{NS}a%20b>"),
-            ("ns:1a", f"<{NS}1a>"),
             ("ns:a:b", f"<{NS}a:b>"),
-            ("ns:", f"<{NS}>"),
-            ("ns:é", f"<{NS}é>"),
             (":x.y.z", "<http://e/x.y.z>"),
             (":", "<http://e/>"),
             ("ns:a/ns:b|^ns:c*", f"<{NS}a>/<{NS}b>|^<{NS}c>*"),
-            ("?a<?b && ?c>?d", "?a<?b && ?c>?d"),
             ("?a<ns:b", f"?a<<{NS}b>"),
             ("other:x.y", "other:x.y"),
-            ("_:ns", "_:ns"),
             ('"ns:a.b"', '"ns:a.b"'),
-            ("'ns:a.b'", "'ns:a.b'"),
             ('"""x ns:a.b "y" """', '"""x ns:a.b "y" """'),
-            ('"\\"ns:a.b"', '"\\"ns:a.b"'),
             ("# ns:a.b.c\n", "# ns:a.b.c\n"),
             ("<urn:x?ns:a.b>", "<urn:x?ns:a.b>"),
             ('"5"^^ns:type.int', f'"5"^^<{NS}type.int>'),
-            ("?ns", "?ns"),
-            ("(ns:a,ns:b)", f"(<{NS}a>,<{NS}b>)"),
         ],
     )
     def test_names(self, written, expanded):
         assert body(expand_prefixes(DECLARED + written)) == expanded
 
-    def test_redeclared_prefix_applies_from_its_declaration(self):
-        query = "PREFIX p: <http://1/> PREFIX p: <http://2/> SELECT * { p:a.b.c ?p ?o }"
-        assert "<http://2/a.b.c>" in expand_prefixes(query)
-
     @pytest.mark.parametrize("keyword", ["PREFIX", "prefix", "Prefix"])
     def test_keyword_in_any_case(self, keyword):
         assert "<http://1/a.b.c>" in expand_prefixes(f"{keyword} p: <http://1/> SELECT * {{ p:a.b.c ?p ?o }}")
-
-    def test_declaration_over_several_lines_with_comments(self):
-        query = "PREFIX # the prefix\n p:\n# its IRI\n<http://1/>\nSELECT * { p:a.b.c ?p ?o }"
-        assert "<http://1/a.b.c>" in expand_prefixes(query)
 
     def test_relative_declaration_is_left_to_the_engine(self):
         query = "BASE <http://b/> PREFIX p: <x#> SELECT * { p:a ?p ?o }"
@@ -146,10 +118,6 @@ class TestExpansion:
     def test_relative_redeclaration_does_not_leave_the_older_one(self):
         query = "BASE <http://b/> PREFIX p: <http://1/> PREFIX p: <x#> SELECT * { p:a ?p ?o }"
         assert "<http://1/a>" not in expand_prefixes(query)
-
-    def test_expanding_twice_changes_nothing(self):
-        once = expand_prefixes(DECLARED + "SELECT * { ns:a.b.c ns:d.e.f ?x }")
-        assert expand_prefixes(once) == once
 
     @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,12}[A-Za-z0-9_]", fullmatch=True))
     def test_any_dotted_name(self, local):
@@ -178,8 +146,6 @@ class TestFetching:
     @pytest.mark.parametrize(
         "text",
         [
-            "SELECT * { SERVICE SILENT <http://127.0.0.1:9/> { ?a ?b ?c } }",
-            "SELECT * { SERVICE<http://127.0.0.1:9/>{ ?a ?b ?c } }",
             "SELECT * { SERVICE?x { ?a ?b ?c } }",
             "SELECT * { SERVICE#\n<http://127.0.0.1:9/> { ?a ?b ?c } }",
             "SELECT * { ?s ?p ?o # a comment\nSERVICE <http://127.0.0.1:9/> { ?a ?b ?c } }",
@@ -198,60 +164,19 @@ class TestFetching:
         "text",
         [
             'SELECT * { ?s ?p "SERVICE <x>" }',
-            "SELECT * { ?s ?p 'load' }",
             'SELECT * { ?s ?p """a SERVICE " b""" }',
-            'SELECT * { ?s ?p "\\" SERVICE" }',
             "SELECT * { ?s ?p ?o } # SERVICE <x> { }",
             "SELECT * { ?s <http://e/service> ?o }",
-            "SELECT * { ?s <http://e/LOAD> ?o }",
             "SELECT ?service $load { ?service ?p $load }",
             "PREFIX ex: <http://e/> SELECT * { ?s ex:service ex:load }",
             'SELECT * { ?s ?p "x"@service }',
             "SELECT * { _:service ?p _:load }",
-            "SELECT ?servicer { ?servicer ?loads ?preload }",
         ],
     )
     def test_keyword_in_text_is_accepted(self, text):
         forbid_fetching(text)
         prepare_for_engine(text)
         prepareQuery(text)
-
-    def test_engine_does_not_connect(self, new_store):
-        """The engine tokenizes differently from the grammar and must not fetch anything."""
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            connected = []
-
-            def listen():
-                while True:
-                    try:
-                        connection, _ = server.accept()
-                    except OSError:
-                        return
-                    connected.append(1)
-                    connection.close()
-
-            thread = threading.Thread(target=listen, daemon=True)
-            thread.start()
-            there = f"http://127.0.0.1:{server.getsockname()[1]}/"
-            pattern = f"SERVICE <{there}> {{ ?a ?b ?c }}"
-            store = new_store("<http://e/a> <http://e/b> <http://e/c> .", writable=True)
-            for query in (
-                f"PREFIX : <{there}> SELECT * {{ SERVICE:x {{ ?a ?b ?c }} }}",
-                f"PREFIX : <{there}> SELECT * {{ ?s ?p ?o . service:x {{ ?a ?b ?c }} }}",
-                f"PREFIX : <{there}> SELECT * {{ SERVICE SILENT:x {{ ?a ?b ?c }} }}",
-                f"PREFIX : <{there}> SELECT * {{ SERVICE: {{ ?a ?b ?c }} }}",
-                f"PREFIX : <{there}> SELECT * {{ \\u0053ERVICE:x {{ ?a ?b ?c }} }}",
-                f"SELECT * {{ ?s ?p ?o . # \\u000A {pattern} \n }}",
-                f"SELECT * {{ ?s ?p ?o . # \\u000D {pattern} \n }}",
-                f"SELECT * {{ ?s ?p '\\u0027 . {pattern} #' \n }}",
-                f'SELECT * {{ ?s ?p "\\U00000022 . {pattern} #" \n }}',
-                f'SELECT * {{ ?s ?p "\\u005C" . {pattern} #" \n }}',
-                f"SELECT * {{ \\u005Cu0053ERVICE <{there}> {{ ?a ?b ?c }} }}",
-                f"SELECT * {{ ?s ?p ?o FILTER(?s<?p) {pattern} }}",
-            ):
-                with contextlib.suppress(KgqaError):
-                    store.select(query, timeout=20)
-            assert not connected
 
 
 GRAPH = """
@@ -264,36 +189,24 @@ ns:m.4 :age 70 ; :x.y "a.b" .
 """
 QUERIES = [
     "SELECT ?x { ns:m.1 ns:people.person.parents ?x . }",
-    "SELECT ?x{ns:m.1 ns:people.person.parents ?x.}",
     "SELECT ?x { ns:m.1 ns:people.person.parents/ns:people.person.parents ?x }",
     "SELECT ?x { ?x ^ns:people.person.parents|ns:type.object.name ns:m.1 }",
     "SELECT ?x ?y { ?x :age ?a . ?y :age ?b FILTER(?a<?b && ?b>?a) } # ns:m.9",
     "SELECT ?x { ?x ns:type.object.name 'ns:m.1 SERVICE # \\'x\\'' }",
-    'SELECT ?x { ?x ns:type.object.name """Ann"""@en }',
     "SELECT (COUNT(DISTINCT ?x) AS ?n) { ?x ns:people.person.parents ?y ; :age ?a } GROUP BY ?a HAVING(?a<100)",
     "SELECT ?x { VALUES ?x { ns:m.1 ns:m.2 :x.y } ?x ns:type.object.name ?n FILTER(lang(?n)='en') }",
-    "SELECT ?x { ?x :x.y ?v FILTER(?v != 'a') }",
     "ASK { ns:m.4 ns:people.person.parents [] }",
-    "SELECT ?x { ?x :age 40 }",
 ]
 
 
-class TestAgainstRdflib:
-    @pytest.mark.parametrize("query", QUERIES)
-    def test_expansion_keeps_the_result(self, graph, query):
-        before, after = DECLARED + query, prepare_for_engine(DECLARED + query)
-        if "[" not in query:  # rdflib numbers anonymous nodes at random
-            assert repr(prepareQuery(before).algebra) == repr(prepareQuery(after).algebra)
-        assert _result(graph.query(before)) == _result(graph.query(after))
-
-    @pytest.mark.parametrize("query", QUERIES)
-    def test_engine_result_equals_rdflib(self, graph, query, shared):
-        expected = graph.query(DECLARED + query)
-        if expected.type == "ASK":
-            assert shared.ask(DECLARED + query) == expected.askAnswer
-        else:
-            got = shared.select(DECLARED + query)
-            assert sorted(tuple(_text(v) for v in row) for row in got) == _result(expected)
+@pytest.mark.parametrize("query", QUERIES)
+def test_engine_result_equals_rdflib(graph, query, shared):
+    expected = graph.query(DECLARED + query)
+    if expected.type == "ASK":
+        assert shared.ask(DECLARED + query) == expected.askAnswer
+    else:
+        got = shared.select(DECLARED + query)
+        assert sorted(tuple(_text(v) for v in row) for row in got) == _result(expected)
 
 
 class TestShortening:
@@ -333,22 +246,6 @@ class TestShortening:
         assert (
             "FROM e:g { e:a <http://f/b.c.d> ?x" in short and "<http://f/b.> '<http://e/a>' } # <http://e/a>" in short
         )
-
-    @given(
-        st.lists(
-            st.from_regex(r"http://[a-c]/[A-Za-z0-9_.#/%:é\-]{0,8}", fullmatch=True).filter(lambda iri: "%" not in iri),
-            min_size=1,
-            max_size=6,
-        )
-    )
-    def test_expansion_restores_the_query(self, iris):
-        query = "SELECT * { " + " ".join(f"?x <{iri}> <{iri}> ." for iri in iris) + " }"
-        again = expand_prefixes(shorten_iris(query))
-        assert again[again.index("SELECT") :] == query
-
-    def test_new_prefixes_differ_from_those_of_the_query(self, graph):
-        query = f"PREFIX ns: <http://e/> SELECT ?x {{ ?y <{NS}people.person.parents> ?z . ?z <{NS}people.person.parents> ?w . ?w ns:age ?x }}"
-        assert _result(graph.query(shorten_iris(query))) == _result(graph.query(query)) == [("70",)]
 
     def test_leaves_declarations_alone(self, graph):
         query = (
@@ -413,52 +310,10 @@ class TestHiddenService:
     """Queries built from pieces that have hidden SERVICE before. Accepted ones run in the bare engine, which has a network
     here, against a port that counts connections."""
 
-    HEADS: ClassVar = [
-        "",
-        "BASE <http://e/>\n",
-        "PREFIX a: <http://e/>\n",
-        "PREFIX a: <x>\n",
-        "BASE <http://e/>\nPREFIX a: <x>\n",
-        "PREFIX : <http://e/>\n",
-    ]
-    NAMES: ClassVar = [
-        "a:b",
-        "a:b.c",
-        "a:b.c.d",
-        "a:b.SERVICE",
-        "a:b.c.SERVICE",
-        "SERVICE:x",
-        "z:SILENT",
-        ":x.y.z",
-        "<http://e/\\u0027>",
-        "<http://e/x>",
-    ]
-    NOISE: ClassVar = [
-        "",
-        " ",
-        "\n",
-        "# x\n",
-        "# x\r",
-        "#\\u000A",
-        '"a"',
-        "'",
-        '"""q"""',
-        "\\u0022",
-        "\\u0027",
-        "?x",
-        ".",
-    ]
-    WORDS: ClassVar = [
-        "SERVICE",
-        "service",
-        "SerVice",
-        "\\u0053ERVICE",
-        "SERVIC\\u0045",
-        "SERVICE SILENT",
-        "\\U00000053ERVICE",
-        "OPTIONAL",
-        "",
-    ]
+    HEADS: ClassVar = ["", "BASE <http://e/>\n", "PREFIX a: <http://e/>\n", "PREFIX a: <x>\n", "BASE <http://e/>\nPREFIX a: <x>\n", "PREFIX : <http://e/>\n"]  # fmt: skip
+    NAMES: ClassVar = ["a:b", "a:b.c", "a:b.c.d", "a:b.SERVICE", "a:b.c.SERVICE", "SERVICE:x", "z:SILENT", ":x.y.z", "<http://e/\\u0027>", "<http://e/x>"]  # fmt: skip
+    NOISE: ClassVar = ["", " ", "\n", "# x\n", "# x\r", "#\\u000A", '"a"', "'", '"""q"""', "\\u0022", "\\u0027", "?x", "."]  # fmt: skip
+    WORDS: ClassVar = ["SERVICE", "service", "SerVice", "\\u0053ERVICE", "SERVIC\\u0045", "SERVICE SILENT", "\\U00000053ERVICE", "OPTIONAL", ""]  # fmt: skip
 
     @pytest.fixture
     @staticmethod

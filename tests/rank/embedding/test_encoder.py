@@ -56,16 +56,6 @@ def vectors(onnx) -> np.ndarray:
     return onnx.encode(TEXTS)
 
 
-def test_vectors_have_length_one(vectors):
-    assert vectors.shape == (20, 384)
-    assert vectors.dtype == np.float32
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-5)
-
-
-def test_cached_vectors_have_length_one_in_half_precision(encoder):
-    assert np.linalg.norm(encoder.encode(TEXTS), axis=1) == pytest.approx(1.0, abs=2e-3)
-
-
 def test_onnx_vectors_equal_sentence_transformers(onnx, vectors):
     from sentence_transformers import SentenceTransformer
 
@@ -90,10 +80,6 @@ def test_vectors_are_in_the_order_of_the_texts(onnx, vectors):
     few = TEXTS[:17]  # without the long ones
     again = onnx.encode((few * 4)[::-1])[::-1]  # more than one batch, each sorted by length
     assert cosines(again, np.concatenate([vectors[:17]] * 4)).min() > 0.9999
-
-
-def test_empty_input(encoder, onnx):
-    assert len(onnx.encode([])) == len(encoder.encode([])) == len(encoder.encode_questions([])) == 0
 
 
 # ---- the cache of vectors ----
@@ -122,31 +108,6 @@ def test_cached_vectors_equal_computed_ones(onnx, tmp_path):
     second = CachedEncoder(nothing_new, VectorCache(tmp_path / "m.sqlite"))
     assert np.array_equal(second.encode(TEXTS[::-1])[::-1], computed)
     assert nothing_new.texts == []
-
-
-def test_text_is_computed_once(onnx, tmp_path):
-    counting = CountingEncoder(onnx)
-    encoder = CachedEncoder(counting, None)
-    result = encoder.encode(["team", "mascot", "team"])
-    assert np.array_equal(result[0], result[2])
-    encoder.encode(["mascot", "capital"])
-    assert counting.texts == ["team", "mascot", "capital"]
-
-
-def test_question_vectors_are_not_cached(onnx, tmp_path):
-    vectors = VectorCache(tmp_path / "m.sqlite")
-    CachedEncoder(onnx, vectors).encode_questions(["who?"])
-    assert vectors.get(["who?"]) == {}
-
-
-def test_many_questions_are_forgotten_and_encoded_again(onnx, monkeypatch):
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._MAX_CACHED", 2)
-    counting = CountingEncoder(onnx)
-    encoder = CachedEncoder(counting, None)
-    first = encoder.encode_questions(["who?", "where?"])
-    assert np.array_equal(encoder.encode_questions(["who?", "where?", "when?"])[:2], first)
-    assert encoder.encode_questions(["who?"])[0] == pytest.approx(first[0], abs=1e-5)
-    assert counting.texts == ["who?", "where?", "when?", "who?"]
 
 
 # ---- the packaged model ----
@@ -184,13 +145,6 @@ def test_packaged_model_is_prepared_without_torch(encoder, tmp_path):
     assert [each.name for each in (tmp_path / "models").iterdir()] == [encoder.name]
 
 
-def test_packaged_model_runs_if_the_cache_cannot_be_written(vectors, tmp_path):
-    (tmp_path / "file").write_text("")
-    encoder = open_encoder(Cache(tmp_path / "file" / "cache"))
-    assert np.array_equal(encoder.encode_once(TEXTS[:5]), encoder.encode_once(TEXTS[:5]))
-    assert encoder.encode_once(TEXTS[:5]) == pytest.approx(vectors[:5], abs=1e-5)
-
-
 def test_damaged_model_in_the_cache_is_built_again(encoder, tmp_path):
     file = tmp_path / "models" / encoder.name / "model.onnx"
     file.parent.mkdir(parents=True)
@@ -202,15 +156,6 @@ def test_damaged_model_in_the_cache_is_built_again(encoder, tmp_path):
 
 
 # ---- questions, and many threads ----
-
-
-def test_prompt_precedes_questions_only(onnx):
-    counting = CountingEncoder(onnx)
-    encoder = CachedEncoder(counting, None, query_prompt="query: ", name="with a prompt")
-    encoder.encode(["team"])
-    encoder.encode_questions(["who?", ""])
-    assert counting.texts == ["team", "query: who?", "query: "]
-    assert encoder.name == "with a prompt"
 
 
 def test_encoder_is_opened_once_per_process(encoder, encoder_cache):

@@ -27,23 +27,11 @@ def test_vectors_have_half_precision(tmp_path_factory, vectors):
     file = tmp_path_factory.mktemp("vectors") / "model.sqlite"
     first = VectorCache(file)
     first.put(given_vectors)
-    first.close()
     second = VectorCache(file)
     found = second.get([*given_vectors, "never put\x00"])
-    second.close()
     assert found.keys() == given_vectors.keys()
     for text, vector in found.items():
         assert vector.dtype == np.float32 and np.abs(vector - given_vectors[text]).max() < 1e-3
-
-
-def test_closed_file_is_empty(tmp_path, caplog):
-    vectors = VectorCache(tmp_path / "new" / "model.sqlite")
-    vectors.put({"a": ONES})
-    assert VectorCache(tmp_path / "new" / "model.sqlite").size == 3
-    vectors.close()
-    vectors.put({"b": ONES})
-    assert vectors.get(["a", "b"]) == {} and not caplog.records
-    assert list(VectorCache(tmp_path / "new" / "model.sqlite").get(["a", "b"])) == ["a"]
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["one object", "two objects"])
@@ -65,7 +53,7 @@ def test_many_vectors_and_concurrent_writes(tmp_path, shared):
 def fill(file) -> None:
     vectors = VectorCache(file)
     vectors.put({f"{number}" * 100: ONES for number in range(100)})
-    vectors.close()
+    vectors._connection.close()
 
 
 def cut(file) -> None:
@@ -95,7 +83,6 @@ def test_unreadable_file_is_named_once_and_not_used(tmp_path, caplog, damage, wh
         vectors = VectorCache(file)
         vectors.put({"a": ONES})
         assert vectors.get(["a"]) == {}
-        vectors.close()
     (message,) = caplog.messages
     assert message.startswith(f"{file} cannot be read: ") and why in message and "remove it" in message
 
@@ -105,4 +92,3 @@ def test_folder_that_cannot_be_created_is_no_error(tmp_path, caplog):
     vectors = VectorCache(tmp_path / "file" / "model.sqlite")
     vectors.put({"a": ONES})
     assert vectors.get(["a"]) == {} and not caplog.records
-    vectors.close()

@@ -34,13 +34,6 @@ def test_only_missing_decisions_are_requested():
     assert memo.calls == 3 and (oracle.calls, oracle.rounds) == (3, 2)
 
 
-def test_other_number_of_winners_is_another_decision():
-    memo = CachingChooser(NoisyOracle(POOL))
-    assert memo.pick("q", [[B, A, C]], 1) == [[1]]
-    assert memo.pick("q", [[B, A, C]], 2) == [[1, 0]]
-    assert memo.calls == 2
-
-
 @pytest.mark.parametrize(("reply", "read"), [([], []), (None, None), ([2, 1], [2, 1])])
 def test_chunk_replies_are_read_once(reply, read):
     memo = CachingChooser(ConstantChooser(reply))
@@ -104,13 +97,6 @@ def test_verdicts_are_cached_for_any_order_of_evidence():
     assert memo.calls == 3
 
 
-def test_equal_candidates_in_a_chunk():
-    memo = CachingChooser(NoisyOracle(POOL))
-    picked = memo.pick("q", [[B, A, A], [A, B]], 3)
-    assert picked[1] == [0, 1]
-    assert memo.calls == 2
-
-
 @pytest.mark.parametrize("play", [tournament(name).play for name in TOURNAMENTS], ids=TOURNAMENTS)
 @given(size=st.integers(0, 25), k=st.integers(1, 5), seed=st.integers(0, 1000))
 def test_tournament_result_is_unchanged_and_repeated_from_the_cache(play, size, k, seed):
@@ -121,11 +107,3 @@ def test_tournament_result_is_unchanged_and_repeated_from_the_cache(play, size, 
     calls = memo.calls
     assert play("q", pool, memo, k=k) == won
     assert memo.calls == calls
-
-
-def test_contradictory_chooser_becomes_consistent():
-    pairs = [(A, B), (B, A)] * 20
-    assert len(set(NoisyOracle(POOL, p=0.5).prefer("q", pairs[::2]))) == 2
-    memo = CachingChooser(NoisyOracle(POOL, p=0.5))
-    replies = [memo.prefer("q", [pair])[0] for pair in pairs]
-    assert len(set(replies[::2])) == 1 and replies[1::2] == [-each for each in replies[::2]]

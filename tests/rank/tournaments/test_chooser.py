@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.tournaments.chooser import (
     EntityGroup,
     RandomChooser,
@@ -55,36 +53,7 @@ def test_best_of_every_chunk_come_first(chooser, pool):
     assert [indices[0] for indices in picked] == [2, 2, 0]
 
 
-def test_empty_input(chooser, pool):
-    assert chooser.score("birth", []).shape == (0,)
-    assert chooser.pick("birth", [], 3) == []
-    assert chooser.pick("birth", [[], pool], 3)[0] == []
-
-
-def test_ties_keep_the_order_of_the_pool(pool):
-    assert OfflineChooser(None).pick("unheard of", [pool], 3) == [[0, 1, 2]]
-
-
-def test_word_scores_are_between_zero_and_one(pool):
-    chooser = OfflineChooser(None)
-    assert chooser.score("mascot", pool).tolist() == [0, 1, 0, 0]
-    assert chooser.score("unheard of", pool).tolist() == [0, 0, 0, 0]
-
-
 _words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
-
-
-@given(_words, st.lists(st.lists(_words, max_size=5), max_size=4), st.integers(1, 6))
-def test_picks_use_word_statistics_of_all_chunks(question, chunks, k):
-    topic = Entity("http://ex.org/t")
-    path = RelationPath(topic, (Step("http://ex.org/r"),))
-    pools = [[Candidate(path, text) for text in chunk] for chunk in chunks]
-    chooser = OfflineChooser(None)
-    scores = iter(chooser.score(question, [candidate for pool in pools for candidate in pool]))
-    for pool, indices in zip(pools, chooser.pick(question, pools, k), strict=True):
-        part = [next(scores) for _ in pool]
-        assert len(indices) == len(set(indices)) == min(k, len(pool))
-        assert [part[i] for i in indices] == sorted(part, reverse=True)[:k]
 
 
 def by_length(question, candidates):
@@ -120,10 +89,6 @@ def test_pairs_of_a_batch_are_scored_in_one_call(candidate):
     assert requested == [["a", "b", "c"]]
 
 
-def test_missing_score_is_picked_last(lengths, candidate):
-    assert lengths.pick("q", [[candidate(words) for words in ("?", "a", "bb")]], 3) == [[2, 1, 0]]
-
-
 def test_entities_are_picked_across_groups(lengths):
     chunks = [
         [EntityGroup("p", ("a", "bbb")), EntityGroup("prefix", ("cc",))],
@@ -151,13 +116,6 @@ def test_evidence_is_judged_by_its_best_path(lengths, candidate, words, verdict)
     assert lengths.accept("q", [evidence, [candidate("?")], evidence]) == [verdict, "unparsed", verdict]
 
 
-def test_acceptance_threshold(encoder, pool):
-    question = "what is the mascot of the team?"
-    best = OfflineChooser(encoder).score(question, pool).max()
-    assert OfflineChooser(encoder, accept_at=best - 0.01).accept(question, [pool]) == ["yes"]
-    assert OfflineChooser(encoder, accept_at=best + 0.01).accept(question, [pool]) == ["no"]
-
-
 def test_random_choice_does_not_depend_on_question_order(pool):
     one, other = RandomChooser(7), RandomChooser(7)
     other.score("something else", pool)
@@ -177,12 +135,3 @@ def test_random_choice_depends_on_seed_question_and_candidate(pool):
     ]
     assert len(set(drawn)) == 12
     assert all(0 <= each < 1 for each in drawn)
-
-
-def test_random_choice_is_uniform(candidate):
-    """2,000 candidates fall evenly into 10 bins (chi-square with 9 degrees of freedom below 27.9)."""
-    drawn = RandomChooser(0).score("q", [candidate(str(i)) for i in range(2000)])
-    counts = np.histogram(drawn, bins=10, range=(0, 1))[0]
-    assert ((counts - 200) ** 2 / 200).sum() < 27.9
-    accepted = RandomChooser(0, accept_at=0.75).accept("q", [[candidate(str(i))] for i in range(2000)])
-    assert accepted.count("yes") == (drawn >= 0.75).sum()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.rank.tournaments.chooser import NEITHER, EntityGroup, RandomChooser
+from kgqa.rank.tournaments.chooser import NEITHER, EntityGroup
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.testing.oracle import NoisyOracle
@@ -30,11 +30,6 @@ class ScriptedChooser:
         return [self.replies.pop(0) for _ in items]
 
     prefer = pick = pick_grouped = accept = _next
-
-
-def test_name_of_the_chooser():
-    assert VotingChooser(RandomChooser(), 1).name == "chance"
-    assert VotingChooser(RandomChooser()).name == "chance, majority of 3"
 
 
 def test_votes_of_a_pair_alternate_its_order_in_one_batch():
@@ -106,12 +101,6 @@ def test_borda_counts(replies, expected):
     assert VotingChooser(ScriptedChooser(*replies)).pick("q", [POOL[:4]], 3) == [expected]
 
 
-def test_one_vote_keeps_the_chunks():
-    chooser = ScriptedChooser([2, 0])
-    assert VotingChooser(chooser, 1).pick("q", [POOL[:3]], 2) == [[2, 0]]
-    assert chooser.shown == [[POOL[:3]]]
-
-
 GROUPS = [EntityGroup("p", ("a", "b")), EntityGroup("q", ()), EntityGroup("r", ("c", "d", "e"))]
 
 
@@ -121,16 +110,6 @@ def test_grouped_entities_stay_with_their_path():
     backwards = [EntityGroup("r", ("e", "d", "c")), EntityGroup("q", ()), EntityGroup("p", ("b", "a"))]
     rotated = [EntityGroup("q", ()), EntityGroup("r", ("d", "e", "c")), EntityGroup("p", ("b", "a"))]
     assert chooser.shown == [[GROUPS, backwards, rotated]]
-
-
-@pytest.mark.parametrize("votes", [1, 3])
-@given(truth=st.permutations([("p", "a"), ("p", "b"), ("r", "c"), ("r", "d"), ("r", "e")]), k=st.integers(1, 5))
-def test_perfect_chooser_is_unchanged(votes, truth, k):
-    flat = [(group.prefix, entity) for group in GROUPS for entity in group.entities]
-    assert VotingChooser(NoisyOracle(truth), votes).pick_grouped("q", [GROUPS, []], k) == [
-        [flat.index(e) for e in truth[:k]],
-        [],
-    ]
 
 
 @pytest.mark.parametrize(

@@ -57,28 +57,20 @@ _Tests = dict[Any, list[Condition]]
 """Conditions by their variable; their `at` is not used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """The candidate of a gold query, without wording, or the reason why there is none."""
-
-    candidate: Candidate | None
-    reason: str = ""
-
-
 def gold_candidate(
     sparql: str, topics: Sequence[str] = (), *, is_date: Callable[[str], bool] = lambda relation: False
-) -> Translation:
-    """Translate a gold query into a candidate.
+) -> Candidate:
+    """Translate a gold query into a candidate, without wording.
 
     Args:
         sparql: the gold query.
         topics: IRIs of the topics; other entities of the query are used if they lead to no translation.
         is_date: whether the values of a relation are dates; decides how values are ordered that are not cast.
+
+    Raises:
+        Untranslatable: there is no such candidate.
     """
-    try:
-        return Translation(_Translator(parsed(sparql), topics, is_date).candidate())
-    except Untranslatable as error:
-        return Translation(None, str(error))
+    return _Translator(parsed(sparql), topics, is_date).candidate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +276,12 @@ class _Translator:
 
         Or that of `BIND(IF(?value_of_a > ?value_of_b, a, b) AS ?answer)`.
         """
-        values, kind, named = self._subtracted, "difference", []
+        values, named = self._subtracted, []
         if self._group.bound:
             (variable, choice), *more = self._group.bound
-            ensure(not more and variable == self._answer and choice.name == "Builtin_IF", "computed value")
+            ensure(
+                not more and variable == self._answer and getattr(choice, "name", "") == "Builtin_IF", "computed value"
+            )
             ensure(getattr(choice.arg1, "name", "") == "RelationalExpression", "computed value")
             larger, operator, smaller, _ = _sides(choice.arg1)
             ensure(operator in ("<", ">"), "computed value")
@@ -308,15 +302,15 @@ class _Translator:
             topics = (Entity(str(one)), Entity(str(other)))
             return Candidate(RelationPath(topics[0]), "", operation=Operation("difference", steps, topics=topics))
         ensure({one, other} == set(named), "comparison of two values")
-        kind = "most" if one == named[0] else "least"
+        order = _Order("most" if one == named[0] else "least")
         topics = (Entity(str(named[0])), Entity(str(named[1])))
-        operation = replace(self._extreme(_Order(kind), steps, None), topics=topics)
+        operation = replace(self._extreme(order, steps, None), topics=topics)
         return Candidate(RelationPath(topics[0]), "", operation=operation)
 
     def _from_any_topic(self, facts: Facts) -> Candidate:
         connected = _check_tree(facts, self._answer)
         ensure(self._tests.keys() <= connected, "condition of a variable without facts")
-        excluded = {each.test for each in self._tests.get(self._answer, ()) if each.negated}
+        excluded = {each.test for each in self._tests.get(self._answer, ()) if each.negated and not each.steps}
         given = sorted(self._topics, key=lambda topic: Entity(topic) not in excluded)
         entities = {str(entity): entity for entity in facts.entities}
         reason = Untranslatable("no topic")
@@ -330,7 +324,8 @@ class _Translator:
 
     def _from(self, facts: Facts, topic: Any, start: tuple[Step, Any]) -> Candidate:
         path = facts.path([start], self._answer)
-        ensure(path, "no path to the answer")
+        if path is None:
+            raise Untranslatable("no path to the answer")
         steps, nodes = path
         order, operation = self._order, self._operation
         tests = {node: list(each) for node, each in self._tests.items()}
@@ -466,11 +461,7 @@ def _check_tree(facts: Facts, answer: Any) -> set[Any]:
     ends = [is_variable(subject) + is_variable(value) for subject, _, value in facts.distinct]
     ensure(all(ends), "fact without a variable")
     ensure(answer in variables, "no path to the answer")
-    reached, left = {answer}, [answer]
-    while left:
-        onward = {node for _, node in facts.starts(left.pop())} - reached
-        reached |= onward
-        left += onward
+    reached = {answer, *(node for node in variables if facts.path(facts.starts(answer), node))}
     ensure(reached == variables, "unconnected parts")
     ensure(ends.count(2) < len(variables), "cycle")
     return variables
@@ -478,16 +469,11 @@ def _check_tree(facts: Facts, answer: Any) -> set[Any]:
 
 def _branch(facts: Facts, node: Any, edge: tuple[Step, Any]) -> tuple[tuple[Step, ...], list[Any]]:
     """Return the steps along a branch on a node, and the terms on the way, which must not fork."""
-    steps, passed = (edge[0],), [edge[1]]
-    while is_variable(passed[-1]):
-        onward = [each for each in facts.edges[passed[-1]] if each[1] != node]
-        if not onward:
-            break
-        ensure(len(onward) == 1, "several conditions on a node beside the path")
-        node = passed[-1]
-        steps = (*steps, onward[0][0])
-        passed.append(onward[0][1])
-    return steps, passed
+    step, other = edge
+    onward = [each for each in facts.edges[other] if each[1] != node] if is_variable(other) else []
+    ensure(len(onward) < 2, "several conditions on a node beside the path")
+    steps, passed = _branch(facts, other, onward[0]) if onward else ((), [])
+    return (step, *steps), [other, *passed]
 
 
 def _chains(

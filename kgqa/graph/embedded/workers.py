@@ -1,0 +1,274 @@
+"""Worker processes around the engine, as the parent sees them: a pool of processes that can be killed.
+
+`kgqa.graph.embedded.worker` is the other side. Requests are messages of the kind `Q`; replies are `R` (result), `E`
+(error) and `P` (progress).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from kgqa import errors
+from kgqa.errors import StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.embedded.folder import Lock
+from kgqa.graph.embedded.messages import receive, send
+from kgqa.net.threads import CHECK_SECONDS, question_stop
+from kgqa.text.hints import Option, current_place
+
+OUT_OF_MEMORY = re.compile(
+    r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
+)
+"""Matches the message of a process that failed to allocate memory; the last one, for the stack of a thread."""
+
+
+class WorkerKilled(StoreCrashed):
+    """The worker was killed during a query by signal 9, sent by the system (out of memory) or by a user."""
+
+
+class Worker:
+    """One worker process. Not thread-safe: only one caller may use a worker at a time.
+
+    Args:
+        path: the engine's files, which the process opens at once; the first `call` waits for it. None for a worker that
+            opens no store.
+        mode: "read" or "write".
+        locks: the process inherits these locks and holds them until it ends.
+    """
+
+    def __init__(self, path: Path | None, mode: str = "read", locks: list[Lock] | None = None) -> None:
+        self.path = path
+        self._connection, theirs = socket.socketpair()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
+        self._process = subprocess.Popen(
+            # -P and an explicit path: no file in the working folder can replace a module
+            [sys.executable, "-P", "-m", "kgqa.graph.embedded.worker", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=self._stderr,
+            stderr=self._stderr,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            pass_fds=(theirs.fileno(), *(lock.fd for lock in locks or ())),
+        )
+        theirs.close()
+        self.pid = self._process.pid
+        self._opening = path is not None
+        if self._opening:
+            self._send({"op": "open", "path": str(path), "mode": mode})
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker can take a request. A closed pipe shows that the process has just been killed."""
+        if self._process.poll() is not None or self._connection.fileno() < 0:
+            return False
+        return self._opening or not select.select([self._connection], [], [], 0)[0]
+
+    def call(
+        self,
+        request: dict[str, Any],
+        *,
+        seconds: float | None = None,
+        progress: Callable[[dict[str, Any]], None] = lambda fields: None,
+    ) -> memoryview:
+        """Send a request and wait for its response.
+
+        The process is kept after an error in the query or update itself. After other errors and after Ctrl-C, the
+        process is killed, because a late response would be mistaken for the response to the next request.
+
+        Args:
+            request: the fields of the request; `op` is the operation.
+            seconds: how long to wait; None for no limit.
+            progress: called with each progress report of the worker.
+
+        Raises:
+            StoreTimeout: there was no response in time, or the question of this thread was stopped.
+            StoreCrashed: the process died; WorkerKilled: by signal 9.
+            KgqaError: the worker reported an error.
+        """
+        at = None if seconds is None else time.monotonic() + seconds
+        try:
+            if self._opening:
+                self._receive(at, seconds, progress)
+                self._opening = False
+            self._send(request)
+            return self._receive(at, seconds, progress)
+        except StoreError as error:
+            if self._opening or isinstance(error, (StoreTimeout, StoreCrashed)):
+                self.kill()
+            raise
+        except (EOFError, OSError):
+            crash = self._crash()
+            self.kill()
+            raise crash from None
+        except BaseException:
+            self.kill()
+            raise
+
+    def _send(self, request: dict[str, Any]) -> None:
+        # the worker words the hints of its errors for the place where they are shown
+        send(self._connection, b"Q", json.dumps({**request, "place": asdict(current_place())}).encode())
+
+    def _receive(
+        self, at: float | None, seconds: float | None, progress: Callable[[dict[str, Any]], None]
+    ) -> memoryview:
+        while True:
+            self._wait(at, seconds)
+            kind, content = receive(self._connection)
+            if kind == b"R":
+                return content
+            fields = json.loads(bytes(content))
+            if kind == b"E":
+                raise getattr(errors, fields["kind"], StoreError)(fields["message"], fields["hint"])
+            progress(fields)
+
+    def _wait(self, at: float | None, seconds: float | None) -> None:
+        """Wait until a reply can be read."""
+        stop, ready = question_stop.get(), False
+        while not ready:
+            left = None if at is None else at - time.monotonic()
+            if stop is not None and stop.is_set():
+                raise StoreTimeout("The query was stopped together with its question.")
+            if left is not None and left <= 0:
+                raise StoreTimeout(
+                    f"The query was stopped after {seconds:.3g} s without a result.",
+                    "Allow more time (",
+                    Option("timeout"),
+                    "), or narrow the query.",
+                )
+            waits = [wait for wait in (left, CHECK_SECONDS if stop else None) if wait is not None]
+            ready = bool(select.select([self._connection], [], [], min(waits, default=None))[0])
+
+    def _crash(self) -> StoreCrashed:
+        try:
+            code: int | str = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            code = "still running"
+        if code == -signal.SIGKILL:
+            return WorkerKilled(
+                "The engine's process was killed (signal 9), probably because the system ran out of memory. Free some "
+                "memory and try again."
+            )
+        self._stderr.seek(0)
+        tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
+        line = next((line for line in tail if OUT_OF_MEMORY.search(line)), tail[-1] if tail else "")
+        why = f" Its last message: {line[:200]}" if line else ""
+        return StoreCrashed(f"The engine crashed on this query (exit code {code}). The query is not retried.{why}")
+
+    def end(self) -> None:
+        """Kill the process, from a thread other than the one that waits for a response."""
+        self._process.kill()
+
+    def kill(self) -> None:
+        """Kill the process and close its pipe. Calling it twice does no harm."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        self._stderr.close()
+
+
+class WorkerPool:
+    """Up to `size` workers that have the same generation of a graph open, each for one caller at a time. Thread-safe.
+
+    Args:
+        size: maximum number of workers.
+        mode: "read" or "write".
+        locks: locks that the workers hold until they end.
+        name: the name of the graph, for messages.
+    """
+
+    def __init__(self, size: int, *, mode: str, locks: list[Lock], name: str) -> None:
+        self._size, self._mode, self._locks, self._name = size, mode, locks, name
+        self._path: Path | None = None
+        self._slots = threading.BoundedSemaphore(size)
+        self._turn, self._guard = threading.Lock(), threading.Lock()
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
+        self._closed = False
+
+    def pids(self) -> list[int]:
+        """Return the process ids of idle workers."""
+        with self._guard:
+            return [worker.pid for worker in self._idle]
+
+    def open(self, path: Path) -> None:
+        """Use the engine's files in a folder from now on. A worker is started while the caller continues.
+
+        Idle workers of another folder are killed, and busy ones when they are given back.
+        """
+        if path == self._path:
+            return
+        with self._guard:
+            idle, self._idle, self._path = self._idle, [], path
+        for worker in idle:
+            worker.kill()
+        self._idle.append(self.start(path))
+
+    def start(self, path: Path | None) -> Worker:
+        """Start a worker outside the pool."""
+        return Worker(path, self._mode, self._locks)
+
+    @contextmanager
+    def lend(self, seconds: float | None) -> Iterator[Worker]:
+        """Lend a worker, for which the caller waits at most `seconds`; None for no limit.
+
+        Raises:
+            StoreTimeout: all workers were busy.
+            StoreUnavailable: the pool is closed.
+        """
+        if self._closed:
+            raise StoreUnavailable(f"The graph at {self._name} has been closed.", "Open it again.")
+        # only one caller at a time waits for a slot, so that a loop of edits never overtakes a query
+        at = None if seconds is None else time.monotonic() + seconds
+        free = False
+        if self._turn.acquire(timeout=-1 if seconds is None else seconds):
+            try:
+                free = self._slots.acquire(timeout=None if at is None else max(0.0, at - time.monotonic()))
+            finally:
+                self._turn.release()
+        if not free:
+            raise StoreTimeout(
+                f"All {self._size} workers were busy for {seconds:g} s.",
+                "Try again, or allow more time: ",
+                Option("timeout"),
+            )
+        worker = None
+        try:
+            with self._guard:
+                while self._idle and worker is None:
+                    worker = self._idle.pop()
+                    if not worker.alive:  # the idle worker was killed from outside
+                        worker.kill()
+                        worker = None
+            worker = worker or self.start(self._path)
+            self._busy.add(worker)
+            yield worker
+        finally:
+            with self._guard:
+                if worker is not None:
+                    self._busy.discard(worker)
+                    if worker.path == self._path and worker.alive and not self._closed:
+                        self._idle.append(worker)
+                    else:
+                        worker.kill()
+            self._slots.release()
+
+    def close(self) -> None:
+        """Kill all workers. Threads that wait for a response get StoreCrashed."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().kill()
+        for worker in list(self._busy):
+            worker.end()
