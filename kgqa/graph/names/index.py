@@ -89,6 +89,7 @@ class NameIndex:
     Attributes:
         note: a message to the user if the index could not be cached, with the reason and what to do; else empty.
         initials: whether initials of names are indexed.
+        counted: whether the names were counted in time.
     """
 
     note = ""

@@ -11,6 +11,7 @@ import copy
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from kgqa.errors import NamesNotIndexed, QueryRejected
 from kgqa.graph.names.full_text import (
@@ -26,7 +27,6 @@ from kgqa.graph.names.index import MAX_SEARCH_WORDS, NameIndex
 from kgqa.graph.names.reading import Limit, Name, NameReader
 from kgqa.graph.names.spellings import MIN_SQUEEZED
 from kgqa.model import Entity, Literal
-from kgqa.text.hints import Hint
 from kgqa.text.words import normalise
 
 MAX_KEPT = 100_000
@@ -52,10 +52,10 @@ class ServerIndex(NameIndex):
         *,
         names: int | None,
         languages: Sequence[str] = (),
-        missing: Sequence[str | Hint] = (),
+        missing: Sequence[Any] = (),
     ) -> None:
         self._reader = reader
-        self._names = names
+        self._names, self.counted = names, names is not None
         self._languages = tuple(languages)
         self._missing = missing
         self._written: dict[str, tuple[str, ...]] = {}
@@ -77,11 +77,6 @@ class ServerIndex(NameIndex):
 
     def save(self, folder: Path) -> str:
         return ""
-
-    @property
-    def counted(self) -> bool:
-        """Whether the names were counted in time."""
-        return self._names is not None
 
     @property
     def count(self) -> int:

@@ -128,10 +128,6 @@ class TestPatterns:
     def test_words_as_the_server_splits_them(self, token, phrase):
         assert written_phrase(token) == phrase
 
-    def test_pattern(self):
-        assert pattern(["a"], ["b c", "bc*"]).value == '("a") AND ("b c" OR "bc*")'
-        assert pattern(["서울"]).value == '("서울")'
-
     @pytest.mark.parametrize("phrase", ['"', "a*b", "a'", "a\\", "", "*", "(", "a\nb", "\x00", "a OR/b"])
     def test_only_words(self, phrase):
         with pytest.raises(InvalidTerm):

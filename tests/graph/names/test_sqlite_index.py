@@ -96,11 +96,6 @@ def test_loose_matches_are_not_exact(names, text, found, how):
     assert text not in names.exact([text])
 
 
-def test_prefixes_of_initials(names):
-    assert [match.entity for match in names.initials_with_prefix("us")] == [entity("usa")]
-    assert names.initials_with_prefix("usa") == []  # all initials together are a key of their own
-
-
 def test_words_of_names(names):
     assert names.frequencies(["hitler", "united", "nobody", "hitler"]) == {"hitler": 2, "united": 2}
     assert names.similar_words(["hitlers", "hinton"])["hinton"] == {"hinton": 1}
