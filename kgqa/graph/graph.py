@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -93,7 +94,9 @@ class KnowledgeGraph:
     def for_question(self, trace: Trace) -> KnowledgeGraph:
         """Return a copy of this object whose queries are charged to the budget of one question."""
         # these tables are shared by all questions and charged to none of them
+        started = time.monotonic()
         self.tables.prepare()
+        trace.leave_out(time.monotonic() - started)
         return self._charged_to(trace)
 
     def _charged_to(self, trace: Trace) -> KnowledgeGraph:

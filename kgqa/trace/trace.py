@@ -103,6 +103,10 @@ class Trace:
         if self._listener:
             self._listener(event)
 
+    def leave_out(self, seconds: float) -> None:
+        """Take some seconds off the question's time: those of tables that are made once for all questions."""
+        self._start += seconds
+
     def count(self, what: str, amount: int = 1) -> None:
         """Add to `hops`, `candidates`, `comparisons` or `queries`."""
         with self._lock:

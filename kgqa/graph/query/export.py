@@ -78,18 +78,12 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     it compares or adds are looked at first.
 
     Raises:
-        ValueError: the path has no steps and the operation names no topics, or the path has steps or conditions and the
-            operation names topics, or a restriction is not on an inner node.
+        ValueError: the path has no steps, and no operation compares topics.
         StoreError: the look at the values failed.
     """
     path, conditions, operation = candidate.path, candidate.conditions, candidate.operation
-    compared = operation.topics if operation else ()
-    if not path.steps and not compared:
+    if not path.steps and not (operation and operation.topics):
         raise ValueError("a path without steps has no query")
-    if compared and (path.steps or conditions):
-        raise ValueError("an operation on topics takes a path without steps and no conditions")
-    if any(not 0 < index < len(path.steps) for index, _ in candidate.restricted):
-        raise ValueError("only inner nodes can be restricted")
     walk = graph.paths.pattern(candidate) if path.steps else None
     graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
     words = query_words(graph, walk, conditions, operation, path.steps)

@@ -77,14 +77,10 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
-
-    Raises:
-        ValueError: the operation is on a node that the path does not have.
     """
-    end = start = Variable("answer") if walk is None else walk.end
-    if operation.at is not None:
-        if walk is None or not 0 < operation.at < len(walk.nodes):
-            raise ValueError("an operation is on a node that the path does not have")
+    end: Node = Variable("answer") if walk is None else walk.end
+    start = end
+    if operation.at is not None and walk is not None:
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
     values = [Variable(f"value{index}") for index in range(1, len(operation.steps) + 1)]
@@ -101,14 +97,11 @@ def look_query(operation: Operation, block: Valued, view: Sequence[Entity], limi
     end, value = render_term(block.end), render_term(block.value)
     down = "DESC" if operation.kind == "most" else "ASC"
     if not block.scale:
-        head, order = (
-            f"SELECT {end} (COUNT(DISTINCT {value}) AS ?number)",
-            f"\nGROUP BY {end}\nORDER BY {down}(?number)",
-        )
-    else:
-        head = f"SELECT DISTINCT {end} {value}" if value != end else f"SELECT DISTINCT {end}"
-        order = f"\nORDER BY {down}({block.key})" if operation.kind in operation.returns_ends else ""
-    return query_text(head, view, block.pattern, f"{order}\nLIMIT {limit}")
+        head = f"SELECT {end} (COUNT(DISTINCT {value}) AS ?number)"
+        return query_text(head, view, block.pattern, f"\nGROUP BY {end}\nORDER BY {down}(?number)\nLIMIT {limit}")
+    order = f"\nORDER BY {down}({block.key})" if operation.kind in operation.returns_ends else ""
+    selected = " ".join(dict.fromkeys([end, value]))
+    return query_text(f"SELECT DISTINCT {selected}", view, block.pattern, f"{order}\nLIMIT {limit}")
 
 
 def top_of(operation: Operation, rows: Rows, *, complete: bool) -> Top:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ Read = Callable[..., Rows]
 """Renders a template of queries/ and returns all rows of the whole graph; see `WholeGraphQueries.read`."""
 
 
-class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """What a graph declares about its relations and types; all keys and values but `marks` are IRIs.
 
     Attributes:
@@ -38,6 +38,14 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     marks: tuple[Value, ...]
     mediator_types: frozenset[str]
     other_types: frozenset[str]
+
+    @cached_property
+    def inverse_of(self) -> dict[str, list[str]]:
+        """Map from each relation to the relations that declare it as their reverse."""
+        reverse: dict[str, list[str]] = {}
+        for left, right in self.inverses.items():
+            reverse.setdefault(right, []).append(left)
+        return reverse
 
 
 def declaring_predicates(schema: Schema) -> frozenset[str]:

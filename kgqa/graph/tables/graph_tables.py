@@ -21,7 +21,7 @@ from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, background_limit
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
-from kgqa.graph.tables.changes import OTHER, VALUE, Changes, VersionedValues, changes_since, matches
+from kgqa.graph.tables.changes import Changes, VersionedValues, changes_since
 from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
 from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
@@ -34,8 +34,6 @@ from kgqa.storage.loading import parse_json
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
 """Number of relations above which their labels are read in one query instead of in batches."""
-SUBJECTS = 50
-"""How many subjects of a relation are sampled to find the relations that describe its subjects."""
 VERSION = 3
 """Version of the format of cached tables, increased with every change of the format."""
 COUNTING = (
@@ -45,6 +43,7 @@ SEARCHING = (
     "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains "
     "and names of relations."
 )
+Types = dict[Direction, dict[str, str]]
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -266,36 +265,37 @@ class GraphTables:
     @property
     def inverse_of(self) -> dict[str, list[str]]:
         """Map from each relation to the relations that declare it as their reverse."""
-
-        def turn() -> dict[str, list[str]]:
-            reverse: dict[str, list[str]] = {}
-            for left, right in self.inverses.items():
-                reverse.setdefault(right, []).append(left)
-            return reverse
-
-        return self._values.get("inverse-of", turn, self._tables["declarations"].follow)
+        return self.declarations.inverse_of
 
     @property
-    def types(self) -> dict[Direction, dict[str, str]]:
+    def types(self) -> Types:
         """For each direction, a map from relations to the type of the nodes they lead to: their range or domain.
 
         A relation without an entry is not declared; nothing is known of its nodes.
         """
         return self._values.get("types", self._find_types, self._follow_types)
 
-    def _find_types(self) -> dict[Direction, dict[str, str]]:
-        relations, declared = self.relations, self.declarations.types
-        types = {
-            side: {name: kinds[0] for name, kinds in declared[side].items() if name in relations} for side in SIDES
-        }
+    def _find_types(self) -> Types:
+        return self._with_types({"out": {}, "in": {}}, self.relations)
+
+    def _with_types(self, types: Types, relations: Iterable[str]) -> Types:
+        """Add the types of some relations of the graph."""
+        relations = [name for name in relations if name in self.relations]
+        for side, declared in self.declarations.types.items():
+            types[side] |= {name: declared[name][0] for name in relations if name in declared}
         # types for one direction only would give steps in that direction an advantage
         for name in relations if types["out"] else ():
             if domain := self.schema.domain_in_name(name):
                 types["in"].setdefault(name, domain)
         return types
 
-    def _follow_types(self, types: Any, changes: Changes) -> Any:
-        return None if changes.relations & self._declaring or self._came_or_went(changes) else types
+    def _follow_types(self, types: Types, changes: Changes) -> Types | None:
+        turned = self._came_or_went(changes)
+        kept: Types = {side: {n: type_ for n, type_ in types[side].items() if n not in turned} for side in SIDES}
+        followed = self._with_types(kept, turned)
+        # whether names of relations give domains depends on whether there are any ranges
+        same = bool(followed["out"]) == bool(types["out"]) and self._declaring.isdisjoint(changes.relations)
+        return followed if same else None
 
     def target_type(self, step: Step) -> str | None:
         """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
@@ -303,21 +303,8 @@ class GraphTables:
 
     @property
     def subject_relations(self) -> dict[str, frozenset[str]]:
-        """Map from each relation looked up so far to the relations of its subjects."""
-        return self._values.get("subject-relations", dict, self._follow_subject_relations)
-
-    def _follow_subject_relations(
-        self, known: dict[str, frozenset[str]], changes: Changes
-    ) -> dict[str, frozenset[str]] | None:
-        if not changes.relations.isdisjoint(self.schema.noise_marked_by[:1]):
-            return None
-        subjects = {triple.subject for triple in changes.triples} if known else ()
-        found = matches(self.select, [(subject, VALUE, OTHER, 0) for subject in subjects])
-        touched = changes.relations.union(
-            value.iri for values in found for value in values if isinstance(value, Entity)
-        )
-        # a copy, because other threads may add what they have read before the changes
-        return {name: relations for name, relations in known.items() if name not in touched}
+        """Map from each relation looked up since the last edit to the relations of its subjects."""
+        return self._values.get("subject-relations", dict)
 
     # --- labels and names
 
@@ -329,7 +316,7 @@ class GraphTables:
         return cast(dict[str, str], self._table(self._relation_labels))
 
     def _label_relations(self) -> dict[str, str]:
-        relations = [r for r in self.relations if not self.is_noise(r) and self.schema.is_labelled(r)]
+        relations = [relation for relation in self.relations if self._has_label(relation)]
         many = self.schema.wording == "label" and (len(relations) > MANY_RELATIONS or not self.counted)
         known = declared_labels(self.schema, self._whole) if many else {}
         # relations that were not counted may be too many to look up in batches
@@ -342,14 +329,13 @@ class GraphTables:
             return None
         subjects = changes.subjects(self.schema.label)
         named = {name for subject in subjects for name in (subject.iri, *self.schema.named_by(subject.iri))}
-        relations = self.relations
         touched = named | self._came_or_went(changes)
-        wanted = (name for name in touched if name in relations and self.schema.is_labelled(name))
-        present = [name for name in wanted if not self.is_noise(name)]
-        if not present and labels.keys().isdisjoint(touched):
-            return labels
         kept = {name: label for name, label in labels.items() if name not in touched}
-        return kept | find_relation_labels(present, self.schema, {}, self._find_labels)
+        wanted = [name for name in touched.intersection(self.relations) if self._has_label(name)]
+        return kept | find_relation_labels(wanted, self.schema, {}, self._find_labels) if touched else labels
+
+    def _has_label(self, relation: str) -> bool:
+        return self.schema.is_labelled(relation) and not self.is_noise(relation)
 
     def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
         """Look up the labels of the given relations, if the graph is too large for a list of all its relations."""

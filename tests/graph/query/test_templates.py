@@ -42,6 +42,7 @@ FULL = {
     "count_predicate": [{"predicate": R}],
     "count_up_to": [{"most": 5}],
     "count_triples": [{}],
+    "relation_totals": [{"entities": [A, B], "out": out} for out in (True, False)],
     "subject_count": [{}],
     "doctor_pairs": [{"relation": R, "limit": 20}],
     "doctor_relations": [{"triples": 100}],
