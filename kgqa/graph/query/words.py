@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kgqa.graph.query.patterns import Node, PathPattern
@@ -31,9 +31,6 @@ class NamedGraph(Protocol):
     def tables(self) -> Any: ...
 
     def labels(self, entities: Sequence[Entity]) -> dict[Entity, str]: ...
-
-    @property
-    def relations(self) -> Mapping[str, int]: ...
 
 
 def condition_words(graph: NamedGraph, condition: Condition, node: str = "") -> str:

@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
-from kgqa.errors import InvalidTerm, StoreCrashed, StoreIncomplete
+from kgqa.errors import StoreIncomplete
 from kgqa.graph.embedded import working_copy
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.graph_hashes import MAX_GRAPHS, DatasetHash, GraphHash, digests_of, distinct_hashes
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.embedded.working_copy import Change, WorkingCopy
 from kgqa.model import Entity, Literal, Triple
 from kgqa.storage.loading import parse_json
 from tests.conftest import SOAK
@@ -103,29 +102,6 @@ class TestEdits:
             done.set()
             writer.join()
 
-    def test_report_is_never_that_of_an_earlier_edit(self, new_store, monkeypatch):
-        """The worker dies during an edit, and it is not known until the next edit whether the first was made."""
-        store = new_store(LINES, writable=True)
-        apply, was_applied, crashes = WorkingCopy.apply, Change.was_applied, ["no worker", "no worker", "worker died"]
-
-        def dies(copy, worker, change, start):
-            apply(copy, worker, change, start)
-            raise StoreCrashed(crashes.pop())
-
-        def fails_twice(change, worker):
-            if crashes:
-                raise StoreCrashed(crashes.pop())
-            return was_applied(change, worker)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(WorkingCopy, "apply", dies)
-            patch.setattr(Change, "was_applied", fails_twice)
-            with pytest.raises(StoreCrashed, match="worker died"):
-                store.edit("", numbered(1))
-            with pytest.raises(StoreCrashed, match="no worker"):
-                store.edit("", numbered(2))
-        assert store.edit("", numbered(1, 2)).added == tuple(numbered(2))
-
     def test_large_edit(self, new_store, load, monkeypatch):
         monkeypatch.setattr(working_copy, "MAX_TRANSACTION", 20)
         monkeypatch.setattr(working_copy, "PART", 7)
@@ -139,17 +115,6 @@ class TestEdits:
         store.publish()
         assert_published_alike(load, store.folder)
         assert len(list(store.folder.path.glob("gen-*"))) == 2
-
-    @pytest.mark.parametrize(
-        "value", [Entity("_:b"), Entity("x y"), Literal("x", "no iri"), Literal("\udc80"), Literal("x", language="e n")]
-    )
-    def test_invalid_terms(self, new_store, value):
-        store = new_store(LINES, writable=True)
-        with pytest.raises(InvalidTerm):
-            store.edit("", [*numbered(1), Triple(Entity("http://e/s"), "http://e/p", value)])
-        with pytest.raises(InvalidTerm):
-            store.edit("no iri", numbered(1))
-        assert len(store.select(ALL)) == 5 and store.version_of() == "0"
 
 
 class TestPublishing:
@@ -168,25 +133,6 @@ class TestPublishing:
             assert reader.refresh() and not reader.refresh()
             assert len(reader.select(ALL)) == reader.triples_of() == 6
             assert reader.version_of() != version and reader.edits_since(version) is None
-
-    def test_unused_generations_are_removed(self, new_store):
-        store = new_store(LINES, writable=True)
-        with EmbeddedStore(store.folder.path, workers=1) as reader:
-            for number in range(4):
-                store.edit("", numbered(number))
-                store.publish()
-            assert len(reader.select(ALL)) == 5
-            assert len(list(store.folder.path.glob("gen-*"))) == 3
-        store.publish()
-        store.edit("", numbered(9))
-        store.close()
-        store.close()
-        assert len(list(store.folder.path.glob("gen-*"))) == 1
-        assert {item.name.partition("-")[0] for item in store.folder.path.iterdir()} == {
-            "gen",
-            "graph.json",
-            "write.lock",
-        }
 
     def test_exception_in_a_with_statement_discards(self, load):
         folder = load(LINES)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from kgqa.errors import StoreBusy, StoreIncomplete, StoreUnavailable
+from kgqa.errors import StoreBusy, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import GraphMeta
@@ -77,15 +77,6 @@ class TestNoGraph:
             open_store(tmp_path / "nowhere")
         assert not (tmp_path / "nowhere").exists()
 
-    def test_file_instead_of_folder(self, tmp_path):
-        file = tmp_path / "data.nt"
-        file.write_text(LINES[0])
-        with pytest.raises(StoreUnavailable, match="is a file, not a graph folder"):
-            open_store(file)
-        with pytest.raises(StoreUnavailable, match="is a file"):
-            load_graph(file, [file])
-        assert file.read_text() == LINES[0]
-
     def test_folder_with_other_files(self, tmp_path):
         (tmp_path / "letter.txt").write_text("dear")
         with pytest.raises(StoreUnavailable, match="is not a graph folder"):
@@ -128,24 +119,12 @@ class TestNoGraph:
         else:
             assert "triples" in extra  # harmless for reading
 
-    def test_lost_data(self, small):
-        folder = small
-        shutil.rmtree(folder / "gen-1")
-        with pytest.raises(StoreUnavailable, match="data of .* is missing"):
-            open_store(folder)
-
     def test_damaged_engine_files(self, small):
         folder = small
         for file in (folder / "gen-1" / "store").iterdir():
             file.write_bytes(b"damaged")
         with pytest.raises(StoreUnavailable), open_store(folder) as store:
             store.select("SELECT * { ?s ?p ?o }")
-
-    def test_interrupted_first_load(self, tmp_path):
-        (tmp_path / "g").mkdir()
-        (tmp_path / "g" / "loading.json").write_text("{}")
-        with pytest.raises(StoreIncomplete, match="resume=True"):
-            open_store(tmp_path / "g")
 
 
 class TestLocks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.errors import KgqaError, LoadError, StoreUnavailable
+from kgqa.errors import LoadError, StoreUnavailable
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -141,37 +140,3 @@ def test_too_few_open_files_are_not_reported_as_damage(tmp_path):
         done = subprocess.run(["sh", "-c", f"ulimit -n 64; {kgqa} {command}"], capture_output=True, text=True)
         assert done.returncode == 1 and "ulimit -n 4096" in done.stderr and "Load the data again" not in done.stderr
     assert count(tmp_path / "g") == 1
-
-
-class TestFileNamesOutsideUtf8:
-    """File names are bytes; those of other systems are often in Latin-1."""
-
-    NAME = os.fsdecode(b"caf\xe9")
-
-    def test_file_is_loaded_and_named(self, tmp_path):
-        file = tmp_path / f"{self.NAME}.nt"
-        file.write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
-        assert load_graph(tmp_path / "g", [file]).triples == 1
-        with EmbeddedStore(tmp_path / "g", workers=1) as store:
-            assert store.meta.files[0].path == str(file)
-
-    def test_message_shows_the_name_escaped(self, tmp_path):
-        done = subprocess.run(
-            [
-                Path(sys.executable).with_name("kgqa"),
-                "graph",
-                "load",
-                tmp_path / f"{self.NAME}.nt",
-                "--into",
-                tmp_path / "g",
-            ],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 1 and r"caf\xe9.nt cannot be read" in done.stderr
-
-    def test_graph_folder_needs_another_name(self, tmp_path):
-        (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
-        with pytest.raises(KgqaError, match="not valid UTF-8.*another folder"):
-            load_graph(tmp_path / self.NAME, [tmp_path / "one.nt"])
-        assert [item.name for item in tmp_path.iterdir()] == ["one.nt"]

@@ -137,13 +137,6 @@ class TestSameFileTwice:
         assert len(everything) == count
         assert not any("_:" in str(row) for row in everything)
 
-    def test_blank_nodes_of_different_files_differ(self, tmp_path, load):
-        files = []
-        for name in "ab":
-            files.append(tmp_path / f"{name}.ttl")
-            files[-1].write_text(f"@prefix : <http://e/> . [] :name '{name}' .")
-        assert len({row[0] for row in triples(load(files))}) == 2
-
 
 def _everything(folder: Path) -> list[tuple]:
     with EmbeddedStore(folder, workers=1) as store:
@@ -175,24 +168,6 @@ class TestMalformed:
         assert triples(tmp_path / "g") == triples(load(NUMBER[:4]))
 
     @pytest.mark.parametrize(
-        "refused",
-        [
-            "<http://a:b/> <http://e/c> \"x\" .",
-            "<http://e/a> <http://e/b> <http://a:b/> .",
-            "<http://e/a> <http://e/b> \"x\"^^<http://a:b/> .",
-            "<http://e/a> <http://e/b> \"x\"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> .",
-        ],
-    )  # fmt: skip
-    def test_engine_refusal_skips_only_its_line(self, tmp_path, load, refused):
-        file = tmp_path / "sly.nt"
-        file.write_text("\n".join([*NUMBER[:10], refused, *NUMBER[10:20], "bad", *NUMBER[20:]]) + "\n")
-        report = load_graph(tmp_path / "g", [file], on_error="skip")
-        assert [(e.file, e.line) for e in report.examples] == [("sly.nt", 11), ("sly.nt", 22)]
-        assert (report.malformed, report.lines, report.triples) == (2, 52, 50)
-        assert report.fingerprint == meta(load(NUMBER)).fingerprint
-        assert len(triples(tmp_path / "g")) == 50
-
-    @pytest.mark.parametrize(
         "ending, text, line",
         [
             ("ttl", "@prefix : <http://e/> .\n:a :p :b .\n:a :p ;;; ? .\n", 3),
@@ -211,19 +186,6 @@ class TestMalformed:
         with pytest.raises(LoadError, match=rf"broken\.{ending}{where}.*The load was discarded"):
             load_graph(tmp_path / "g", [file], on_error="skip")
         assert not (tmp_path / "g" / "graph.json").exists()
-
-    @pytest.mark.parametrize("kind, size", [("gz", 50), ("gz", 60_000), ("bz2", 50), ("xz", 50)])
-    def test_truncated_file(self, tmp_path, load, turtle, kind, size):
-        folder = load(turtle)
-        before = meta(folder)
-        pack = {"gz": gzip, "bz2": bz2, "xz": lzma}[kind]
-        lines = "".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(size))
-        whole = pack.compress(lines.encode())
-        file = tmp_path / f"cut.nt.{kind}"
-        file.write_bytes(whole[: len(whole) * 2 // 3])
-        with pytest.raises(LoadError, match=rf"cut\.nt\.{kind} is truncated or damaged"):
-            load_graph(folder, [file], on_error="skip")
-        assert meta(folder) == before and len(triples(folder)) == before.triples
 
     def test_missing_file_and_folder_as_file(self, tmp_path):
         with pytest.raises(LoadError, match=r"nothing\.nt cannot be read"):

@@ -21,13 +21,11 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
 from kgqa.graph.queries import Queries
-from kgqa.graph.store import Store
 from kgqa.model import Entity, Literal
 from kgqa.trace.trace import QuestionStopped, Trace
 from tests.graph.edits import triples
@@ -100,11 +98,6 @@ class TestAnswers:
         ]
         assert len(rows) == 3 and list(rows) == rows.rows
 
-    def test_implements_the_store_protocol(self, shared, folder):
-        assert not {name for name in dir(Store) if not name.startswith("_")} - set(dir(shared))
-        assert shared.fingerprint_of() == GraphFolder(folder).meta().fingerprint
-        assert shared.meta.triples == len(LINES)
-
     def test_web_address(self):
         with open_store("http://127.0.0.1:1/sparql") as store:
             assert isinstance(store, EndpointStore) and store.location == "http://127.0.0.1:1/sparql"
@@ -149,13 +142,6 @@ class TestRefused:
         with pytest.raises(InvalidQuery, match=r"^Not valid SPARQL at line 2, column 19\.$"):
             shared.select("PREFIX long: <http://example.org/a/long/namespace#>\nSELECT * { long:b }")
 
-    def test_rejection_keeps_the_worker(self, store):
-        store.select(QUICK)
-        before = store.worker_pids()
-        with pytest.raises(QueryRejected):
-            store.select("nonsense")
-        assert store.worker_pids() == before != []
-
 
 class TestTooLargeResults:
     def test_row_limit(self, store):
@@ -196,16 +182,6 @@ class TestTimeout:
         assert not running(worker)
         with pytest.raises(QuestionStopped):
             queries.rows(QUICK)
-        assert len(store.select(QUICK)) == 1
-
-    def test_timeout_includes_waiting_for_a_worker(self, store, wait_until):
-        errors: list = []
-        thread = slow(store, errors, timeout=1.5)
-        assert wait_until(lambda: store.worker_pids() == [])
-        with pytest.raises(StoreTimeout):
-            store.select(QUICK, timeout=0.3)
-        thread.join(15)
-        assert isinstance(errors[0], StoreTimeout)
         assert len(store.select(QUICK)) == 1
 
 
@@ -252,15 +228,6 @@ class TestKilledWorker:
         os.kill(worker, signal.SIGKILL)
         thread.join(10)
         assert found == [[(Entity("http://e/b"),)]]
-
-    def test_worker_killed_twice(self, store, busy):
-        errors: list = []
-        thread = slow(store, errors)
-        for _ in range(2):
-            os.kill(busy(), signal.SIGKILL)
-        thread.join(10)
-        assert isinstance(errors[0], StoreCrashed) and "signal 9" in str(errors[0])
-        assert len(store.select(QUICK)) == 1
 
     @pytest.mark.parametrize("by_itself", [signal.SIGABRT, signal.SIGSEGV])
     def test_query_that_crashes_the_engine_is_not_repeated(self, store, busy, by_itself):
@@ -337,16 +304,6 @@ class TestClose:
         assert wait_until(lambda: not running(worker))
         with pytest.raises(StoreUnavailable, match="has been closed"):
             store.ask("ASK {}")
-
-    def test_garbage_collected_store_ends_its_workers(self, folder, wait_until):
-        import gc
-
-        store = EmbeddedStore(folder, workers=1)
-        store.select(QUICK)
-        (worker,) = store.worker_pids()
-        del store
-        gc.collect()
-        assert wait_until(lambda: not running(worker))
 
 
 PARENT = """

@@ -77,19 +77,6 @@ class TestAgainstTheEngine:
         assert decoded.rows == expected
         assert len(decoded) == len(terms)
 
-    @given(st.lists(st.tuples(st.none() | LITERALS, st.none() | IRIS.map(ox.NamedNode)), max_size=6))
-    def test_unbound_variables(self, rows):
-        store = ox.Store()
-        for index, (left, right) in enumerate(rows):
-            node = ox.NamedNode(f"http://e/{index}")
-            store.add(ox.Quad(node, ox.NamedNode("http://e/is"), ox.Literal(index)))
-            for name, term in (("l", left), ("r", right)):
-                if term is not None:
-                    store.add(ox.Quad(node, ox.NamedNode(f"http://e/{name}"), term))
-        query = "SELECT ?l ?r { ?s <http://e/is> ?i OPTIONAL { ?s <http://e/l> ?l } OPTIONAL { ?s <http://e/r> ?r } } ORDER BY ?i"
-        decoded, _, expected = table(store, query)
-        assert decoded.rows == expected
-
 
 class TestInvalidTables:
     @pytest.mark.parametrize(

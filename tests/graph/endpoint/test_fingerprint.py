@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from kgqa.errors import StoreUnavailable
 from kgqa.graph.endpoint import fingerprint
 from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.fingerprint import detection_predicates
@@ -52,27 +51,6 @@ def test_fingerprint_uses_counts_and_is_measured_once(graph_of):
     assert all("COUNT(*)" in query for query in server.queries)
 
 
-def test_fingerprint_is_of_the_graph_not_of_the_server(graph_of):
-    def answer(query):
-        return count_reply(1000 if is_total(query) else 3)
-
-    fingerprints = {graph_of(answer)[0].fingerprint_of(["http://e/b", "http://e/a"]) for _ in range(2)}
-    fingerprints.add(graph_of(answer)[0].fingerprint_of(["http://e/a", "http://e/b"]))
-    assert len(fingerprints) == 1
-    fingerprints.add(graph_of(answer)[0].fingerprint_of(["http://e/a"]))
-    fingerprints.add(graph_of(answer)[0].fingerprint_of())
-    fingerprints.add(graph_of(lambda query: count_reply(1001 if is_total(query) else 3))[0].fingerprint_of())
-    fingerprints.add(graph_of(lambda query: count_reply(1000 if is_total(query) else 4))[0].fingerprint_of())
-    assert len(fingerprints) == 5
-
-
-def test_large_graph_uses_the_schema_relations(graph_of):
-    store, _ = graph_of(lambda query: LATE if is_total(query) else count_reply(3))
-    other, _ = graph_of(lambda query: LATE if is_total(query) else count_reply(4))
-    assert store.fingerprint_of() and store.triples_of() is None
-    assert other.fingerprint_of() and other.fingerprint_of() != store.fingerprint_of()
-
-
 @pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
 def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
     """Only a count with rows at its limit marks a large graph, not a late one."""
@@ -85,24 +63,6 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
     store, server = graph_of(answer)
     assert store.may_scan() is not large and store.may_scan() is not large
     assert sum("LIMIT 20000000" in query for query in server.queries) == 1
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [LATE, SparqlReply(400, b"no COUNT here", "text/plain"), count_reply(0)],
-)
-def test_unmeasurable_graph_has_no_fingerprint(graph_of, answer):
-    store, _ = graph_of(lambda query: answer)
-    assert store.fingerprint_of() == ""
-
-
-def test_unreachable_server_is_measured_later(graph_of):
-    down = True
-    store, _ = graph_of(lambda query: SparqlReply(503) if down else count_reply(3))
-    with pytest.raises(StoreUnavailable):
-        store.fingerprint_of()
-    down = False
-    assert store.fingerprint_of()
 
 
 def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
@@ -168,13 +128,3 @@ def test_threads_measure_once_and_respect_their_deadline(graph_of, tmp_path):
         measuring.join(5)
         assert store.fingerprint_of()
         assert sum("COUNT" in query for query in server.queries) == 1 + len(detection_predicates())
-
-
-def test_silent_server_is_measured_again(graph_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.0)
-    silent = True
-    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-        store, server = graph_of(lambda query: LATE if silent else count_reply(7), cache=cache)
-        assert store.fingerprint_of() == ""
-        silent = False
-        assert EndpointStore(server.url, profile="generic", cache=cache).fingerprint_of()

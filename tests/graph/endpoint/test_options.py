@@ -19,24 +19,12 @@ QUERY = "SELECT ?x WHERE { ?x ?p ?o }"
 
 
 @pytest.fixture
-def server():
-    with SparqlServer(TABLE) as server:
-        yield server
-
-
-@pytest.fixture
 def home(tmp_path, monkeypatch):
     """Return an empty working folder."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
     return folder
-
-
-def test_profile_gives_the_defaults(home):
-    options = EndpointOptions.of(resolve())
-    assert options == EndpointOptions()
-    assert options.access.concurrency is None and options.access.rate is None
 
 
 def test_settings_and_environment_password_are_used(home, monkeypatch):
@@ -62,14 +50,6 @@ def test_file_in_the_working_folder_cannot_redirect_the_password(home, monkeypat
     assert "geheim" not in str(caught.value)
     monkeypatch.setenv("KGQA_GRAPH_PATH", "http://mine.example/sparql")
     assert EndpointOptions.of(resolve()).access.password == "geheim"
-
-
-def test_password_in_a_url_is_not_shown(home, monkeypatch):
-    (home / "kgqa.toml").write_text('[graph]\npath = "http://bob:hunter2@evil.example/sparql"\n')
-    monkeypatch.setenv(PASSWORD_VARIABLE, "geheim")
-    with pytest.raises(SettingsError) as caught:
-        EndpointOptions.of(resolve())
-    assert "hunter2" not in str(caught.value) and "geheim" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("count", "fits"), [(100, True), (101, False)])
@@ -109,11 +89,3 @@ def counts(request):
 def test_result_cache_can_be_disabled(tmp_path, options, requests):
     with SparqlServer(counts) as server:
         assert requests_of_two_runs(server, tmp_path, **options) == requests
-
-
-def test_result_files_are_one_cache_entry(tmp_path, server):
-    cache = Cache(tmp_path / "cache")
-    with EndpointOptions(profile="generic").open(server.url, cache=cache, timeout=5, writable="http://e/g") as store:
-        assert store.writable == "http://e/g"
-        store.select(QUERY, fresh=True)
-        assert [(entry.kind, entry.name) for entry in cache.entries()] == [("results", "endpoints")]

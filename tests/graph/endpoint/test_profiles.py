@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
-from importlib.resources import files
 
 import pytest
 
 from kgqa.graph.endpoint.profiles import (
-    UNKNOWN,
     ServerLimits,
     limit_in_error,
     profile_named,
     profile_of,
-    profiles,
     read_limits,
-    reply_signs,
 )
 from kgqa.model import Literal
-from kgqa.settings.table import own_settings
 from kgqa.testing.sparql_faults import qlever_limit
 from kgqa.testing.sparql_server import table_bytes
 
@@ -43,11 +37,6 @@ def test_profile_is_detected_by_host_and_server_header(url, header, name):
     assert profile_of(url, header).name == name
 
 
-def test_setting_lists_all_profiles():
-    choices = own_settings()["endpoint.profile"].choices
-    assert set(choices or ()) == {"auto", *profiles()}
-
-
 @pytest.mark.parametrize(
     ("name", "seconds", "sent_limit"),
     [
@@ -62,23 +51,6 @@ def test_setting_lists_all_profiles():
 )
 def test_sent_time_limit_is_not_shorter_than_ours(name, seconds, sent_limit):
     assert profile_named(name).time_limit(seconds) == sent_limit
-
-
-def test_templates_and_expressions_are_valid():
-    for profile in profiles().values():
-        if profile.limits_query:
-            assert (files("kgqa.queries") / f"{profile.limits_query}.rq").is_file()
-        if profile.limit_error:
-            assert "seconds" in re.compile(profile.limit_error).groupindex
-        assert profile.concurrency >= 1
-        # a limit that truncates silently is safe only above the limit of the server
-        assert not profile.truncates_on_timeout or profile.limits_query
-
-
-def test_error_signs_are_collected_from_all_profiles():
-    for profile in profiles().values():
-        assert "x-sql-state" in reply_signs(profile, "timeout_headers")
-        assert "operation timed out" in reply_signs(profile, "timeout_texts")
 
 
 @pytest.mark.parametrize(
@@ -115,11 +87,6 @@ def test_sent_time_limit(profile, own, seconds, sent_limit):
 def test_limits_are_read_from_one_row(row, limits):
     body = table_bytes(["seconds", "rows"], [[Literal(text) if text is not None else None for text in row]])
     assert read_limits(body) == limits
-
-
-@pytest.mark.parametrize("body", [b"", b"<html>", table_bytes(["a", "b"], []), table_bytes(["a"], [[Literal("1")]])])
-def test_other_rows_leave_the_limits_unknown(body):
-    assert read_limits(body) == UNKNOWN
 
 
 def test_qlever_limit_error_is_recognised():

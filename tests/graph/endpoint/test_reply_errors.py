@@ -13,9 +13,7 @@ from kgqa.graph.endpoint.reply_errors import (
     check_complete,
     error_text,
     is_total_aggregate,
-    outer_limit,
     reply_error,
-    update_error,
 )
 from kgqa.graph.store import Rows
 
@@ -28,13 +26,6 @@ QUERY = "SELECT ?x WHERE { ?x ?p 'Operation timed out' }"
 
 def verdict(status, headers=JSON, body="", query=QUERY, profile=GENERIC):
     return reply_error(status, headers, body, profile, URL, query=query)
-
-
-@pytest.mark.parametrize(
-    "kind", ["", "application/sparql-results+json", "application/json; charset=utf-8", "TEXT/JSON"]
-)
-def test_result_is_not_an_error(kind):
-    assert verdict(200, {"content-type": kind}) is None
 
 
 @pytest.mark.parametrize(
@@ -82,12 +73,6 @@ def test_other_replies_are_errors_with_advice(status, headers, body, error, mess
     assert (str(found).isprintable() and str(found).rstrip(")").endswith((".", "?"))) or "says: " in str(found)
 
 
-def test_error_signs_apply_to_all_profiles():
-    for profile in (GENERIC, VIRTUOSO, profile_named("wikidata")):
-        assert isinstance(verdict(200, {**JSON, "x-sql-state": "S1TAT"}, profile=profile), StoreTimeout)
-        assert isinstance(verdict(500, {}, "SR171: Transaction timed out", profile=profile), StoreTimeout)
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -106,17 +91,6 @@ def test_server_message_is_one_clean_line():
     assert len(str(verdict(400, {}, "x" * 100_000))) < 500
     assert error_text('{"message": "Bad"}', "") == "Bad"
     assert "{" in error_text("{" * 100_000, "")
-
-
-def test_update_replies():
-    assert update_error(200, {"content-type": "application/sparql-results+xml"}, "", GENERIC, URL) is None
-    for status in (201, 202, 204):
-        assert update_error(status, {}, "", GENERIC, URL) is None
-    for status, headers, error in [
-        (200, HTML, StoreUnavailable), (200, {"x-sql-state": "S1TAT"}, StoreTimeout), (302, HTML, StoreUnavailable), (401, {}, StoreUnavailable),
-        (400, {}, QueryRejected), (408, {}, StoreTimeout),
-    ]:  # fmt: skip
-        assert isinstance(update_error(status, headers, "", GENERIC, URL), error)
 
 
 def test_error_after_the_rows():
@@ -161,19 +135,6 @@ def test_result_of_row_cap_size_is_partial(query, count, caps, headers, cut):
             check_complete(rows(count), query, profile, caps, headers)
     else:
         check_complete(rows(count), query, profile, caps, headers)
-
-
-@pytest.mark.parametrize(
-    ("query", "limit"),
-    [
-        ("SELECT ?x { ?x ?p ?o } LIMIT 5", 5),
-        ("SELECT ?x { { SELECT ?x { ?x ?p ?o } LIMIT 7 } } LIMIT # all\n 5 OFFSET 2", 5),
-        ("SELECT ?x { { SELECT ?x { ?x ?p ?o } LIMIT 7 } }", None),
-        ("SELECT ?limit { ?limit <http://e/limit> 5 }", None),
-    ],
-)
-def test_limit_of_the_whole_query(query, limit):
-    assert outer_limit(query) == limit
 
 
 @pytest.mark.parametrize(

@@ -45,26 +45,6 @@ def test_stored_result_is_found_before_and_after_closing(open_cache):
     assert open_cache().get(b"k") == b"newer"
 
 
-def test_expired_result_is_not_used(open_cache, monkeypatch):
-    cache = open_cache(days=1)
-    cache.put(b"k", b"body")
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 86_300)
-    assert cache.get(b"k") == b"body"
-    cache.close()
-    monkeypatch.setattr(time, "time", lambda: now + 86_500)
-    assert open_cache(days=1).get(b"k") is None
-
-
-def test_facts_expire_separately(open_cache):
-    cache = open_cache()
-    cache.put_fact(b"f", "text")
-    assert open_cache().fact(b"f", max_age=60) == "text"
-    assert cache.fact(b"f", max_age=0) is None
-    cache.put_fact(b"f", None)
-    assert cache.fact(b"f", max_age=60) is None
-
-
 def incompressible_bytes(number: int, length: int = 20_000) -> bytes:
     """Return bytes that cannot be compressed."""
     import random
@@ -82,15 +62,6 @@ def test_oldest_results_are_evicted(open_cache, file, monkeypatch):
     kept = [number for number in range(200) if cache.get(b"%d" % number)]
     assert kept == list(range(200 - len(kept), 200)) and 30 <= len(kept) <= 50
     assert file.stat().st_size < 1_500_000
-
-
-def test_very_long_results_are_not_stored(open_cache):
-    cache = open_cache(limit_bytes=100_000)
-    cache.put(b"k", b"x" * 10_001)
-    assert cache.get(b"k") is None
-    cache = open_cache(limit_bytes=0)
-    cache.put(b"k", b"x")
-    assert cache.get(b"k") is None
 
 
 @pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "empty", "folder", "no permission"])
@@ -130,24 +101,6 @@ def test_damaged_file_loses_only_results(open_cache, file, damage, caplog):
     assert caplog.messages == (named if damage == "folder" else [])  # the other files are replaced
 
 
-def test_lock_of_another_process_does_not_block(open_cache, file):
-    cache = open_cache()
-    cache.put(b"before", b"body")
-    cache.close()
-    cache = open_cache()
-    other = sqlite3.connect(file, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    started = time.monotonic()
-    for number in range(100):
-        cache.put(b"%d" % number, b"body")
-        assert cache.get(b"before") == b"body"
-    cache.put_fact(b"f", "text")
-    assert time.monotonic() - started < 30
-    other.execute("ROLLBACK")
-    other.close()
-    assert in_file(file) == 1  # nothing was stored meanwhile
-
-
 WRITER = """
 import sys
 from pathlib import Path
@@ -162,16 +115,6 @@ cache.close()
 print("done", flush=True)
 sys.stdin.readline()
 """
-
-
-def test_two_processes_at_once(python, open_cache, file):
-    writers = [python(WRITER, file, name, 2000, "fast") for name in ("a", "b")]
-    for writer in writers:
-        assert [writer.stdout.readline().strip() for _ in range(2)] == ["open", "done"], writer.stderr.read()
-    cache = open_cache()
-    for name in ("a", "b"):
-        found = [cache.get(f"{name}/{number}".encode()) for number in range(2000)]
-        assert all(body == f"{name} {number} ".encode() * 200 for number, body in enumerate(found))
 
 
 def test_killed_writer_leaves_whole_results(python, open_cache, file):

@@ -51,14 +51,6 @@ def test_truncated_table_is_an_error():
             decode(SMALL[:length])
 
 
-def test_truncated_boolean_is_an_error():
-    body = b'{"head": {}, "boolean": true}'
-    assert decode_boolean(body) is True
-    for length in range(len(body)):
-        with pytest.raises((PartialResult, StoreUnavailable)):
-            decode_boolean(body[:length])
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -102,23 +94,11 @@ def test_invalid_table_is_an_error(body):
     assert str(caught.value).isprintable() and len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-def test_deep_nesting_is_an_error(opening):
-    with pytest.raises((PartialResult, StoreUnavailable)):
-        decode(b'{"head": ' + opening * 100_000)
-    with pytest.raises((PartialResult, StoreUnavailable)):
-        decode_boolean(opening * 100_000)
-
-
 def test_row_cap():
     body = table_bytes(["x"], [(Literal(str(n)),) for n in range(1000)])
     assert len(decode(body)) == 1000
     with pytest.raises(PartialResult, match="more than 1,000 rows"):
         decode(table_bytes(["x"], [(Literal(str(n)),) for n in range(1001)]))
-
-
-def test_byte_order_mark_is_accepted():
-    assert decode(b"\xef\xbb\xbf" + SMALL) == decode(SMALL)
 
 
 def test_virtuoso_dialect():
@@ -129,11 +109,6 @@ def test_virtuoso_dialect():
     assert decode(body).rows == [(Literal("7", INTEGER), Entity("nodeID://b10001"), Literal("x", language="en-gb"))]
     other = body.replace(b"nodeID://b10001", b"b10001")
     assert decode(other).rows[0][1] == Entity("_:b10001")
-
-
-def test_repeated_entity_is_one_object():
-    (first,), (second,) = decode(table_bytes(["x"], [(Entity("http://e/1"),)] * 2)).rows
-    assert first is second
 
 
 @pytest.mark.parametrize(

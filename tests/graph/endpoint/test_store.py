@@ -14,7 +14,7 @@ from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.queries import Queries
 from kgqa.graph.query.templates import render
-from kgqa.model import Entity, Literal
+from kgqa.model import Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
 from kgqa.trace.trace import Trace
@@ -103,34 +103,11 @@ def test_faulty_reply_to_select_is_an_error(serve, store_of, cache, name):
         assert len(server.requests) > before
 
 
-# what a status or an error text means does not depend on the query form, unlike a damaged body
-ASK_FAULTS = [
-    "anytime", "anytime while sending", "qlever while sending", "blazegraph while sending", "206", "cut json",
-    "cut json, chunked", "cut json, closed", "cut body", "cut chunks", "no gzip", "web page", "web page as json", "nothing",
-    "garbage", "garbage inside", "deep", "other json", "504", "dropped",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ASK_FAULTS)
-def test_faulty_reply_to_ask_is_an_error(serve, store_of, name):
-    sent, _, _ = FAULTS[name]
-    with pytest.raises(StoreError):
-        store_of(serve(sent)).ask(ASK)
-
-
 def test_count_without_row_is_an_error(serve, store_of):
     server = serve(table(["x"], []))
     with pytest.raises(StoreTimeout, match="no row as the result of a count"):
         store_of(server).select(COUNT)
     assert len(store_of(server).select(QUERY)) == 0
-
-
-def test_known_row_cap_is_noticed_without_header(serve, store_of):
-    server = serve(TABLE)
-    with pytest.raises(PartialResult, match="row cap"):
-        store_of(server, row_cap=50).select(QUERY)
-    assert len(store_of(server, row_cap=50).select(f"{QUERY} LIMIT 50")) == 50
-    assert len(store_of(server, row_cap=51).select(QUERY)) == 50
 
 
 def test_columns_are_read_by_name(serve, store_of, cache):
@@ -184,15 +161,6 @@ def test_damaged_reply_is_requested_once_more(serve, store_of, name):
     assert store_of(server).ask(ASK) and len(server.requests) == 2
 
 
-def test_long_result_is_complete(serve, store_of):
-    rows = [
-        [Entity(f"http://e/{count_reply}"), Literal(f"{count_reply} ä", language="en")] for count_reply in range(12_000)
-    ]
-    server = serve([faults.pieces(table_bytes(["x", "y"], rows)), faults.zipped(table_bytes(["x", "y"], rows))])
-    for _ in range(2):
-        assert store_of(server).select("SELECT ?x ?y WHERE { ?x ?p ?y }").rows == [tuple(row) for row in rows]
-
-
 # --- queries that timed out
 
 
@@ -218,21 +186,6 @@ def test_timed_out_query_is_repeated_only_with_more_time(serve, store_of):
     assert len(store.select(QUERY, timeout=3)) == 50
     with pytest.raises(StoreTimeout):
         store.select(QUERY + " ", timeout=0.2)  # a different text is a different query
-
-
-def test_query_that_timed_out_in_the_queue_is_sent_again(serve, store_of):
-    import threading
-
-    server = serve(SparqlReply(body=BODY, seconds=0.6))
-    store = store_of(server, access=Access(concurrency=1))
-    thread = threading.Thread(target=store.select, args=(QUERY,))
-    thread.start()
-    while not server.requests:
-        time.sleep(0.01)
-    with pytest.raises(StoreTimeout, match="Too many requests are queued"):
-        store.select(QUERY, timeout=0.2)
-    thread.join()
-    assert len(store.select(QUERY)) == 50
 
 
 # --- refused queries
@@ -300,12 +253,6 @@ def test_failed_update_is_sent_once(serve, store_of, sent, error, message):
     assert len(server.requests) == 1
 
 
-def test_update_refused_by_a_busy_server_is_sent_again(serve, store_of):
-    server = serve([faults.busy(503), SparqlReply(204)])
-    insert(store_of(server, writable="http://e/g"))
-    assert len(server.requests) == 2
-
-
 SECRET = "s3cr3t-Geheim"
 
 
@@ -357,15 +304,6 @@ def test_profile_is_detected_once_before_the_first_query(serve, store_of):
     assert server.requests[2].fields.keys() == {"query"}  # its limits are unknown, so none is sent
 
 
-def test_given_profile_is_not_detected(serve, store_of):
-    server = serve(TABLE, server="Virtuoso/07.20")
-    store = store_of(server, profile="blazegraph")
-    store.select(QUERY)
-    assert store.profile.name == "blazegraph" and server.queries == [QUERY]
-    with pytest.raises(SettingsError, match="Unknown endpoint profile"):
-        EndpointStore(server.url, profile="oracle")
-
-
 def test_closed_store_refuses_queries(serve, store_of):
     server = serve(TABLE)
     store = store_of(server, writable="http://e/g")
@@ -375,16 +313,3 @@ def test_closed_store_refuses_queries(serve, store_of):
         with pytest.raises(StoreUnavailable, match="has been closed"):
             call()
     assert server.requests == []
-
-
-def test_infinite_timeout_is_accepted(serve, store_of):
-    assert len(store_of(serve(TABLE)).select(QUERY, timeout=float("inf"))) == 50
-
-
-def test_identity_depends_on_url_and_user():
-    def identity(url: str, **options) -> str:
-        return EndpointStore(url, profile="generic", **options).capabilities.identity
-
-    one, other = "http://127.0.0.1:1/sparql", "http://127.0.0.1:2/sparql"
-    assert len({identity(one), identity(other), identity(one, access=Access(user="u", password="p"))}) == 3
-    assert identity(one) == identity(one)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
-import pytest
-
-from kgqa.errors import PartialResult
 from kgqa.graph.endpoint import fingerprint
 from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
@@ -59,42 +54,12 @@ def test_view_url_and_user_are_cached_separately(serve, store_of, cache):
     assert queries_without_counts(server) == [QUERY, view, QUERY, QUERY]
 
 
-def test_row_limit_holds_for_cached_results(serve, store_of, cache):
-    store = store_of(serve(counting_script({})), cache=cache())
-    assert len(store.select(QUERY)) == 50
-    with pytest.raises(PartialResult, match="more than 10 rows"):
-        store.select(QUERY, max_rows=10)
-
-
-def test_blank_nodes_are_kept_in_the_cache(serve, store_of, cache):
-    body = BODY.replace(b'"uri", "value": "http://e/', b'"bnode", "value": "nodeID://b')
-    server = serve(counting_script({"<http://e/p>": SparqlReply(body=body)}), server="Virtuoso")
-    first = store_of(server, cache=cache()).select(QUERY)
-    assert store_of(server, cache=cache()).select(QUERY) == first
-    assert first.rows[0] == (Entity("nodeID://b0"),)
-
-
 def test_graph_without_fingerprint_is_not_cached(serve, store_of, cache):
     server = serve(counting_script({"COUNT": SparqlReply(500, b"Transaction timed out", "text/plain")}))
     store = store_of(server, cache=cache())
     store.select(QUERY)
     store.select(QUERY)
     assert queries_without_counts(server) == [QUERY] * 2 and store.fingerprint_of() == "" and store.triples_of() is None
-
-
-def test_no_counts_without_cache(serve, store_of):
-    server = serve(TABLE)
-    store_of(server).select(QUERY)
-    assert server.queries == [QUERY]
-
-
-def test_threads_share_connections_and_results(serve, store_of, cache):
-    server = serve(counting_script({}))
-    store = store_of(server, cache=cache())
-    with ThreadPoolExecutor(16) as threads:
-        rows = list(threads.map(lambda n: len(store.select(f"{QUERY} # {n % 10}")), range(200)))
-    assert rows == [50] * 200
-    assert server.connections <= 4 + 1 and 10 <= len(queries_without_counts(server)) <= 160
 
 
 def test_update_invalidates_other_stores(serve, store_of, cache, monkeypatch):
@@ -144,8 +109,3 @@ def test_results_from_before_an_edit_that_leaves_all_counts_equal(serve, store_o
     assert store.edit("http://e/g", [new], [old]).added == (new,)
     for each in (store, store_of(server, cache=cache())):
         assert each.select(QUERY).rows == [(new.object,)]
-
-
-def test_first_query_keeps_its_full_timeout(serve, store_of, cache):
-    server = serve(lambda request: count_reply(7, seconds=0.05) if "COUNT" in request.query else TABLE)
-    assert len(store_of(server, cache=cache(), timeout=0.4).select(QUERY)) == 50

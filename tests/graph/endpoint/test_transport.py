@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -21,10 +20,9 @@ from kgqa.testing.sparql_faults import (
     pieces,
     qlever_limit,
     trickling,
-    web_page,
     zipped,
 )
-from kgqa.testing.sparql_server import SparqlReply, table, table_bytes, truth
+from kgqa.testing.sparql_server import SparqlReply, table, table_bytes
 from kgqa.virtuoso.process import free_port
 from tests.graph import scripted_endpoint
 from tests.graph.scripted_endpoint import seconds_of, send_query
@@ -46,15 +44,6 @@ def test_connection_is_reused(serve, connect, framing, size):
     for _ in range(20):
         assert send_query(transport) == (200, body)
     assert len(server.requests) == 20 and server.connections == 1
-
-
-def test_concurrency_limit_is_shared(serve, connect):
-    server = serve(SparqlReply(body=TABLE.body, seconds=0.05))
-    transports = [connect(server, concurrency=3) for _ in range(4)]
-    with ThreadPoolExecutor(12) as threads:
-        for found in [threads.submit(send_query, transports[number % 4]) for number in range(24)]:
-            assert found.result() == (200, TABLE.body)
-    assert server.most_at_once == 3
 
 
 # --- time
@@ -124,37 +113,12 @@ def test_ctrl_c_closes_the_connection(serve, python, wait_until):
 # --- retries
 
 
-def test_starting_server_is_awaited(serve, connect):
-    port = free_port()
-    transport = connect(f"http://127.0.0.1:{port}/sparql")
-    threading.Timer(0.6, lambda: serve(TABLE, port=port)).start()
-    assert send_query(transport) == (200, TABLE.body)
-
-
 def test_address_that_never_answered_is_given_up_soon(connect):
     transport = connect(f"http://127.0.0.1:{free_port()}/sparql")
     started = time.monotonic()
     with pytest.raises(StoreUnavailable, match="Nothing answers at .*whether the server is running"):
         send_query(transport, seconds=30)
     assert time.monotonic() - started < 9
-
-
-def test_server_that_answered_before_is_awaited_longer(serve, connect):
-    server = serve(TABLE)
-    transport = connect(server, patience=1.5)
-    send_query(transport)
-    server.close()
-    seconds = seconds_of(send_query, transport, seconds=30)
-    assert 0.4 < seconds < 10
-    threading.Timer(0.5, lambda: serve(TABLE, port=server.port)).start()
-    assert send_query(transport, seconds=30) == (200, TABLE.body)
-
-
-def test_deadlocked_query_is_retried(serve, connect):
-    deadlock = SparqlReply(500, b"Virtuoso 40001 Error SR172: Transaction deadlocked", content_type="text/plain")
-    server = serve([deadlock, TABLE])
-    assert send_query(connect(server)) == (200, TABLE.body)
-    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("form", ["number", "date"])
@@ -238,25 +202,6 @@ def test_limit_is_sent_to_virtuoso_only_below_its_own(serve, connect, own, sent_
     assert len(server.requests) == 4  # its kind and its limits are requested once
 
 
-def test_profile_is_not_detected_from_a_proxy_error(serve, connect):
-    server = serve(TABLE, server="Virtuoso/07")
-    transport = connect(server, detects=True)
-    server.enqueue(SparqlReply(404, b"", "text/html", headers=()))
-    transport.profile
-    send_query(transport)
-    assert transport.profile.name == "virtuoso"
-
-    other = serve(truth(True), server="nginx")
-    other.enqueue(web_page(404))
-    transport = connect(other, detects=True)
-    assert send_query(transport)[0] == 200
-    assert transport.profile.name == "generic" and len(other.requests) == 2
-    send_query(transport)
-    assert len(other.requests) == 4  # detection is repeated after a first reply
-    send_query(transport)
-    assert len(other.requests) == 5
-
-
 # --- redirects, login, proxies and certificates
 
 
@@ -284,28 +229,6 @@ def test_login_follows_the_first_challenge_and_is_kept(serve, connect, challenge
     assert [send_query(transport)[0] for _ in range(3)] == [200, 200, 200]
     assert ["authorization" in request.headers for request in server.requests] == [False, True, True, True]
     assert all("geheim" not in str(request) for request in server.requests)
-
-
-def test_stale_challenge_is_answered_again(serve, connect):
-    nonce = 1
-
-    def script(request):
-        if f'nonce="n{nonce}"' in request.headers.get("authorization", ""):
-            return TABLE
-        return SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", DIGEST.format(nonce)),))
-
-    server = serve(script)
-    transport = connect(server, user="u", password="geheim")
-    assert send_query(transport)[0] == 200
-    nonce = 2
-    assert send_query(transport)[0] == 200 and len(server.requests) == 4
-
-
-@pytest.mark.parametrize("access", [{"user": "u", "password": "wrong"}, {}])
-def test_refused_login_is_not_repeated(serve, connect, access):
-    server = serve(SparqlReply(401, b"", "text/plain", headers=(("WWW-Authenticate", BASIC),)))
-    assert send_query(connect(server, **access))[0] == 401
-    assert len(server.requests) == (2 if access else 1)
 
 
 def test_proxy_and_compression_are_used_for_remote_hosts(serve, connect, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import itertools
 import threading
 from http.client import HTTPConnection
@@ -15,7 +14,6 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
-from kgqa.graph.editing import batches
 from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.store import EndpointStore
@@ -84,40 +82,6 @@ class TestSameGraph:
         assert (again.added, again.triples, again.fingerprint) == (0, first.triples, first.fingerprint)
         assert store.version_of() != version
 
-    def test_report(self, target, file):
-        store = target()
-        empty = store.fingerprint_of([store.writable])
-        report = store.load([file(LINES), file([*LINES[:3], "<http://e/x> <http://e/p> <http://e/y> ."], "more.nt")])
-        assert (report.files, report.lines, report.added, report.triples) == (2, 54, 51, 51)
-        assert (
-            report.malformed == 0
-            and report.fingerprint == store.fingerprint_of([store.writable]) != empty
-            and report.seconds > 0
-        )
-
-    def test_empty_file(self, target, file):
-        report = target().load([file("# nothing\n")])
-        assert (report.lines, report.added, report.triples) == (1, 0, 0)
-
-    def test_several_updates(self, target, file, monkeypatch):
-        monkeypatch.setattr(upload, "BATCH_TRIPLES", 7)
-        store = target()
-        steps = []
-        store.load([file(LINES)], progress=steps.append)
-        assert len(triples(store)) == 50
-        assert [step.stage for step in steps] == ["reading", "loading", "finishing"]
-        assert steps[1].bytes_done == steps[1].bytes_total > 0 and steps[1].lines == 50
-
-    def test_only_the_named_graph_is_written(self, virtuoso_server, target, file):
-        def outside(graph: str) -> set[tuple]:
-            rows = virtuoso_server.sql("sparql select ?g (count(*) as ?n) where { graph ?g { ?s ?p ?o } } group by ?g")
-            return {row for row in rows if row[0] != graph}
-
-        store = target()
-        before = outside(store.writable)
-        store.load([file(LINES), file(f"{LINES[0][:-2]} <{store.writable}> .\n", "own.nq")])
-        assert outside(store.writable) == before
-
 
 class TestMalformedLines:
     def test_fail_changes_nothing(self, target, file):
@@ -130,13 +94,6 @@ class TestMalformedLines:
         report = target().load([file([LINES[0], "nonsense", LINES[1], "<a> <b> <c> ."])], on_error="skip")
         assert (report.added, report.lines, report.malformed) == (2, 4, 2)
         assert [(item.file, item.line) for item in report.examples] == [("data.nt", 2), ("data.nt", 4)]
-
-    def test_truncated_file_changes_nothing_even_with_skip(self, tmp_path, target, file):
-        store = target()
-        (tmp_path / "cut.nt.gz").write_bytes(gzip.compress("\n".join(LINES).encode())[:-20])
-        with pytest.raises(LoadError, match="truncated or damaged"):
-            store.load([file(LINES), tmp_path / "cut.nt.gz"], on_error="skip")
-        assert triples(store) == set()
 
     def test_triple_of_another_graph(self, target, file):
         store = target()
@@ -152,11 +109,6 @@ class TestMalformedLines:
         assert (report.examples[1].line, "abc" in report.examples[1].message) == (22, True)
         with pytest.raises(QueryRejected, match=r"data\.nt, line 1: .*on_error=.skip.*Load the same files again"):
             target().load([file([WRONG_NUMBER, *LINES])])
-
-    def test_too_many_refused_lines(self, target, file, monkeypatch):
-        monkeypatch.setattr(upload, "MAX_REJECTED", 3)
-        with pytest.raises(QueryRejected, match="rejected 3 lines before.*Load the same files again"):
-            target().load([file([WRONG_NUMBER.replace("e/x", f"e/{n}") for n in range(9)])], on_error="skip")
 
 
 class TestPermissions:
@@ -175,14 +127,6 @@ class TestPermissions:
         with pytest.raises(StoreUnavailable, match="refuses access.*endpoint.user.*KGQA_ENDPOINT_PASSWORD") as caught:
             store.load([file(LINES)])
         assert "wrong" not in str(caught.value)
-
-    def test_user_without_write_permission(self, virtuoso_server, target, file):
-        virtuoso_server.sql("DB.DBA.USER_CREATE(?, ?)", ("reader", "secret-1"))
-        virtuoso_server.sql('grant SPARQL_SELECT to "reader"')
-        store = target(access=Access("reader", "secret-1"))
-        with pytest.raises((StoreUnavailable, QueryRejected), match="SPARQL_UPDATE|may this user") as caught:
-            store.load([file(LINES)])
-        assert "secret" not in str(caught.value)
 
     def test_files_are_checked_before_the_server(self, tmp_path):
         with pytest.raises(LoadError, match=r"missing\.nt cannot be read"):
@@ -321,11 +265,3 @@ class TestGraphChoice:
             store.load([file(LINES)])
             with pytest.raises(LoadError, match="several graphs.*graph_iri=.IRI.. Graphs: urn:one, urn:two"):
                 choose_target_graph(store)
-
-
-def test_batches_keep_all_lines_within_both_limits():
-    lines = [b"x" * size + b"\n" for size in [10] * 2500 + [150_000, 150_000, 300_000, 5]]
-    pieces = list(batches(lines, 1000, 200_000, length=len))
-    assert [line for piece in pieces for line in piece] == lines
-    assert list(map(len, pieces)) == [1000, 1000, 501, 1, 1, 1]
-    assert list(batches([], 1000, 200_000, length=len)) == []

@@ -9,13 +9,12 @@ import time
 import pytest
 import urllib3
 
-from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.errors import PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.profiles import ServerLimits
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Triple
 from kgqa.schema import bundled_schema
 from tests.conftest import SOAK
@@ -90,33 +89,6 @@ def test_result_at_the_row_cap_is_an_error(server, store):
         store.select(f"{ALL} LIMIT {ROW_CAP + 1}")
 
 
-@pytest.mark.parametrize("limit", [0, 1, ROW_CAP - 1, ROW_CAP])
-def test_requested_number_of_rows_is_complete(store, limit):
-    assert len(store.select(f"{ALL} LIMIT {limit}")) == limit
-
-
-def test_row_cap_does_not_apply_to_subqueries(store):
-    assert store.select(f"SELECT (COUNT(*) AS ?n) {FROM} WHERE {{ ?s ?p ?o }}").rows[0][0].value == str(NODES)
-    inner = f"SELECT DISTINCT ?p {FROM} WHERE {{ {{ SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {ROW_CAP} }} }}"
-    assert len(store.select(inner)) == 1
-
-
-def check_hard_cap(prepared_folder, tmp_path):
-    with running_server(copied(prepared_folder, tmp_path / "s"), row_cap=5_000_000, query_seconds=600) as server:
-        file = server.import_folder / "hard.nt"
-        file.write_text("".join(f"<u:{n}> <u:p> <u:{n + 1}> .\n" for n in range(1030)))
-        server.load([file], GRAPH)
-        query = f"SELECT ?a ?c {FROM} WHERE {{ ?a ?p ?b . ?c ?q ?d }}"
-        with EndpointStore(server.url) as store, pytest.raises(PartialResult, match="1,048,576 rows"):
-            store.select(query, timeout=500, max_rows=2_000_000)
-
-
-if SOAK:  # it takes 40 s; a small cap behaves the same
-
-    def test_hard_cap_of_2_to_the_20_is_an_error(prepared_folder, tmp_path):
-        check_hard_cap(prepared_folder, tmp_path)
-
-
 # --- time
 
 
@@ -181,26 +153,6 @@ def test_syntax_error_has_the_server_message(store, query, message):
     assert "SPARQL query" not in str(caught.value)
 
 
-def test_url_without_sparql_is_an_error(server):
-    for path in ("", "/", "/nothing", "/conductor"):
-        with EndpointStore(server.url.replace("/sparql", path)) as store, pytest.raises(StoreUnavailable):
-            store.select(ALL)
-
-
-@pytest.mark.parametrize("count", [1, 40, 400])
-def test_short_and_long_queries(store, count):
-    values = " ".join(f"<http://e/n{n}>" for n in range(count))
-    query = f"SELECT ?s ?o {FROM} WHERE {{ VALUES ?s {{ {values} }} ?s <http://e/next> ?o }}"
-    assert len(store.select(query)) == count
-
-
-def test_compressed_replies_are_decompressed(server, store):
-    rows = store.select(f"{ALL} LIMIT 900")
-    # as requested from remote hosts
-    store._transport._headers["Accept-Encoding"] = "gzip"
-    assert sorted(map(str, store.select(f"{ALL} LIMIT 900", fresh=True))) == sorted(map(str, rows))
-
-
 def test_blank_nodes_can_be_queried(server, store):
     file = server.import_folder / "blank.nt"
     file.write_text('<http://e/x> <http://e/has> _:b .\n_:b <http://e/name> "inside" .\n')
@@ -228,22 +180,6 @@ def test_update_needs_the_password(server):
     update(server, user="writer", password=password)
     with EndpointStore(server.url) as store:
         assert store.ask(f"ASK FROM <http://e/written> WHERE {{ {EDGE} }}")
-
-
-def test_update_needs_write_permission(server):
-    with EndpointStore(server.url, writable="http://e/written", profile="generic") as store:
-        with pytest.raises(StoreUnavailable, match="SPARQL_UPDATE"):
-            insert(store, "http://e/written")
-
-
-def test_updates_log_in_at_most_once_each(server):
-    password = server.allow_updates("writer").read_text(encoding="utf-8").strip()
-    access = Access(user="writer", password=password)
-    with EndpointStore(server.url, writable="http://e/many", access=access) as store:
-        for number in range(50):
-            insert(store, "http://e/many", value=number)
-        count = "SELECT (COUNT(*) AS ?n) FROM <http://e/many> WHERE { ?s ?p ?o }"
-        assert store.select(count).rows[0][0].value == "50"
 
 
 # --- results on disk
@@ -284,15 +220,3 @@ def test_second_exploration_sends_only_the_fingerprint(server, tmp_path):
             assert explore(proxy.url, cache) != found[0]  # the next run notices the changed graph
     finally:
         proxy.close()
-
-
-def test_graph_is_opened_by_its_url(server, cache_dir):
-    with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
-        assert graph.store.fingerprint_of([GRAPH]).startswith("remote-") and graph.store.triples_of([GRAPH]) in (
-            NODES,
-            NODES + 1,
-        )
-    with contextlib.closing(open_graph(server.url, view=[GRAPH])) as graph:
-        assert graph.view == (Entity(GRAPH),)
-    with pytest.raises(StoreError, match="graph_iri="):
-        open_graph(server.url)

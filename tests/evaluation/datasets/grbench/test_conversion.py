@@ -13,7 +13,7 @@ import pytest
 from kgqa.errors import LoadError
 from kgqa.evaluation.datasets.grbench import edges as edge_sides
 from kgqa.evaluation.datasets.grbench.conversion import convert
-from kgqa.testing.grbench.mini import DOMAINS, write_mini_grbench
+from kgqa.testing.grbench.mini import write_mini_grbench
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -225,21 +225,3 @@ def test_ctrl_c_leaves_nothing(tmp_path, stage):
     with pytest.raises(KeyboardInterrupt):
         convert(FIXTURES / "legal", tmp_path / "legal.nt", progress=stop)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    "out, place, options, message",
-    [
-        ("x.ttl", FIXTURES / "legal", {}, "must end in .nt or .nt.gz"),
-        ("x.nt", FIXTURES, {}, "contains no graph.json"),
-        ("x.nt", FIXTURES / "legal", {"name": "a b"}, "cannot be the name of a graph"),
-        ("missing/x.nt", FIXTURES / "legal", {}, "cannot be written"),
-    ],
-)
-def test_wrong_use(tmp_path, out, place, options, message):
-    with pytest.raises(LoadError, match=re.escape(message)):
-        convert(place, tmp_path / out, **options)
-
-
-def test_all_domains_have_fixtures():
-    assert {each.name for each in FIXTURES.iterdir()} == set(DOMAINS)
