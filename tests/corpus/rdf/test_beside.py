@@ -210,7 +210,7 @@ def test_merged_schemas():
         both = merged_schema(graph, corpus)
         assert (both.id_base, both.walks, both.mediator_list) == (
             graph.id_base or corpus.id_base,
-            graph.paths.walk_rule,
+            graph.walks,
             graph.mediator_list,
         )
         assert both.is_labelled(relation_iri("x")) and both.is_noise(v.ALIAS) and v.PARTY in both.mediator_subject_of
