@@ -84,15 +84,7 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     path, conditions, operation = candidate.path, candidate.conditions, candidate.operation
     if not path.steps and not (operation and operation.topics):
         raise ValueError("a path without steps has no query")
-<<<<<<< HEAD
-    walk = graph.pattern(path, **candidate.limits) if path.steps else None
-=======
-    if compared and (path.steps or conditions):
-        raise ValueError("an operation on topics takes a path without steps and no conditions")
-    if any(not 0 < index < len(path.steps) for index, _ in candidate.restricted):
-        raise ValueError("only inner nodes can be restricted")
     walk = graph.paths.pattern(candidate) if path.steps else None
->>>>>>> main
     graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
     words = query_words(graph, walk, conditions, operation, path.steps)
     if operation is None:
