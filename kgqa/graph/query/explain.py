@@ -53,7 +53,8 @@ def is_of_graph(graph: NamedGraph, sparql: str) -> bool:
     """Return whether a query uses an entity or a relation of the graph, names none, or carries its explanation."""
     sparql = decode_codepoints(sparql)
     iris, base = iris_of(declare_prefixes(sparql, graph.schema.prefixes)), graph.schema.id_base
-    known = not iris or not iris.isdisjoint(graph.tables.relations) or bool(graph.labels([*map(Entity, sorted(iris))]))
+    relations, named = graph.tables.relations, graph.labels([*map(Entity, sorted(iris))])
+    known = not iris or bool(named) or not iris.isdisjoint(relations)
     return known or any(base and iri.startswith(base) for iri in iris) or bool(carried_words(sparql))
 
 

@@ -32,9 +32,6 @@ class NamedGraph(Protocol):
 
     def labels(self, entities: Sequence[Entity]) -> dict[Entity, str]: ...
 
-    @property
-    def relations(self) -> Mapping[str, int]: ...
-
 
 def condition_words(graph: NamedGraph, condition: Condition, node: str = "") -> str:
     """Return a condition in words, such as “government position held from” of ?e1 is in or before 1962.
