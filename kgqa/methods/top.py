@@ -21,8 +21,7 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
-from kgqa.search.conditions.applying import NOT_APPLIED, Conditions
-from kgqa.search.conditions.filters import Wording, is_negated, without_excluded
+from kgqa.search.conditions.applying import NOT_APPLIED, Conditions, Wording, is_negated, without_excluded
 from kgqa.search.conditions.times import without_qualifier
 from kgqa.search.cues import read_cues
 from kgqa.search.entity_selection import select_entities
@@ -172,7 +171,7 @@ def answer(
             ranked = decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                wording = Wording(drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
+                wording = Wording(text, drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
                 conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
                 ranked = conditions.applied(ranked, worded=bool(cues.words))

@@ -115,8 +115,9 @@ def explore(
             if not hops:
                 raise
             # the results of earlier hops are valid, but better paths may be missing
-            hops[-1] = _approximate(hops[-1])
-            return hops
+            last = hops.pop()
+            parts = [[replace(c, approximate=True) for c in part] for part in (last.pool, last.shortlist, last.kept)]
+            return [*hops, HopResult(*map(tuple, parts))]
         # if a relation leads both to mediators and to other nodes, the same path can be found in two hops
         found = [candidate for candidate in found if candidate.path not in keys]
         if not found:
@@ -140,11 +141,6 @@ def explore(
         if select and frontier:
             frontier = select(frontier)  # only the frontier is restricted; the winners in `kept` keep all end nodes
     return hops
-
-
-def _approximate(hop: HopResult) -> HopResult:
-    parts = (tuple(replace(c, approximate=True) for c in part) for part in (hop.pool, hop.shortlist, hop.kept))
-    return HopResult(*parts)
 
 
 def path_cost(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> int:
@@ -194,7 +190,8 @@ def _expand(
 ) -> list[Candidate]:
     found: dict[RelationPath, Candidate] = {}
     late: StoreTimeout | None = None
-    mediators = graph.tables.mediators
+    # one more edge may follow a mediator; this also limits chains of several mediators
+    longest = settings.depth if settings.mediator_hop == "edge" else 3 * settings.depth
     waiting = list(frontier)
     while waiting:
         parents, waiting = waiting, []
@@ -217,10 +214,10 @@ def _expand(
                 if cost > settings.depth + completing:
                     continue
                 candidate = make_candidate(graph, path, settings, approximate=approximate, restricted=parent.restricted)
-                extent = mediators.extent(step)
+                extent = graph.tables.mediators.extent(step)
                 if extent != "all":
                     found.setdefault(path, candidate)
-                if extent != "none" and _may_pass(graph, path, settings):
+                if extent != "none" and len(path) < longest:
                     waiting.append(candidate)
                     onward += 1
                 elif extent != "none" and settings.completed and cost == settings.depth:
@@ -254,13 +251,6 @@ def _look_up_kinds(
         if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.tables.target_type(step)
     }
     graph.paths.describing_relations(steps)
-
-
-def _may_pass(graph: KnowledgeGraph, path: RelationPath, settings: BeamSettings) -> bool:
-    """Return whether one more edge may follow a mediator; this also limits chains of several mediators."""
-    if settings.mediator_hop == "edge":
-        return len(path) < settings.depth
-    return len(path) < 3 * settings.depth
 
 
 def _shown(graph: KnowledgeGraph, path: RelationPath) -> str:

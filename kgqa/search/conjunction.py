@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
@@ -90,7 +90,6 @@ def _joined(
 
 _Ends = tuple[frozenset[Value], bool]
 """Some end nodes of a path, and whether the path has further end nodes."""
-NO_ENDS: _Ends = (frozenset(), False)
 
 
 def _may_meet(here: _Ends, there: _Ends) -> bool:
@@ -108,11 +107,11 @@ class JoinFinder:
     def __init__(self, graph: KnowledgeGraph) -> None:
         self._graph = graph
         self.timed_out = False
-        self._ends: dict[RelationPath, _Ends] = {}
+        self._known: dict[RelationPath, _Ends] = {}
 
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of these paths, and the mediators on them, in few queries."""
-        self._look_up([_part(each.path, position) for each in candidates for position in self._positions(each.path)])
+        self._ends(part for each in candidates for part in self._parts(each.path))
 
     def some(
         self, candidate: Candidate, joins: Sequence[Join], partners: Sequence[Candidate], limit: int
@@ -121,62 +120,50 @@ class JoinFinder:
 
         Joins at a mediator are tried before joins at the end of the path, because they are a closer connection.
         """
-        path = candidate.path
         found: list[Join] = []
-        for position in self._positions(path):
-            here = self._ends_of(_part(path, position))
-            if here == NO_ENDS:
-                continue
-            paths = (p.path if position == len(path) else self._onto_mediator(p.path) for p in partners)
-            others = [other for other in dict.fromkeys(paths) if other is not None]
+        for part in self._parts(candidate.path):
+            (here,) = self._ends([part])
+            paths = [each.path for each in partners]
+            if part != candidate.path:
+                paths = [RelationPath(each.topic, each.steps[:1]) for each in paths if self._begins_at_mediator(each)]
+            others = list(dict.fromkeys(paths)) if here[0] else []
             for start in range(0, len(others), Branch.size):
                 some = others[start : start + Branch.size]
-                self._look_up(some)
-                near = [Join(position, other) for other in some if _may_meet(here, self._ends[other])]
+                near = [(Join(len(part), path), ends) for path, ends in zip(some, self._ends(some))]
+                near = [(join, ends) for join, ends in near if _may_meet(here, ends)]
                 found += self._met(candidate, joins, near, here)
                 if len(found) >= limit:
                     return found[:limit]
         return found
 
-    def _positions(self, path: RelationPath) -> list[int]:
-        inner = [
-            number for number in range(1, len(path)) if self._graph.tables.leads_to_mediator(path.steps[number - 1])
-        ]
-        return [*reversed(inner), len(path)]
+    def _parts(self, path: RelationPath) -> list[RelationPath]:
+        """Return the parts of a path up to its mediators, the last first, and the path."""
+        at = [at for at in range(len(path) - 1, 0, -1) if self._graph.tables.leads_to_mediator(path.steps[at - 1])]
+        return [*(RelationPath(path.topic, path.steps[:each]) for each in at), path]
 
-    def _onto_mediator(self, path: RelationPath) -> RelationPath | None:
-        first = path.steps[:1]
-        return RelationPath(path.topic, first) if self._graph.tables.leads_to_mediator(first[0]) else None
+    def _begins_at_mediator(self, path: RelationPath) -> bool:
+        return self._graph.tables.leads_to_mediator(path.steps[0])
 
-    def _ends_of(self, path: RelationPath) -> _Ends:
-        self._look_up([path])
-        return self._ends[path]
+    def _ends(self, paths: Iterable[RelationPath]) -> list[_Ends]:
+        paths = list(paths)
+        new = [path for path in dict.fromkeys(paths) if path not in self._known]
+        for path, ends in zip(new, self._tolerantly([Candidate(path, "") for path in new], MAX_ENDS)):
+            self._known[path] = (frozenset(ends.values), ends.approximate) if ends is not None else (frozenset(), False)
+        return [self._known[path] for path in paths]
 
-    def _look_up(self, paths: Sequence[RelationPath]) -> None:
-        new = [path for path in dict.fromkeys(paths) if path not in self._ends]
-        every = self._tolerantly([Candidate(path, "") for path in new], MAX_ENDS)
-        self._ends |= {
-            path: NO_ENDS if ends is None else (frozenset(ends.values), ends.approximate)
-            for path, ends in zip(new, every)
-        }
-
-    def _met(self, candidate: Candidate, joins: Sequence[Join], near: Sequence[Join], here: _Ends) -> list[Join]:
+    def _met(
+        self, candidate: Candidate, joins: Sequence[Join], near: Sequence[tuple[Join, _Ends]], here: _Ends
+    ) -> list[Join]:
         """Return those of the joins with which the candidate has ends."""
-        at_end = not (joins or candidate.restricted or candidate.conditions)
-        sure = {
-            j for j in near if at_end and j.at == len(candidate.path) and not here[0].isdisjoint(self._ends[j.path][0])
-        }
-        tested = [join for join in near if join not in sure]
-        ends = self._tolerantly([replace(candidate, joins=(*joins, join)) for join in tested], 1)
-        sure |= {join for join, some in zip(tested, ends) if some is not None and some.values}
-        return [join for join in near if join in sure]
+        is_free = not (joins or candidate.restricted or candidate.conditions)
+        sure = {j for j, ends in near if is_free and j.at == len(candidate.path) and not here[0].isdisjoint(ends[0])}
+        tested = [join for join, _ in near if join not in sure]
+        ends_of = self._tolerantly([replace(candidate, joins=(*joins, join)) for join in tested], 1)
+        sure |= {join for join, ends in zip(tested, ends_of) if ends is not None and ends.values}
+        return [join for join, _ in near if join in sure]
 
     def _tolerantly(self, candidates: Sequence[Candidate], limit: int) -> list[Ends | None]:
         """Return the ends of each candidate, and None where the query failed."""
         found = self._graph.paths.ends(candidates, limit=limit, tolerated=TOLERATED)
         self.timed_out = self.timed_out or any(isinstance(ends, TOLERATED) for ends in found)
         return [None if isinstance(ends, TOLERATED) else ends for ends in found]
-
-
-def _part(path: RelationPath, length: int) -> RelationPath:
-    return RelationPath(path.topic, path.steps[:length])

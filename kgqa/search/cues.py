@@ -12,80 +12,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from kgqa.rank.lexical import STOPWORDS
+from kgqa.search.words import pattern, word_list, word_table, word_tables
 
 MAX_WORDS = 10
 _MENTION = "\0"
-_STANDS_FOR = {"who": "person", "whom": "person", "whose": "person", "where": "location place", "when": "date time"}
-_COPULA = {"is", "are", "was", "were", "s"}
-_VERBS = {"did", "does", "do", "can", "to", "has", "have", "had", "will"}
-_BEFORE_NOUN = _COPULA | {
-    "the",
-    "a",
-    "an",
-    "all",
-    "some",
-    "other",
-    "kind",
-    "kinds",
-    "type",
-    "types",
-    "sort",
-    "of",
-    "name",
-    "names",
-}
-_QUESTION_WORDS = STOPWORDS | {"name", "names", "list", "give", "tell", "please", "s"}
-_WORD = re.compile(r"[^\W\d_]{2,}|\d{2,}")
-_OPENING = re.compile(
-    r"^(?:in|of|for|from|to|at|on|by|with)?\s*(?:what|which|who|whose|whom|where|when|that)\b", re.IGNORECASE
-)
-_POSSESSIVE = re.compile(r"(?:'s|’s|(?<=\s)s)(?=\s|$)", re.IGNORECASE)
-_OWNER = re.compile(r"\s*(?:'s|’s|(?<=\s)s)$", re.IGNORECASE)
-_CONTRACTION = re.compile(r"\b(who|what|where|when|that|there|it)\s?['’]s\b", re.IGNORECASE)
-_OF = re.compile(r"\bof\b", re.IGNORECASE)
-# phrases with "of" that describe a single relation: place of birth, form of government
-_ONE_THING = re.compile(
-    r"\b(?:places?|causes?|dates?|forms?|kinds?|types?|sorts?|names?|times?|parts?|members?|pieces?|numbers?|some|one|all|"
-    r"any|languages?|years?|days?|lines?|works?|books?|seats?|head|chief|secretary|minister|board|out|because)\s+of\b",
-    re.IGNORECASE,
-)
-_RELATIVE = re.compile(r"(?<=\w\s)(?:that|which|who|whom|whose|where)(?=\s)", re.IGNORECASE)
-# in "which is the river that flows into X", the clause describes what is asked for
-_DEFINITION = re.compile(
-    r"\W*(?:what|which|who)\s+(?:is|are|was|were)\s+the\s+(?:(?!of\b)\w+\s+){1,2}(?:that|which|who)\b"
-    r"(?!\s+(?:the|a|an|their|his|her|its)\b)",
-    re.IGNORECASE,
-)
-_SHARED = re.compile(r"\b(?:same|shares?|shared|also|together|co-\w+)\b", re.IGNORECASE)
-_ASKS = re.compile(r"\b(?:what|which|who|whom|whose|where|when)\b", re.IGNORECASE)
-# a relative clause without a pronoun, as in "the movies written by", unless the participle belongs to a verb before it
-_REDUCED = re.compile(
-    r"\b(?!(?:is|are|was|were|be|been|being|has|have|had|did|does|do|who|which|that|also)\b)\w+\s+"
-    r"\w+(?:ed|en|wn|ght|ade)\s+by\b",
-    re.IGNORECASE,
-)
-_IMPERATIVE = re.compile(r"\W*(?:please\s+)?(?:name|list|give|tell|find|show|describe)\b", re.IGNORECASE)
-_KIND_OF_TOPIC = re.compile(
-    rf"\b(?:what|which)\s+(?:kind|sort|type)s?\s+of\s+\w+\s+(?:is|are|was|were)\s+{_MENTION}", re.IGNORECASE
-)
-_ENDS_IN_OF = re.compile(r"\bof(?:\s+(?:the|all|some))*\s*$", re.IGNORECASE)
-# in "the film Avatar", the noun is the kind of the topic, not a hop; in "the films Ann directed", the noun is a hop
-_APPOSITION = re.compile(rf"\bthe\s+\w*[^\W_sS]\s+{_MENTION}", re.IGNORECASE)
-# "where did X study" asks for an organization, not for a place
-_AT_AN_ORGANIZATION = re.compile(
-    r"\bwhere\s+(?:did|does|do|has|have|had|was|were)\b.*"
-    r"\b(?:school|college|university|graduated?|study|studied|educated|works?|worked|employed|teach|teaches|taught)\b",
-    re.IGNORECASE,
-)
-# "what did X do" and "what is X famous for" ask for the profession
-_PROFESSION = re.compile(
-    rf"\bwhat\s+(?:(?:did|does|do|has|have)\s+{_MENTION}\s+(?:do|done)\b(?!\s+(?:about|after|before|for|in|on|with)\s)|"
-    rf"(?:is|are|was|were)\s+{_MENTION}\s+(?:(?:best|most)\s+)?(?:famous|known)\s+for\b)",
-    re.IGNORECASE,
-)
-_ASKED_NOUN = re.compile(
-    rf"^(?:in|of|for)?\s*(?:what|which)\s+\w+\s+(?:is|are|was|were|do|does|did)\s+(?:the\s+)?{_MENTION}", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,45 +49,48 @@ def _marked(question: str, names: Iterable[str]) -> str:
     """Replace each mention of a topic in the question by the character `_MENTION`."""
     text = question
     # the possessive ending is removed from names, so that it stays in the question; it suggests a hop
-    bare = {_OWNER.sub("", name.strip()).strip() for name in names}
-    for name in sorted((name for name in bare if name.replace("_", " ").strip()), key=len, reverse=True):
-        pattern = r"(?<!\w)" + r"[\s_]+".join(re.escape(word) for word in name.replace("_", " ").split()) + r"(?!\w)"
-        text = re.sub(pattern, f" {_MENTION} ", text, flags=re.IGNORECASE)
-    return _APPOSITION.sub(_MENTION, " ".join(_CONTRACTION.sub(r"\1 is", text).split()))
+    bare = {
+        re.sub(r"\s*(?:'s|’s|(?<=\s)s)$", "", name.strip(), flags=re.IGNORECASE).replace("_", " ") for name in names
+    }
+    for name in sorted(filter(str.strip, bare), key=len, reverse=True):
+        written = r"[\s_]+".join(map(re.escape, name.split()))
+        text = re.sub(rf"(?<!\w){written}(?!\w)", f" {_MENTION} ", text, flags=re.IGNORECASE)
+    return pattern("{apposition}").sub(_MENTION, " ".join(pattern("{contraction}").sub(r"\1 is", text).split()))
 
 
 def _outward(marked: str) -> list[str]:
     before, mention, after = marked.partition(_MENTION)
+    asks = pattern(r"\b{asks}\b")
     if not mention:
         return _content(marked)
-    if _ASKS.search(after) and not _ASKS.search(before):
+    if asks.search(after) and not asks.search(before):
         # in "the films written by X were in which languages", the kind of answer comes last
         return _content(before)[::-1] + _content(after)
     return _content(after) + _content(before)[::-1]
 
 
 def _content(text: str) -> list[str]:
-    words = (word.lower() for word in _WORD.findall(text))
-    return [word for word in words if word not in _QUESTION_WORDS]
+    words = re.findall(r"[^\W\d_]{2,}|\d{2,}", text.lower())
+    return [word for word in words if word not in STOPWORDS and word not in word_list("empty")]
 
 
 def _announced(marked: str) -> int:
-    body = _OPENING.sub(" ", marked, count=1)
-    links = len(_POSSESSIVE.findall(marked)) + len(_OF.findall(_ONE_THING.sub(" ", body)))
+    body = pattern("{opening}").sub(" ", marked, count=1)
+    one_relation = pattern(r"\b{one_relation}\s+of\b").sub(" ", body)
+    links = len(pattern("{possessive}").findall(marked)) + len(pattern(r"\bof\b").findall(one_relation))
     # in "what gender is X's father", the noun directly after the question word is also a hop
-    links += bool(links and _ASKED_NOUN.search(marked))
-    # with several mentions, a clause connects the answer with a second topic
-    alone = marked.count(_MENTION) < 2
-    clauses = len(_RELATIVE.findall(body)) if alone else 0
-    if clauses and not _OPENING.match(marked) and not _IMPERATIVE.match(marked):
+    links += bool(links and pattern("{asked_noun}").search(marked))
+    shared = bool(pattern("{shared}").search(body))
+    if marked.count(_MENTION) > 1:  # a clause connects the answer with a second topic
+        return max(1, links) + shared
+    clauses = len(pattern("{relative_clause}").findall(body))
+    if not pattern(r"{opening}|\W*(?:please\s+)?{commands}\b").match(marked):
         clauses -= 1  # one of the pronouns asks the question, as in "X directed which films"
-    if clauses and _DEFINITION.match(marked):
+    if pattern("{definition}").match(marked):
         clauses -= 1
-    shared = bool(_SHARED.search(body))
-    reduced = list(_REDUCED.finditer(marked)) if alone else []
-    if not reduced:
-        return max(1, links) + clauses + shared
-    return max(max(1, links) + clauses, links + len(reduced) + _says_more(marked, reduced[0])) + shared
+    reduced = list(pattern("{reduced_clause}").finditer(marked))
+    by_clauses = links + len(reduced) + _says_more(marked, reduced[0]) if reduced else 0
+    return max(max(1, links) + max(0, clauses), by_clauses) + shared
 
 
 def _says_more(marked: str, clause: re.Match[str]) -> bool:
@@ -166,33 +99,26 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
     "who directed the movies written by X" suggests one more hop; "what is a film written by X" does not.
     """
     before = marked[: clause.start()]
-    if _ENDS_IN_OF.search(before):
+    if pattern(r"\bof(?:\s+(?:the|all|some))*\s*$").search(before):
         return False
     end = marked.rfind(_MENTION)
     after = marked[end + 1 :] if end > clause.end() else ""
-    return bool(_content(_OPENING.sub(" ", before, count=1)) or _content(after) or _ASKS.search(after))
+    words = _content(pattern("{opening}").sub(" ", before, count=1)) + _content(after)
+    return bool(words) or pattern(r"\b{asks}\b").search(after) is not None
 
 
 def _asked_for(marked: str) -> str:
     """Return the noun after "what" or "which"; for other question words and some phrases, the kind of answer."""
-    if _KIND_OF_TOPIC.search(marked):
-        return "type genre"  # "what kind of film is X" asks for the kind, not for a film
-    if _PROFESSION.search(marked):
-        return "profession"
-    if _AT_AN_ORGANIZATION.search(marked):
-        return "organization"
-    words = re.findall(r"[^\W\d_]+|\0", _POSSESSIVE.sub("", marked.lower()))
-    for index, word in enumerate(words):
-        if word in _STANDS_FOR:
-            return _STANDS_FOR[word]
-        if word in ("what", "which"):
-            return _noun(words[index + 1 :])
-    return ""
-
-
-def _noun(words: list[str]) -> str:
-    if not words or words[0] in _VERBS:
+    for phrase in word_tables("phrases"):
+        if pattern(phrase["words"]).search(marked):
+            return str(phrase["kind"])
+    words = re.findall(r"[^\W\d_]+|\0", pattern("{possessive}").sub("", marked.lower()))
+    asking = next((index for index, word in enumerate(words) if word in word_list("asks")), len(words))
+    word, after = "".join(words[asking : asking + 1]), words[asking + 1 :]
+    if word not in ("what", "which"):
+        return str(word_table("stands_for", "en").get(word, ""))
+    if not after or after[0] in word_list("auxiliaries"):
         return ""  # there is no noun, as in "what did she do"
-    start = len(list(takewhile(_BEFORE_NOUN.__contains__, words[:5])))
-    nouns = words[start : start + (1 if words[0] in _COPULA else 2)]
-    return " ".join(takewhile(lambda word: word not in STOPWORDS and word != _MENTION, nouns))
+    start = len(list(takewhile(word_list("before_noun").__contains__, after[:5])))
+    nouns = after[start : start + (1 if after[0] in word_list("copulas") else 2)]
+    return " ".join(takewhile(lambda noun: noun not in STOPWORDS and noun != _MENTION, nouns))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from kgqa.errors import ResultCapped
 from kgqa.graph.graph import KnowledgeGraph
@@ -16,6 +17,8 @@ from kgqa.trace.trace import Trace
 
 FILTER_ABOVE = 30
 CHUNK = 20
+Offer = tuple[Candidate, Entity, str]
+"""A path, one of its ends, and the text by which it is shown."""
 
 
 def select_entities(
@@ -48,35 +51,28 @@ def select_entities(
         trace: Records the selection.
     """
     reached = _reached(graph, candidates, trace)
-    names = graph.named(entity for _, entity in reached)
-    silent: set[int] = set()
-    if named_only:
-        every = {id(candidate) for candidate, _ in reached}
-        offered = [(pair, named) for pair, named in zip(reached, names) if not is_unnamed(named, graph.schema)]
-        reached, names = [pair for pair, _ in offered], [named for _, named in offered]
-        silent = every - {id(candidate) for candidate, _ in reached}
-    if not reached:
+    offers = [
+        (candidate, entity, shown(entity, named.name))
+        for (candidate, entity), named in zip(reached, graph.named(entity for _, entity in reached))
+        if not (named_only and is_unnamed(named, graph.schema))
+    ]
+    if not offers:
         return list(candidates)
-    texts = [shown(entity, named.name) for (_, entity), named in zip(reached, names)]
-    pool = list(range(len(reached)))
+    pool = offers
     if len(pool) > FILTER_ABOVE:
         # the prefilter takes candidates, so each entity becomes a candidate described by its path and its name
-        stand_ins = [
-            Candidate(RelationPath(entity), f"{candidate.words} {text}")
-            for (candidate, entity), text in zip(reached, texts)
-        ]
-        index_of: dict[int, int] = {id(each): index for index, each in enumerate(stand_ins)}
-        pool = [index_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
-    prefixes = {id(candidate): worded(candidate) if worded else candidate.words for candidate in candidates}
-    chosen = _choose(question, reached, texts, pool, chooser, k, prefixes)
-    answered = isinstance(chosen, AnsweringPick)
-    selected = tuple(texts[index] for index in chosen)
-    trace.record(Entities(selected=selected, reached=len(reached), offered=len(pool), answered=answered))
+        stand_ins = [Candidate(RelationPath(entity), f"{path.words} {text}") for path, entity, text in offers]
+        offer_of = dict(zip(map(id, stand_ins), offers))
+        pool = [offer_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
+    chosen, answered = _choose(question, pool, chooser, k, worded or (lambda candidate: candidate.words))
+    selected = tuple(text for _, _, text in chosen)
+    trace.record(Entities(selected=selected, reached=len(offers), offered=len(pool), answered=answered))
     if answered:
         return []
+    silent = {id(candidate) for candidate, _ in reached}.difference(id(candidate) for candidate, _, _ in offers)
     result = []
     for candidate in candidates:
-        entities = tuple(reached[index][1] for index in chosen if reached[index][0] is candidate)
+        entities = tuple(entity for path, entity, _ in chosen if path is candidate)
         if entities:
             position = len(candidate.path)
             kept = tuple(each for each in candidate.restricted if each[0] != position)
@@ -99,45 +95,33 @@ def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trac
 
 
 def _choose(
-    question: str,
-    reached: Sequence[tuple[Candidate, Entity]],
-    texts: Sequence[str],
-    pool: Sequence[int],
-    chooser: Chooser,
-    k: int,
-    prefixes: Mapping[int, str],
-) -> list[int]:
+    question: str, pool: Sequence[Offer], chooser: Chooser, k: int, worded: Callable[[Candidate], str]
+) -> tuple[list[Offer], bool]:
     """Let the chooser pick entities from chunks, grouped by path; repeat with the winners until one chunk is left.
 
-    The result is an `AnsweringPick` if entities of one or more chunks answer the question.
+    Returns:
+        The chosen entities, and whether they answer the question.
     """
     left = list(pool)
     while True:
-        chunks = [left[start : start + CHUNK] for start in range(0, len(left), CHUNK)]
-        grouped = [_grouped(chunk, reached, texts, prefixes) for chunk in chunks]
-        picked = chooser.pick_grouped(question, [groups for groups, _ in grouped], k)
-        answers = [
-            order[i] for (_, order), pick in zip(grouped, picked) if isinstance(pick, AnsweringPick) for i in pick
-        ]
+        chunks = [_by_path(left[start : start + CHUNK]) for start in range(0, len(left), CHUNK)]
+        groups = [[EntityGroup(worded(of[0][0]), tuple(text for *_, text in of)) for of in chunk] for chunk in chunks]
+        picked = chooser.pick_grouped(question, groups, k)
+        orders = [list(chain.from_iterable(chunk)) for chunk in chunks]
+        answers = [order[i] for order, pick in zip(orders, picked) if isinstance(pick, AnsweringPick) for i in pick]
         if answers:
-            return AnsweringPick(answers)
-        survivors: list[int] = []
-        for (_, order), pick in zip(grouped, picked):
-            survivors += order[:k] if pick is None else [order[i] for i in pick]  # after an unusable reply the first
+            return answers, True
+        # after an unusable reply the first
+        survivors = [
+            order[i] for order, pick in zip(orders, picked) for i in (range(len(order))[:k] if pick is None else pick)
+        ]
         if len(chunks) <= 1 or len(survivors) >= len(left):
-            return survivors[:k]
+            return survivors[:k], False
         left = survivors
 
 
-def _grouped(
-    chunk: Sequence[int],
-    reached: Sequence[tuple[Candidate, Entity]],
-    texts: Sequence[str],
-    prefixes: Mapping[int, str],
-) -> tuple[list[EntityGroup], list[int]]:
-    """Group a chunk of entity indices by path; return the groups, and the indices in the order of the groups."""
-    by_path: dict[int, list[int]] = {}
-    for index in chunk:
-        by_path.setdefault(id(reached[index][0]), []).append(index)
-    groups = [EntityGroup(prefixes[path], tuple(texts[i] for i in of)) for path, of in by_path.items()]
-    return groups, [index for of in by_path.values() for index in of]
+def _by_path(chunk: Sequence[Offer]) -> list[list[Offer]]:
+    groups: dict[int, list[Offer]] = {}
+    for offer in chunk:
+        groups.setdefault(id(offer[0]), []).append(offer)
+    return list(groups.values())

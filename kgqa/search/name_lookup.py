@@ -19,6 +19,7 @@ from kgqa.search.word_matching import (
     is_misspelling,
     same_word,
     spelling_similarity,
+    windows_of,
     word_keys,
     words_of,
 )
@@ -291,6 +292,24 @@ def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], floa
             if word not in STOPWORDS and (best is None or share > best.share):
                 best = Alignment(start, index + 1, share, covered)
     return best
+
+
+def mention_of(question: str, names: Iterable[str], *, least: float = 0.4) -> str | None:
+    """Return the part of a question that names an entity incompletely, for example only by its last name.
+
+    The part contains at least the fraction `least` of the words of one name. Return None if there is no such part, or
+    if one of the names occurs completely.
+    """
+    words = words_of(question)[:MAX_WORDS]
+    keys = [word.key for word in words]
+    known = {word_keys(name) for name in names} - {()}
+    if any(windows_of(keys, name, same_word) for name in known):
+        return None
+    aligned = [found for name in known if (found := align(keys, name, lambda word: 1.0)) and found.share >= least]
+    if not aligned:
+        return None
+    best = max(aligned, key=lambda found: (found.share, -found.start, found.end))
+    return question[words[best.start].start : words[best.end - 1].end]
 
 
 def _bare(name: str) -> str:

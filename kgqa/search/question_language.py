@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
@@ -23,7 +22,6 @@ from kgqa.text.hints import Hint, Option
 from kgqa.text.words import relation_words
 
 _WORD = re.compile(r"[^\W\d_]+")
-_SAMPLES: weakref.WeakKeyDictionary[GraphTables, tuple[str, frozenset[str]]] = weakref.WeakKeyDictionary()
 
 
 @cache
@@ -79,7 +77,8 @@ def language_notes(
     """
     language = question_language(question, mentions)
     # an English question whose entities are known costs no query
-    known = _languages(graph) if language and not (language == "en" and (mentions or topics)) else frozenset()
+    is_checked = language and not (language == "en" and (mentions or topics))
+    known = _languages(graph.tables, graph.tables.version()) if is_checked else frozenset()
     if not known or known.intersection(_written_in(drop_mentions(question, list(mentions))) or [language]):
         return []
     names = [word_table("languages").get(each, {}).get("name", each) for each in known]
@@ -91,25 +90,19 @@ def language_notes(
     return [f"{note} Ask in {names[0]}." if mentions or topics else f"{note} Ask in {names[0]}, or {add_topic}."]
 
 
-def _languages(graph: KnowledgeGraph) -> frozenset[str]:
-    """Return the languages of the graph's names; empty if they are unknown.
+@lru_cache(maxsize=4)
+def _languages(tables: GraphTables, version: str) -> frozenset[str]:
+    """Return the languages of the names in one version of a graph; empty if they are unknown.
 
     If names have no language, the words of relations decide, such as "by" in "directed by".
     """
-    version = graph.tables.version()
-    known = _SAMPLES.get(graph.tables)
-    if known is None or known[0] != version:
-        try:
-            found = languages_of_names(graph.tables.select, graph.schema)
-            known = (version, _of_relations(graph) if found <= {""} else found - {""})
-        except KgqaError:
-            known = (version, frozenset())  # a note is not worth a failed question
-        _SAMPLES[graph.tables] = known
-    return known[1]
-
-
-def _of_relations(graph: KnowledgeGraph) -> frozenset[str]:
-    names = (relation_words(each, graph.schema, graph.tables.relation_labels) for each in graph.tables.relations)
+    try:
+        found = languages_of_names(tables.select, tables.schema)
+    except KgqaError:
+        return frozenset()  # a note is not worth a failed question
+    if not found <= {""}:
+        return frozenset(found - {""})
+    names = (relation_words(each, tables.schema, tables.relation_labels) for each in tables.relations)
     words = Counter(word.lower() for name in names for word in _WORD.findall(name))
     counts = {language: sum(words[word] for word in known) for language, known in _frequent().items()}
     best = max(counts, key=lambda language: counts[language])

@@ -74,6 +74,14 @@ class PathRows:
         """The distinct ends of the rows."""
         return tuple(dict.fromkeys(row.end.value for row in self.rows))
 
+    def values(self) -> dict[tuple[FieldKey, Named], set[int]]:
+        """Return the values of the fields, each with the numbers of the rows that have it."""
+        found: dict[tuple[FieldKey, Named], set[int]] = {}
+        for number, row in enumerate(self.rows):
+            for key, value in ((field.key, value) for field in row.fields for value in field.values):
+                found.setdefault((key, value), set()).add(number)
+        return found
+
 
 def read_rows(
     graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace, *, limit: int = MAX_WALKS
@@ -117,7 +125,7 @@ def _path_rows(
     complete: bool,
 ) -> PathRows:
     path = candidate.path
-    known = _known_steps(graph, path)
+    passed = [_passed(graph, path, at) for at in range(len(path) + 1)]
     rows = []
     for walk in walks:
         fields = []
@@ -127,7 +135,7 @@ def _path_rows(
             outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
             for steps, values in own.items():
                 # a mediator at the end may lead to others along the relation of the topic: the spouses of a marriage
-                if steps[:1] in known[at] and ((is_mediator and at < len(path)) or len(steps) > 1):
+                if steps[0] in passed[at] and ((is_mediator and at < len(path)) or len(steps) > 1):
                     continue
                 if is_mediator and steps[0].direction == "in" and outward.issuperset(values):
                     continue  # the inverse of an outward field
@@ -138,19 +146,12 @@ def _path_rows(
     return PathRows(candidate, tuple(rows), complete)
 
 
-def _known_steps(graph: KnowledgeGraph, path: RelationPath) -> dict[int, set[tuple[Step, ...]]]:
-    """Return, by index of a node, the steps along which the path arrives at the node and leaves it."""
-    known: dict[int, set[tuple[Step, ...]]] = defaultdict(set)
-    for at, step in enumerate(path.steps, start=1):
-        known[at] |= {(turned,) for turned in _same(graph, step.reversed())}
-        known[at - 1] |= {(same,) for same in _same(graph, step)}
-    return known
-
-
-def _same(graph: KnowledgeGraph, step: Step) -> set[Step]:
-    """Return a step and the step along the inverse relation, which has the same meaning."""
-    inverse = graph.tables.inverses.get(step.relation)
-    return {step} | ({Step(inverse, "in" if step.direction == "out" else "out")} if inverse else set())
+def _passed(graph: KnowledgeGraph, path: RelationPath, at: int) -> set[Step]:
+    """Return the steps along which a path arrives at a node and leaves it, also those along the inverse relations."""
+    steps = [*(step.reversed() for step in path.steps[at - 1 : at]), *path.steps[at : at + 1]]
+    inverses = graph.tables.inverses
+    turned = (Step(inverses[s.relation], s.reversed().direction) for s in steps if s.relation in inverses)
+    return {*steps, *turned}
 
 
 def _entities(nodes: Iterable[Value]) -> list[Entity]:
@@ -167,7 +168,7 @@ def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[
             continue
         if not graph.tables.leads_to_mediator(step):
             found[node][(step,)].append(value)
-        elif node not in mediators and graph.tables.leads_to_mediator(step) and len(beyond) < MAX_BEYOND:
+        elif node not in mediators and len(beyond) < MAX_BEYOND:
             beyond[value].append((node, step))
     for mediator, step, value in graph.paths.edges(_entities(beyond)) if beyond else ():
         if not graph.tables.leads_to_mediator(step) and not graph.tables.is_noise(step.relation):
@@ -187,13 +188,10 @@ def _names(graph: KnowledgeGraph, nodes: Iterable[Value], edges: Edges) -> dict[
     named = graph.named([*nodes, *entities, *(value for value in values if not isinstance(value, Entity))])
     opaque = bool(graph.schema.id_base)
     found = {each.value: each for each in named if normalise(each.name) and not (opaque and each.name == each.id)}
-    types = {v for fields in edges.values() for steps, each in fields.items() if _is_type(graph, steps) for v in each}
+    typing = [(Step(relation),) for relation in graph.schema.types]
+    types = _entities(value for fields in edges.values() for steps in typing for value in fields.get(steps, ()))
     return found | {
         each: Named(each, graph.schema.short_id(each.iri), type_words(each.iri, graph.schema))
-        for each in types - found.keys()
-        if isinstance(each, Entity)
+        for each in types
+        if each not in found
     }
-
-
-def _is_type(graph: KnowledgeGraph, steps: tuple[Step, ...]) -> bool:
-    return len(steps) == 1 and steps[0].relation in graph.schema.types

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,11 +13,20 @@ from kgqa.rank.lexical import stem
 
 
 @cache
+def _all_tables() -> Mapping[str, Any]:
+    return tomllib.loads(files("kgqa.search").joinpath("words.toml").read_text(encoding="utf-8"))
+
+
 def word_table(name: str, language: str = "") -> Mapping[str, Any]:
     """Return a table of `words.toml`; with a language, one that this language has."""
-    tables = tomllib.loads(files("kgqa.search").joinpath("words.toml").read_text(encoding="utf-8"))
-    table: Mapping[str, Any] = tables[language][name] if language else tables[name]
+    table: Mapping[str, Any] = _all_tables()[language][name] if language else _all_tables()[name]
     return table
+
+
+def word_tables(name: str) -> Sequence[Mapping[str, str]]:
+    """Return the English tables of one name, in the order of the file."""
+    tables: Sequence[Mapping[str, str]] = _all_tables()["en"][name]
+    return tables
 
 
 @cache
@@ -25,6 +34,11 @@ def word_list(name: str, language: str = "en") -> tuple[str, ...]:
     """Return the words of a list, or the words to which a table gives a meaning, in the order of the file."""
     words = word_table(language)[name]
     return tuple(words.split() if isinstance(words, str) else words)
+
+
+def meaning(table: str, words: str) -> Any:
+    """Return what an English table says about a word or phrase, in any case and spacing."""
+    return word_table(table, "en")[" ".join(words.lower().split())]
 
 
 @cache
@@ -40,10 +54,20 @@ def stems(text: str) -> tuple[str, ...]:
 
 @cache
 def pattern(text: str) -> re.Pattern[str]:
-    """Compile a regular expression for any case, in which `{name}` stands for any word of an English list."""
-    return re.compile(re.sub(r"\{([a-z_]+)\}", lambda found: _any_of(word_list(found[1])), text), re.IGNORECASE)
+    """Compile a regular expression for any case.
+
+    `{name}` in it stands for an English pattern, or for any word of an English list.
+    """
+    return re.compile(_expanded(text), re.IGNORECASE)
 
 
-def _any_of(words: tuple[str, ...]) -> str:
-    longest_first = sorted(words, key=len, reverse=True)
+def _expanded(text: str) -> str:
+    return re.sub(r"\{([a-z_]+)\}", lambda found: _named(found[1]), "".join(map(str.strip, text.splitlines())))
+
+
+def _named(name: str) -> str:
+    patterns = word_table("patterns", "en")
+    if name in patterns:
+        return _expanded(patterns[name])
+    longest_first = sorted(word_list(name), key=len, reverse=True)
     return "(?:" + "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest_first) + ")"

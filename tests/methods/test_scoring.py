@@ -77,6 +77,8 @@ def test_answer_type_counts_by_similarity():
     same, other, unknown = (candidate("x", leads_to=text) for text in ("cab", "xyz", ""))
     (first, second, third), _ = scores(cues, [same, other, unknown], encoder=LetterEncoder())
     assert first == pytest.approx(0.5 + 0.2 * (1 - UNKNOWN_TYPE)) and second == pytest.approx(0.5 - 0.2 * UNKNOWN_TYPE)
+    assert third == pytest.approx(first)  # a type that is not declared is no fault
+    (second, third), _ = scores(cues, [other, unknown], encoder=LetterEncoder())
     assert third == pytest.approx(0.5)
 
 

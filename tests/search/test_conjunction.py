@@ -64,38 +64,6 @@ def test_meet_at_the_mediator_before_the_answer(films):
     assert films.paths.ends([found[0]])[0].values == (ent("m.ann"),)
 
 
-def test_empty_intersection_is_reported(films):
-    cast = candidates(films, path("m.other", *CAST))
-    french = candidates(films, path("m.france", "^people.person.nationality"))
-    trace = Trace()
-    assert (
-        join_topics(cast, {ent("m.other"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace) == []
-    )
-    assert [(event.kind, event.detail["paths"]) for event in trace.events()] == [("joined", ())]
-
-
-def test_joins_of_three_topics_come_first(films):
-    cast = candidates(films, path("m.film", *CAST))
-    french = candidates(films, path("m.france", "^people.person.nationality"))
-    spanish = candidates(films, path("m.spain", "^people.person.nationality"))
-    king = candidates(films, path("m.king", "^film.performance.character", "film.performance.actor"))
-    topics = {ent("m.film"): cast, ent("m.king"): king, ent("m.spain"): spanish}
-    found = join_topics([*french, *cast], {**topics}, finder=JoinFinder(films), trace=Trace())
-    assert found[0].path == cast[0].path and len(found[0].joins) == 2
-    assert films.paths.ends([found[0]])[0].values == (ent("m.bob"),)
-
-
-def test_long_lists_are_intersected_by_the_graph(small, monkeypatch):
-    monkeypatch.setattr("kgqa.search.conjunction.MAX_ENDS", 3)
-    graph = small(
-        *(f"m.hub r.r.has m.x{n}" for n in range(50)), *(f"m.x{n} r.r.kind m.other" for n in (7, 41, 42, 43, 44, 45))
-    )
-    first = candidates(graph, path("m.hub", "r.r.has"))
-    other = candidates(graph, path("m.other", "^r.r.kind"))
-    found = join_topics(first, {ent("m.hub"): first, ent("m.other"): other}, finder=JoinFinder(graph), trace=Trace())
-    assert len(graph.paths.ends([found[0]])[0].values) == 6
-
-
 def test_timeouts_are_recorded(films, monkeypatch):
     def timed_out(self, lookups, **options):
         return [StoreTimeout("too late")] * len(list(lookups))

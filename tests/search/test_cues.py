@@ -10,9 +10,7 @@ from kgqa.search.cues import MAX_WORDS, read_cues
 
 HOPS = [
     ("what is the nationality of Ann?", 1),
-    ("who is Ann's mother?", 1),
     ("what is Ann's mother's gender?", 2),
-    ("what is the gender of Ann's mother?", 2),
     ("what gender is Ann's mother?", 2),
     ("the nationality of the husband of Ann's mother", 3),
     ("which city is the capital of the country whose anthem is Ann?", 2),
@@ -21,23 +19,15 @@ HOPS = [
     ("what is the place of birth of Ann?", 1),
     ("what form of government does Ann have?", 1),
     ("where was Ann born?", 1),
-    ("who directed Ann", 1),
     ("who directed the films written by Ann", 2),
-    ("who are the writers of the films directed by Ann", 2),
     ("who directed the films written by the writer of Ann", 3),
     ("the films written by Ann were in which languages", 2),
     ("when did the films starred by Ann come out", 2),
-    ("what is a film written by Ann", 1),
     ("what is the film that Ann wrote", 1),
     ("which is the name of the film that Ann wrote", 2),
-    ("which film was written by Ann", 1),
     ("Ann directed which films", 1),
     ("who's the writer of Ann", 1),
-    ("what's Ann's job", 1),
-    ("name a film that stars Ann", 2),
     ("who wrote films together with Ann", 2),
-    ("who co-starred with Ann", 2),
-    ("Ann", 1),
     ("", 1),
 ]
 ANSWER_KINDS = [
@@ -45,21 +35,14 @@ ANSWER_KINDS = [
     ("Where was Ann born?", "location place"),
     ("when did Ann die?", "date time"),
     ("what language do they speak in Ann?", "language"),
-    ("which football team does Ann support?", "football team"),
     ("what is the capital of Ann?", "capital"),
     ("what kind of film is Ann?", "type genre"),
-    ("what kind of film did Ann make?", "film"),
     ("what kind of music does Ann play?", "music"),
     ("what did Ann do?", "profession"),
-    ("what did Ann do to become famous?", "profession"),
     ("what was Ann best known for?", "profession"),
     ("what did Ann do in 1990?", ""),
     ("where did Ann go to school?", "organization"),
-    ("where did Ann study?", "organization"),
-    ("where is the school of Ann?", "location place"),
     ("where did Ann's brother die?", "location place"),
-    ("name the films of Ann", ""),
-    ("what", ""),
     ("what is Ann?", ""),
 ]
 
@@ -78,9 +61,7 @@ def test_answer_kind(question, kind):
     ("question", "words"),
     [
         ("what is the gender of Ann's mother's husband?", "mother husband gender"),
-        ("the place of birth of the son of Ann Lee", "son birth place"),
         ("what is ann_lee 's son 's job ?", "son job"),
-        ("who was born in 1968?", "born 1968"),
         ("the films written by Ann Lee were in which languages", "written films languages"),
         ("who acted in the film Ann Lee", "acted"),
         ("", ""),
@@ -90,40 +71,11 @@ def test_words_are_ordered_outward_from_the_mention(question, words):
     assert read_cues(question, ["Ann Lee", "Ann", "ann lee 's"]).words == tuple(words.split())
 
 
-@pytest.mark.parametrize(
-    ("question", "plain"),
-    [
-        ("who directed Ann?", True),
-        ("which film did Ann write", True),
-        ("Ann", True),
-        ("what team did Ann play for in college?", False),
-        ("who directed the films written by Ann", False),
-        ("what is Ann's mother's gender?", False),
-    ],
-)
-def test_plain_wording_is_one_hop(question, plain):
-    assert read_cues(question, ["Ann"]).plain is plain
-
-
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_has_cues(question, names):
     cues = read_cues(question, names)
     assert cues.hops >= 1 and len(cues.words) <= MAX_WORDS
 
 
-def test_names_with_possessive_or_without_letters():
-    assert read_cues("who directed Valentine's Day?", ["Valentine's Day"]).words == ("directed",)
-    assert read_cues("who directed Ann's first film?", ["Ann's"]).words == ("first", "film", "directed")
-    assert read_cues("who wrote it _?", ["_"]).hops == 1
-
-
-def test_any_script_is_accepted():
-    assert read_cues("which café is Ann in?", ["Ann"]).asked_for == "café"
-
-
 def test_clause_without_pronoun_is_no_apposition():
     assert "films" in read_cues("who starred in the films Ann directed", ["Ann"]).words
-
-
-def test_name_is_not_a_pattern():
-    assert read_cues("what is the job of A.C (x*) now", ["A.C (x*)"]).words == ("now", "job")

@@ -50,33 +50,12 @@ def test_paths_are_restricted_to_selected_entities(small):
     assert [c.restricted for c in found] == [((1, (ent("m.x3"),)),), ((1, (ent("m.y"),)),)]
 
 
-def test_path_without_selected_entity_is_dropped(small):
-    graph = small(*many_entities(5), "m.a r.r.sees m.y", 'm.y type.object.name "name9"@en')
-    found, _, _ = select(graph, "name3", path("m.a", "r.r.has"), path("m.a", "r.r.sees"))
-    assert [c.path for c in found] == [path("m.a", "r.r.has")]
-
-
 def test_no_path_continues_if_entities_answer_the_question(small):
     graph = small(*many_entities(CHUNK + 5))
     found, _, trace = select(graph, "answered by name3", path("m.a", "r.r.has"))
     assert found == []
     (event,) = [event for event in trace.events() if event.kind == "entities"]
     assert (event.selected, event.answered) == (("name3",), True)
-
-
-def test_no_path_continues_if_no_entity_is_useful(small):
-    class NoneChooser(NamedEntityChooser):
-        def pick_grouped(self, question, chunks, k):
-            return [[] for _ in chunks]
-
-    found, _, trace = select(small(*many_entities(3)), "who?", path("m.a", "r.r.has"), chooser=NoneChooser())
-    assert found == [] and [e.answered for e in trace.events() if e.kind == "entities"] == [False]
-
-
-def test_every_entity_is_shown_up_to_the_limit(small):
-    _, chooser, trace = select(small(*many_entities(FILTER_ABOVE)), "name29", path("m.a", "r.r.has"))
-    assert {f"name{n}" for n in range(FILTER_ABOVE)} <= set(chooser.shown)
-    assert all(event.detail["offered"] == event.detail["reached"] for event in trace.events())
 
 
 def test_above_the_limit_the_prefilter_sees_all_entities(small):
@@ -99,17 +78,3 @@ def test_entities_without_a_name_are_walked_through(small):
     found, chooser, _ = select(graph, "name1", *paths, named_only=True)
     assert sorted(chooser.shown) == ["name0", "name1"]
     assert [c.restricted for c in found] == [((1, (ent("m.x1"),)),), ()]
-
-
-def test_topics_are_masked(small):
-    graph = small(*many_entities(3))
-    _, chooser, _ = select(
-        graph, "[E1]", path("m.a", "r.r.has"), shown=lambda entity, name: "[E1]" if entity == ent("m.x1") else name
-    )
-    assert "[E1]" in chooser.shown and "name1" not in chooser.shown
-
-
-def test_literals_are_not_selected(small):
-    graph = small('m.a r.r.height "1.7"')
-    found, chooser, _ = select(graph, "x", path("m.a", "r.r.height"))
-    assert [c.restricted for c in found] == [()] and chooser.shown == []

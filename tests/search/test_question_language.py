@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from importlib.resources import files
-
 import pytest
 
 from kgqa.graph.opening import open_graph
 from kgqa.search.question_language import language_notes, question_language
-from tests.company import QUESTIONS
-from tests.memory_graph import memory_graph
 
 
 @pytest.mark.parametrize(
@@ -36,29 +31,10 @@ def test_language_of_a_question(question, language):
     assert question_language(question) == language
 
 
-def test_names_in_another_language_do_not_count():
-    assert question_language("Qui vive, cast", ["Qui vive"]) == ""
-
-
-def test_english_questions_are_english():
-    demo = (files("kgqa") / "demo" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    texts = [json.loads(line)["question"] for line in [*demo, *QUESTIONS.read_text(encoding="utf-8").splitlines()]]
-    assert {question_language(text) for text in texts} <= {"en", ""}
-
-
 def test_note_names_both_languages():
     with open_graph() as graph:
         (note,) = language_notes(graph, "Wer schrieb Don Quixote?", ["Don Quixote"])
         assert "in German" in note and "are in English. Ask in English." in note
         assert language_notes(graph, "Who wrote Don Quixote?", []) == []
-
-
-def test_german_names_fit_a_german_question():
-    lines = [
-        f'<urn:e{n}> <http://www.w3.org/2000/01/rdf-schema#label> "{name}"@de .'
-        for n, name in enumerate(("Tokio", "Wien", "Köln"))
-    ]
-    with memory_graph(lines, schema="rdfs") as graph:
-        assert language_notes(graph, "Welches Land regiert man von Tokio?", ["Tokio"]) == []
-        (note,) = language_notes(graph, "What is the capital of Japan?", [])
-        assert "seems to be in English, but the names in this graph are in German" in note
+        (note,) = language_notes(graph, "谁导演了 Parasite？", ["Parasite"])
+        assert "in Chinese" in note

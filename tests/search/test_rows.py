@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgqa.graph import lookups
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.search.rows import Row, read_rows
 from kgqa.trace.trace import Trace
-from tests.memory_graph import memory_graph
 
 NS = "http://rdf.freebase.com/ns/"
 HOLDERS = Candidate(
@@ -57,40 +55,3 @@ def test_relations_of_the_path_are_no_fields(graph: KnowledgeGraph) -> None:
             row, 2, "government.politician.government_positions_held", "government.government_position_held.from"
         )
         assert HOLDERS.path.topic not in {value.value for field in row.fields for value in field.values}
-
-
-def test_limit(graph: KnowledgeGraph) -> None:
-    (found,) = read_rows(graph, [HOLDERS], Trace(), limit=2)
-    assert len(found.rows) == 2
-    assert not found.complete
-
-
-HUBS, SMALL = [f"hub{n}" for n in range(4)], [f"small{n}" for n in range(4)]
-
-
-def graph_with_hubs(edges: int) -> KnowledgeGraph:
-    facts = [("topic", "a.b.has", node) for node in (*HUBS, *SMALL)]
-    facts += [(node, "people.person.gender", "f") for node in (*HUBS, *SMALL)]
-    facts += [(hub, "a.b.big", f"x{n}") for hub in HUBS for n in range(edges)]
-    lines = [" ".join(f"<{NS}{term}>" for term in fact) + " ." for fact in facts]
-    return memory_graph([*lines, f'<{NS}f> <{NS}type.object.name> "Female"@en .'])
-
-
-def test_a_hub_leaves_the_fields_of_other_nodes() -> None:
-    has = Candidate(RelationPath(Entity(NS + "topic"), (Step(NS + "a.b.has"),)), "has")
-    with graph_with_hubs(600) as graph:
-        (found,) = read_rows(graph, [has], Trace())
-    assert len(found.rows) == 8
-    assert all(texts(row, 1, "people.person.gender") == ["Female"] for row in found.rows)
-
-
-@pytest.mark.parametrize(("edges", "queries"), [(2, 1), (3, 3)])
-def test_entities_are_halved_only_at_the_limit(edges: int, queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "MOST_ROWS", 17)
-    with graph_with_hubs(edges) as graph:
-        sent = []
-        select = graph.store.select
-        graph.store.select = lambda *args, **options: sent.append(args) or select(*args, **options)
-        found = graph.paths.edges([Entity(NS + node) for node in (*HUBS, *SMALL)], limit=17)
-    assert len(sent) == queries
-    assert len(found) == 4 * (edges + 1) + 4

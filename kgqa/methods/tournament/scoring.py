@@ -18,7 +18,7 @@ from kgqa.search.cues import Cues
 ONE_HOP = 0.3
 """Factor on the weight of the alignment if the question's wording suggests only one hop."""
 UNKNOWN_TYPE = 0.25
-"""The usual similarity of unrelated types. It is subtracted from similarities; an unknown type gets the value 0."""
+"""The usual similarity of unrelated types, which is subtracted from similarities."""
 PROMISE = 0.075
 """Penalty for paths scored as the beginning of an answer. Without the penalty, short paths displace complete paths in a
 narrow beam (on PathQuestion-3 with a beam of 3, the result is 72 instead of 83)."""
@@ -131,15 +131,16 @@ class PathScores:
         return self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
 
     def _fitting(self, candidates: Sequence[Candidate]) -> Scores:
-        """Return the similarity between each path's type of end nodes and the expected type, minus `UNKNOWN_TYPE`."""
-        found = np.zeros(len(candidates))
-        if self._asked_for is None or self._encoder is None:
-            return found
+        """Return the similarity between each path's type of end nodes and the expected type, minus `UNKNOWN_TYPE`.
+
+        A path whose type is unknown fits as well as the best of the others: what a graph does not declare is no fault.
+        """
         known = [index for index, candidate in enumerate(candidates) if candidate.leads_to]
-        if known:
-            found[known] = (
-                self._encoder.encode([candidates[index].leads_to for index in known]) @ self._asked_for - UNKNOWN_TYPE
-            )
+        if self._asked_for is None or self._encoder is None or not known:
+            return np.zeros(len(candidates))
+        fits = self._encoder.encode([candidates[index].leads_to for index in known]) @ self._asked_for - UNKNOWN_TYPE
+        found = np.full(len(candidates), max(0.0, float(fits.max())))
+        found[known] = fits
         return found
 
     @staticmethod

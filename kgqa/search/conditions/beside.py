@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -54,11 +53,12 @@ def is_number(value: Value) -> bool:
 
 
 class Beside:
-    """Lookups beside the walks of one question's paths."""
+    """Lookups beside the walks of one question's paths. `type_steps`: the steps from an entity to its types."""
 
     def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> None:
         self.graph = graph
         self._encoder = encoder
+        self.type_steps = tuple(Step(each) for each in graph.schema.types if each in graph.tables.relations)
 
     def words(self, step: Step) -> str:
         return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
@@ -78,21 +78,14 @@ class Beside:
 
     def ends(self, candidate: Candidate) -> tuple[Value, ...]:
         """Return the ends of a path, at most `MAX_WALKS`; none if the lookup takes too long."""
-        return self._ends(candidate)[0]
-
-    def _ends(self, candidate: Candidate) -> tuple[tuple[Value, ...], bool]:
-        """Return what `ends` returns, and whether these are all ends."""
         (found,) = self.graph.paths.ends([candidate], limit=MAX_WALKS, tolerated=TOLERATED)
-        if isinstance(found, TOLERATED):
-            return (), False
-        row_cap = self.graph.store.capabilities.row_cap or math.inf
-        return found.values, not found.approximate and len(found.values) < row_cap
+        return () if isinstance(found, TOLERATED) else found.values
 
     def types(self, candidate: Candidate) -> dict[Entity, frozenset[Value]]:
         """Return the types of the ends, each with the ends that have it."""
         found: dict[Entity, set[Value]] = {}
-        for predicate in filter(self.graph.tables.relations.__contains__, self.graph.schema.types):
-            for end, type_ in self.pairs(candidate, [Step(predicate)]):
+        for step in self.type_steps:
+            for end, type_ in self.pairs(candidate, [step]):
                 if isinstance(type_, Entity):
                     found.setdefault(type_, set()).add(end)
         return {type_: frozenset(ends) for type_, ends in found.items()}
@@ -159,9 +152,9 @@ class Beside:
             if not any(fits(value) for _, value in pairs):
                 continue
             comparable = Condition(len(before.path), field.steps, Comparison(">=", _LEAST[measure.scale]))
-            nodes, are_all = self._ends(before)
-            valued, are_all_valued = self._ends(replace(before, conditions=(*before.conditions, comparable)))
-            if not (are_all and are_all_valued):
+            nodes = self.ends(before)
+            valued = self.ends(replace(before, conditions=(*before.conditions, comparable)))
+            if max(len(nodes), len(valued)) >= min(MAX_WALKS, self.graph.store.capabilities.row_cap or MAX_WALKS):
                 return field
             unknown = {node for node, _ in pairs}.difference(valued)
             if len(valued) >= COVERED * (len(nodes) - len(unknown)):

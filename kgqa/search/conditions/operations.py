@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import Condition, Operation, OperationKind
+from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.conditions.beside import Beside, Field, is_number
-from kgqa.search.conditions.nouns import Nouns, Undecidable
 from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import is_date
-from kgqa.search.words import pattern, stems
-from kgqa.text.words import grouped_steps
+from kgqa.search.words import pattern, stems, word_list, word_table
+from kgqa.text.words import grouped_steps, type_words
 
 Scored = list[tuple[Candidate, float | None]]
 
@@ -30,6 +31,96 @@ EXISTS_MARGIN = 0.1
 """Most difference between the score of the best path and that of a path that leads from one topic to the other."""
 SHOWN_MISSING = 3
 """Most ends without a value that a note names."""
+UNTYPED_LEAST = 0.5
+"""Least score of a path whose ends have no types, so that the question's noun can't be compared with them."""
+NOUN_FITS = 0.8
+"""Least cosine of two nouns that mean the same; most nouns with a lower one are neighbours, as "songs" and "music"."""
+NOUN_NEAR = 0.65
+"""Least cosine of two nouns that may mean the same or the opposite, as "brothers" and "sister"."""
+
+
+class Undecidable(Exception):
+    """The graph does not tell whether the best path answers the question, and worse paths leave out a part of it."""
+
+
+def head_of(name: str) -> str:
+    """Return the stem of the main noun of a name, in the singular: the last word, or the last before "in" or "born"."""
+    head = ""
+    for word in re.findall(r"[^\W_]+", name.lower()):
+        if head and (word in STOPWORDS or word in word_list("after_noun")):
+            break
+        head = stem(word)
+    return str(word_table("plurals", "en").get(head, head))
+
+
+class Nouns:
+    """Compares the nouns of one question with the ends of paths.
+
+    Args:
+        beside: Looks up types.
+        named: The names of the topics in the question.
+    """
+
+    def __init__(self, beside: Beside, named: str) -> None:
+        self._beside = beside
+        self._named = frozenset(stems(named))
+
+    def are_instances(self, path: RelationPath) -> bool:
+        """Return whether a path begins with the step from a type to its instances."""
+        return path.steps[0].direction == "in" and path.steps[0].relation in self._beside.graph.schema.types
+
+    def fitting(self, candidate: Candidate, noun: str, score: float) -> Candidate | None:
+        """Return the candidate if its ends are what a noun names, with a type if only some are; else None.
+
+        Raises:
+            Undecidable: Some ends have a type that the noun names, and others have no type.
+        """
+        last = candidate.path.steps[-1]
+        is_known = set(stems(noun)) < self._named or (len(candidate.path) == 1 and self.are_instances(candidate.path))
+        if not stems(noun) or noun == "person" or is_known:
+            return candidate
+        if any(step.direction == "in" and self._means(self._noun_of(step), noun) for step in candidate.path.steps):
+            return None  # backwards, "children" leads to parents, and from there to siblings
+        types = self._beside.types(candidate)
+        every = frozenset(end for ends in types.values() for end in ends)
+        if not every and last.direction == "in":
+            near = self._beside.similarity(noun, [self._noun_of(last)])[0] >= NOUN_NEAR
+            return candidate if score >= UNTYPED_LEAST and not near else None
+        names = dict(zip(types, self._beside.type_names(list(types))))
+        same = [type_ for type_, name in names.items() if head_of(name) == head_of(noun)]
+        best = max(same, key=lambda type_: (stems(names[type_]) == stems(noun), len(types[type_])), default=None)
+        if self.is_property(candidate, noun) or (best is not None and types[best] == every):
+            return candidate
+        if best is None:
+            type_ = self._beside.graph.tables.target_type(last) or ""
+            return candidate if type_ and self._means(type_words(type_, self._beside.graph.schema), noun) else None
+        if len(every) < len(self._beside.ends(candidate)):
+            raise Undecidable
+        is_one = Condition(len(candidate.path), self._beside.type_steps[:1], best)
+        return replace(candidate, conditions=(*candidate.conditions, is_one))
+
+    def is_property(self, candidate: Candidate, noun: str) -> bool:
+        """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
+        last = candidate.path.steps[-1]
+        return last.direction == "out" and self._means(self._noun_of(last), noun)
+
+    def _noun_of(self, step: Step) -> str:
+        """Return the words of a relation without its domain, or its label."""
+        graph = self._beside.graph
+        labelled = step.relation in graph.tables.relation_labels
+        return self._beside.words(step) if labelled else type_words(step.relation, graph.schema)
+
+    def _means(self, words: str, noun: str) -> bool:
+        """Return whether two nouns mean the same.
+
+        "Mountain" and "mountain range", with a word in common, do not; nor do opposites such as "wives" and "husband".
+        """
+        asked, other = head_of(noun), head_of(words)
+        if other in (asked, word_table("synonyms", "en").get(asked)):
+            return True
+        if {*stems(noun)} & {*stems(words)} or {asked, other} & {*word_list("with_opposite")}:
+            return False
+        return max(self._beside.similarity(each, [words])[0] for each in (noun, noun.removesuffix("s"))) >= NOUN_FITS
 
 
 class Operations:
@@ -80,18 +171,15 @@ class Operations:
         return None
 
     def _on_ends(self, candidate: Candidate, score: float) -> Candidate | None:
-        kind, measure = self._request.kind, self._request.measure
+        kind = self._request.kind
         fitting = self._nouns.fitting(candidate, self._request.noun, score)
         if fitting is None:
             return None
         if kind == "count":
             return self._counted(candidate, fitting)
-        if kind == "extreme":
-            return self._extreme(fitting)
-        if kind == "most of":
-            return self._most_of(candidate, fitting, score)
-        assert measure is not None and kind in ("sum", "average")
-        field = self._beside.compared(fitting, measure)
+        if kind not in ("sum", "average"):
+            return self._ordered(candidate, fitting, score)
+        field = self._beside.compared(fitting, self._request.measure)
         self._note_missing(field)
         return replace(fitting, operation=Operation(kind, field.steps)) if field else None
 
@@ -103,7 +191,7 @@ class Operations:
             return fitting  # the graph has the number
         outward = candidate.path.steps[-1].direction == "out" and not candidate.conditions
         is_one = len(values) == 1 and outward and not self._nouns.is_property(fitting, self._request.noun)
-        if is_one or any(isinstance(value, Literal) for value in values):
+        if is_one or self._has_literals(fitting):
             return None  # "how many cities" is not about the one capital
         return replace(fitting, operation=Operation("count"))
 
@@ -114,79 +202,64 @@ class Operations:
             more = f" and {len(field.without) - SHOWN_MISSING} more" if len(field.without) > SHOWN_MISSING else ""
             self.notes.append(f"Computed without {', '.join(names)}{more}, which have no “{field.words}” in the graph.")
 
-    def _extreme(self, candidate: Candidate) -> Candidate | None:
-        """Order the ends by a field of theirs, or by the time of an event that the path passes."""
-        measure, path = self._request.measure, candidate.path
-        assert measure is not None
-        if pattern(r"\s*who(?:m|se)?\b").match(self._request.text) and any(
-            isinstance(end, Literal) for end in self._beside.ends(candidate)
-        ):
-            return None  # "who was the first president" doesn't ask for the date
+    def _ordered(self, candidate: Candidate, fitting: Candidate, score: float) -> Candidate | None:
+        """Order the ends by a value of theirs or of an event before them, or by how many others they have or follow."""
+        request, measure, path = self._request, self._request.measure, candidate.path
         is_mediator = self._beside.graph.tables.leads_to_mediator
+        if pattern(r"\s*who(?:m|se)?\b").match(request.text) and self._has_literals(candidate):
+            return None  # "who was the first president" doesn't ask for the date
+        before_last = len(path) - len(grouped_steps(path, is_mediator)[-1])
+        if request.kind == "most of" and not request.owned and before_last:
+            passed = Candidate(RelationPath(path.topic, path.steps[:before_last]), "")
+            if self._nouns.fitting(passed, request.counted, score) is not None:
+                return replace(fitting, operation=self._ordering(at=before_last, counted=True))
         inner = [at for at in range(len(path) - 1, 0, -1) if measure.events and is_mediator(path.steps[at - 1])]
         for at in (*inner, None):
-            if field := self._beside.compared(candidate, measure, at):
+            if field := self._beside.compared(fitting, measure, at):
                 self._note_missing(field)
-                return replace(candidate, operation=self._ordering(field.steps, at=at, scale=measure.scale))
-        return None
+                return replace(fitting, operation=self._ordering(field.steps, at=at, scale=measure.scale))
+        fields = self._counted_fields(path) if request.kind == "most of" else []
+        return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
+
+    def _has_literals(self, candidate: Candidate) -> bool:
+        return any(isinstance(end, Literal) for end in self._beside.ends(candidate))
 
     def _ordering(self, steps: Sequence[Step] = (), **options: Any) -> Operation:
         """Return the operation that takes the most or the least, as the question asks."""
-        request = self._request
-        kind: OperationKind = "most" if request.measure is None or request.measure.most else "least"
-        return Operation(kind, tuple(steps), rank=request.rank, **options)
-
-    def _most_of(self, candidate: Candidate, fitting: Candidate, score: float) -> Candidate | None:
-        """Order the ends by a number, or by how many others they have or the path passes."""
-        request, path = self._request, candidate.path
-        assert request.measure is not None
-        at = len(path) - len(grouped_steps(path, self._beside.graph.tables.leads_to_mediator)[-1])
-        if not request.owned and at:
-            passed = Candidate(RelationPath(path.topic, path.steps[:at]), "")
-            if self._nouns.fitting(passed, request.counted, score) is not None:
-                return replace(fitting, operation=self._ordering(at=at, counted=True))
-        if field := self._beside.compared(fitting, request.measure):
-            return replace(fitting, operation=self._ordering(field.steps, scale=request.measure.scale))
-        fields = self._counted_fields(path)
-        return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
+        kind: OperationKind = "most" if self._request.measure.most else "least"
+        return Operation(kind, tuple(steps), rank=self._request.rank, **options)
 
     def _counted_fields(self, path: RelationPath) -> list[Field]:
         """Return the fields of a path's ends that may lead to what is counted, best first."""
-        measure = self._request.measure
-        assert measure is not None
-        worded = replace(measure, words=(), phrase=self._request.text)
-        fields = self._beside.fields(path, measure, either=True)
+        worded = replace(self._request.measure, words=(), phrase=self._request.text)
+        fields = self._beside.fields(path, self._request.measure, either=True)
         return fields if fields or self._request.owned else self._beside.fields(path, worded, either=True)
 
     def _between_topics(self) -> tuple[Candidate, float] | None:
         """Compare two topics by a number or date that both have, or by how many others they have."""
-        measure, topics = self._request.measure, self._topics
-        if len(topics) != 2 or measure is None:
-            return None
-        first, second = map(self._of_topic, topics)
+        measure, is_difference = self._request.measure, self._request.kind == "difference"
+        first, second = map(self._of_topic, self._topics) if len(self._topics) == 2 else ({}, {})
         best = max((first[steps] for steps in first if steps in second), key=lambda pair: pair[0].fit, default=None)
-        if best is None:
+        if best is None or (is_difference and measure.scale != "number"):
             return None
         field, is_compared = best
-        if self._request.kind == "difference":
-            if not is_compared or measure.scale != "number":
-                return None
-            operation = Operation("difference", field.steps, topics=topics)
-        else:
-            scale = measure.scale if is_compared else "number"
-            operation = self._ordering(field.steps, scale=scale, counted=not is_compared, topics=topics)
-        return Candidate(RelationPath(topics[0]), field.words, operation=operation), field.fit
+        options = {"scale": measure.scale if is_compared else "number", "counted": not is_compared}
+        operation = (
+            Operation("difference", field.steps, topics=self._topics)
+            if is_difference
+            else self._ordering(field.steps, topics=self._topics, **options)
+        )
+        return Candidate(RelationPath(self._topics[0]), field.words, operation=operation), field.fit
 
     def _of_topic(self, topic: Entity) -> dict[tuple[Step, ...], tuple[Field, bool]]:
         """Return the fields by which a topic can be compared, each with whether its values are."""
-        measure, path, found = self._request.measure, RelationPath(topic), {}
-        assert measure is not None
-        fits = is_date if measure.scale == "day" else is_number
-        for field in self._counted_fields(path) if self._request.counted else self._beside.fields(path, measure):
+        path, found = RelationPath(topic), {}
+        fits = is_date if self._request.measure.scale == "day" else is_number
+        is_counted = bool(self._request.counted)
+        for field in self._counted_fields(path) if is_counted else self._beside.fields(path, self._request.measure):
             values = [value for _, value in self._beside.pairs(Candidate(path, ""), field.steps)]
-            is_compared = bool(values) and all(map(fits, values))
-            if is_compared or (values and self._request.counted):
-                found[field.steps] = (field, is_compared)
+            if values and (is_counted or all(map(fits, values))):
+                found[field.steps] = (field, all(map(fits, values)))
         return found
 
     def _existing(self, ranked: Sequence[tuple[Candidate, float]]) -> tuple[Candidate, float] | None:
@@ -195,16 +268,16 @@ class Operations:
         if len(self._topics) != 2 or not alone or alone[0][1] < EXISTS_LEAST:
             return None
         least = max(EXISTS_LEAST, alone[0][1] - EXISTS_MARGIN)
-        asked = [(each, self._other(each), score) for each, score in alone if score >= least]
-        led = [item for item in asked if item[1] in self._beside.ends(item[0])]
-        for candidate, other, score in led[:1] or [item for item in asked[:1] if self._may_be_end(*item[:2])]:
-            condition = Condition(len(candidate.path), (), other)
-            conditions = (*candidate.conditions, condition)
+        asked = [
+            (candidate, next(topic for topic in self._topics if topic != candidate.path.topic), score)
+            for candidate, score in alone
+            if score >= least
+        ]
+        led = [each for each in asked if each[1] in self._beside.ends(each[0])]
+        for candidate, other, score in led or [each for each in asked[:1] if self._may_be_end(*each[:2])]:
+            conditions = (*candidate.conditions, Condition(len(candidate.path), (), other))
             return replace(candidate, conditions=conditions, operation=Operation("exists")), score
         return None
-
-    def _other(self, candidate: Candidate) -> Entity:
-        return next(topic for topic in self._topics if topic != candidate.path.topic)
 
     def _may_be_end(self, candidate: Candidate, other: Entity) -> bool:
         """Return whether an entity has a type in common with the ends of a path, so that "no" says something."""
@@ -214,16 +287,15 @@ class Operations:
 
     def instances(self) -> Scored:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
-        request, step = self._request, self._nouns.type_step()
-        if len(self._topics) != 1 or request.kind == "exists" or step is None:
+        request, types = self._request, self._beside.type_steps
+        if len(self._topics) != 1 or request.kind == "exists" or not types:
             return []
-        (topic,) = self._topics
-        (name,) = self._beside.type_names([topic])
+        (topic,), (name,) = self._topics, self._beside.type_names(self._topics)
         counts = request.kind == "most of" and not request.owned
         are_ends = stems(name)[-1:] == stems(request.noun)[-1:]
         if not are_ends and not (counts and stems(name)[-1:] == stems(request.counted)[-1:]):
             return []
-        path = RelationPath(topic, (step.reversed(),))
+        path = RelationPath(topic, (types[0].reversed(),))
         instances = Candidate(path, name, hops=(name,), leads_to=name)
         if not self._beside.ends(instances):
             return []

@@ -12,90 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import pattern, word_table
+from kgqa.search.words import meaning, pattern, word_table, word_tables
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
 
-_UNSUPPORTED = (
-    (
-        "a count",
-        r"\b(?:how many|how much|(?:(?:^|the|total|a|and|its|their|what)\s+)number of|what is the (?:total|count)|"
-        r"count the)\b",
-    ),
-    # not "can you name ...?", "is she a man or a woman?", "Will Smith starred in which films?"
-    (
-        "a yes/no question",
-        r"^\s*(?!(?:can|could|will|would) (?:you|anyone|somebody|someone)\b|do(?:es)? (?:you|anyone|anybody) know\b)"
-        r"(?!.*\bor (?:a|an|the)\b)(?!.*\b(?:in|of|to|for|by|from|with|borders)\s+(?:which|what)\s+\w+\s*\?*\s*$)"
-        r"{yes_no_verbs}\b",
-    ),
-    # "France borders Spain, right?"
-    (
-        "a yes/no question",
-        r",\s*(?:right|correct|true|yes|no|(?:is|are|was|were|do|does|did|has|have|can)(?:n't|n’t)? "
-        r"(?:it|he|she|they|there))\s*\?*\s*$",
-    ),
-    # "more people than Spain", "which is bigger, Spain or France?"; a comparison with a number is not matched
-    (
-        "a comparison",
-        r"\b(?:more|less|fewer|(?!(?:other|rather|whether|either)\b)\w{2,}er)\s+(?:\w+\s+){0,3}?than\s+"
-        r"(?!\d|(?:an?|one|two|three|four|five|ten|others?|or|to|having|just|usual|before)\b)"
-        r"|\b(?:is|are|was|were|has|have|had)\s+(?:the\s+)?(?:more|less|fewer|(?!other\b|either\b)\w{2,}er)"
-        r"(?:\s+\w+){0,2}\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s"
-        r"|\b(?:more|fewer)\s+(?:\w+\s+){0,2}\w+\s*[,:–-]\s*(?:\S+\s+){1,6}?or\s",
-    ),
-    (
-        "a comparison ({})",
-        r"\b(?:born|died|founded|released|published|opened|come out|came out|began|begin)\s+"
-        r"(?:first|last|(?:earlier|later)(?!\s+than\s+(?:the\s+year\s+)?\d))\b",
-    ),
-    (
-        "a computed value ({})",
-        r"\b(?:average|total|combined)\s+(?:\w+\s+){1,3}?(?:of|for|in|across)\b|\b(?:difference|gap)\s+(?:in|of|between)\b",
-    ),
-)
-"""Kinds of questions, and the patterns of their words; the kind may quote them."""
-_SUPERLATIVE = (
-    r"\b((?:the|'s|’s|its|their|whose|which|with|by|has|have|had)\s+(?:\w+\s+){0,2}?(?:most|least|fewest)\s+\w+"
-    r"|{superlatives}|{unmeasured}"
-    r"|(?:the|whose|his|her|its|their|'s|’s)\s+{first_and_last}\s+(?!{no_order})\w+"
-    r"|(?:is|are|was|were)\s+{first_and_last}\s+\w+\s+(?:of|in|to)|(?<=\w)\s+{first_and_last}\s+{ordered})\b"
-)
 # a capitalised title within a sentence, such as The Last Samurai
 _TITLE = re.compile(r"(?<=\s)(?:The|A|An)(?:\s+(?:[A-Z]\w*|of|the|and))*\s+[A-Z]\w*")
-
-_COUNT = (
-    r"\b(?:what\s+is\s+|give\s+(?:me\s+)?)?(?:the\s+)?(?:total\s+)?(?:how\s+many|number\s+of|count(?:\s+of)?)"
-    r"(?:\s+(?:different|distinct|of\s+the|the))?\s+(?!times\b)"
-)
-_RANK = r"(?:(?P<rank>{ordinals})[\s-]+)?"
-_SHORT = rf"\b{_RANK}(?P<word>{{superlatives}}|{{first_and_last}})\b"
-_LONG = rf"\b{_RANK}(?P<how>most|least)\s+(?P<word>{{adjectives}})\b"
-_MOST_OF = (
-    rf"\b(?P<has>(?:has|have|had|with)\s+)?the\s+{_RANK}(?P<how>most|fewest|least)\s+"
-    r"(?P<noun>(?:[^\W\d_]+[\s?]*){1,3})"
-)
-_COMPARED = r"\b(?:(?P<short>{comparatives})|(?P<how>more|less)\s+(?P<long>{adjectives}))\b"
-_HAPPENED_FIRST = r"\b(?P<verb>{events}|first)\b.*?\b(?P<word>first|earlier|later|last|before|after)\b"
-_MORE_OF = r"\b(?P<how>more|fewer|less)\s+(?P<noun>[^\W\d_]+(?:\s+(?!than\b|does\b)[^\W\d_]+)?)\b"
-_DIFFERENCE = (
-    r"\bhow\s+(?:much|many\s+[^\W\d_]+)\s+(?:more\s+)?(?P<word>{comparatives}|{adjectives})\b"
-    r"|\b(?:difference|gap)\s+(?:in|of)\s+(?P<named>[^\W\d_]+)"
-)
-_TOTAL = (
-    r"\b(?:what\s+(?:is|are)\s+)?(?:the\s+)?(?P<how>average|mean|total|combined|sum)\s+(?:of\s+)?(?:the\s+)?"
-    r"(?!number)(?P<noun>[^\W\d_]+(?:\s+(?!of\b|for\b|in\b)[^\W\d_]+){0,2})\s+(?:of|for|in|across)\s+"
-    r"(?:(?:all|every|the)\s+)*"
-)
-_BEFORE_YEAR = r"\b(?:later|earlier)\s+than(?=\s+(?:the\s+year\s+)?\d+\b)"
-# restrictions of the ends that `unsupported_kind` leaves to paths: "higher than 2000 m", "over 8000 m", "older sons"
-_RESTRICTING = (
-    r"\b(?:{comparatives}|more|less|fewer)(?:\s+\w+){0,2}?\s+than\b"
-    r"|\b(?:over|above|under|below|at\s+least|at\s+most|up\s+to(?!\s+(?:the\s+year\s+)?(?:1\d|20)\d\d\s*(?:\?|$)))\s+\d"
-    r"|\b(?:older|elder|younger|average|median|combined)\s+\w"
-)
-_PLURAL = r"(?:s|people|children|men|women|media)$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +60,7 @@ class Request:
     text: str
     cue: str
     noun: str = ""
-    measure: Measure | None = None
+    measure: Measure = Measure(())
     counted: str = ""
     owned: bool = False
     rank: int = 1
@@ -149,10 +72,10 @@ def unsupported_kind(question: str) -> str | None:
     "How much" is a count, although it often asks for a stored value. "Who was the first ..." is a superlative, because
     the answer depends on an order in time. Remove names of entities before the call.
     """
-    for kind, words in _UNSUPPORTED:
-        if match := pattern(words).search(question):
-            return kind.format(match[0].strip().lower())
-    match = pattern(_SUPERLATIVE).search(question if question.isupper() else _TITLE.sub(" ", question))
+    for kind in word_tables("unsupported"):
+        if match := pattern(kind["words"]).search(question):
+            return str(kind["kind"]).format(match[0].strip().lower())
+    match = pattern("{superlative}").search(question if question.isupper() else _TITLE.sub(" ", question))
     return f"a superlative ({match[0].strip().lower()})" if match else None
 
 
@@ -163,8 +86,9 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
         text: The question.
         names: Names of entities in the question; words in them are no cues.
     """
-    for read in (_difference, _comparison, _total, _count, _most_of, _superlative, _yes_no):
-        request = read(text)
+    for cue, read in _READERS.items():
+        found = pattern(f"{{{cue}}}").search(text)
+        request = read(text, found) if found else None
         if request is not None and not any(_name(request.cue).search(name) for name in names):
             return None if _asks_for_more(request, names) else request
     return None
@@ -178,10 +102,10 @@ def _asks_for_more(request: Request, names: Sequence[str]) -> bool:
         rest = pattern(r"\bthan\b").sub(",", rest.replace(request.cue, " "))
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
         rest = _name(name).sub("X", rest)
-    rest = pattern(_BEFORE_YEAR).sub(" ", rest)
+    rest = pattern("{before_year}").sub(" ", rest)
     kind = unsupported_kind(rest)
     expected = kind == "a yes/no question" and (between_topics or request.kind == "exists")
-    return bool(kind and not expected) or bool(pattern(_RESTRICTING).search(rest))
+    return bool(kind and not expected) or bool(pattern("{restricting}").search(rest))
 
 
 def _name(name: str) -> re.Pattern[str]:
@@ -191,10 +115,10 @@ def _name(name: str) -> re.Pattern[str]:
 def _measure(adjective: str, *, less: bool = False) -> Measure:
     """Return the measure by which an adjective compares."""
     lists = ("superlatives", "first_and_last", "comparatives", "adjectives")
-    (name,) = (word_table(each, "en")[adjective] for each in lists if adjective in word_table(each, "en"))
-    name, least = name.removeprefix("-"), name.startswith("-")
+    (name,) = (meaning(each, adjective) for each in lists if adjective.lower() in word_table(each, "en"))
+    least, name = name.startswith("-"), name.removeprefix("-")
     scale: Literal["day", "number"] = "day" if name in ("age", "event") else "number"
-    return Measure(_table_words("measures", name), scale, most=least == less, events=name == "event")
+    return Measure(tuple(meaning("measures", name).split()), scale, most=least == less, events=name == "event")
 
 
 def _named_measure(phrase: str, *, most: bool = True) -> Measure:
@@ -202,25 +126,66 @@ def _named_measure(phrase: str, *, most: bool = True) -> Measure:
     return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())
 
 
-def _table_words(table: str, name: str) -> tuple[str, ...]:
-    return tuple(word_table(table, "en")[name].split())
+def _happening(verb: str) -> tuple[str, ...]:
+    """Return words of the relations to the date of an event; none for "first"."""
+    return () if verb.lower() == "first" else tuple(meaning("events", verb).split())
 
 
-def _count(text: str) -> Request | None:
-    found = pattern(_COUNT).search(text)
-    if not found:
-        return None
+def _without(text: str, found: re.Match[str]) -> str:
+    return " ".join(f"{text[: found.start()]} {text[found.end() :]}".split())
+
+
+def _rank(found: re.Match[str]) -> int:
+    return int(meaning("ordinals", found["rank"])) if found["rank"] else 1
+
+
+def _difference(text: str, found: re.Match[str]) -> Request | None:
+    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"])
+    return Request("difference", text, found[0], measure=measure)
+
+
+def _compares_two(text: str) -> bool:
+    """Return whether a question may compare two topics: "which is larger, A or B"; not "no later than 1862"."""
+    return bool(pattern("{alternatives}").search(text)) and not pattern("{before_year}").search(text)
+
+
+def _compared(text: str, found: re.Match[str]) -> Request | None:
+    measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "less")
+    if happened := pattern("{happened_first}").search(text):
+        measure = replace(measure, words=_happening(happened["verb"]) or measure.words, events=False)
+    return Request("compare", text, found[0], measure=measure) if _compares_two(text) else None
+
+
+def _more_of(text: str, found: re.Match[str]) -> Request | None:
+    measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
+    request = Request("compare", text, found[0], measure=measure, counted=found["noun"])
+    return request if _compares_two(text) else None
+
+
+def _happened_first(text: str, found: re.Match[str]) -> Request | None:
+    most = found["word"].lower() in ("later", "last", "after")
+    measure = Measure(_happening(found["verb"]) or _measure("first").words, "day", most)
+    is_choice = _compares_two(text) and pattern(r"\bor\b").search(text)
+    return Request("compare", text, found[0], measure=measure) if is_choice else None
+
+
+def _total(text: str, found: re.Match[str]) -> Request | None:
+    kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
+    words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
+    noun = _noun(text[found.end() :])
+    return Request(kind, _without(text, found), found[0].strip(), noun, _named_measure(words))
+
+
+def _count(text: str, found: re.Match[str]) -> Request | None:
     before, rest = text[: found.start()].strip(), text[found.end() :]
     asked = "" if pattern(r"\b{asks}\b").search(before) else "which "
     return Request("count", f"{before} {asked}{rest}".strip(), found[0].strip(), _noun(rest))
 
 
-def _most_of(text: str) -> Request | None:
-    found = pattern(_MOST_OF).search(text)
-    if not found or pattern(_LONG).search(found[0]) or pattern(_SHORT).search(found["noun"]):
-        return None
+def _most_of(text: str, found: re.Match[str]) -> Request | None:
     counted = _noun(found["noun"], verbs=False)
-    if not pattern(r"\b{asks}\b").search(text) or not pattern(_PLURAL).search(counted):
+    is_superlative = pattern(r"{long_superlative}|\b(?:{superlatives}|{first_and_last})\b").search(found[0])
+    if is_superlative or not pattern(r"\b{asks}\b").search(text) or not pattern("{plural}").search(counted):
         return None  # "the most common language" is no count
     before, rest = text[: found.start()], text[found.start("noun") + len(counted) :]
     return Request(
@@ -235,16 +200,12 @@ def _most_of(text: str) -> Request | None:
     )
 
 
-def _superlative(text: str) -> Request | None:
-    long = pattern(_LONG).search(text)
-    found = long or pattern(_SHORT).search(text)
-    if not found:
-        return None
-    measure = _measure(found["word"].lower(), less=long is not None and long["how"].lower() == "least")
+def _superlative(text: str, found: re.Match[str]) -> Request | None:
+    measure = _measure(found["word"], less=found.groupdict().get("how", "").lower() == "least")
     before, after = text[: found.start()], text[found.end() :]
     happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
     if measure.events and happened:
-        measure = replace(measure, words=_table_words("events", happened[1].lower()), events=False)
+        measure = replace(measure, words=_happening(happened[1]), events=False)
         before = before[: happened.start()]
     noun = _noun(after) or _noun_asked(text)
     if by := pattern(r"\bby\s+([^\W\d_]+)\s*\??\s*$").search(after):  # "by area" names the value
@@ -253,57 +214,10 @@ def _superlative(text: str) -> Request | None:
     return Request("extreme", " ".join(f"{before} {after}".split()), found[0], noun, measure, rank=_rank(found))
 
 
-def _comparison(text: str) -> Request | None:
-    """Read a comparison of two topics: "which is larger, A or B", "is A older than B"."""
-    if pattern(_BEFORE_YEAR).search(text):
-        return None  # a time, as in "no later than 1862"
-    if not pattern(r"\bor\b|\bthan\b|\b(?:of|between)\b.*\band\b").search(text):
-        return None
-    happened = pattern(_HAPPENED_FIRST).search(text)
-    dated = _table_words("events", happened["verb"].lower()) if happened and happened["verb"].lower() != "first" else ()
-    if found := pattern(_COMPARED).search(text):
-        measure = _measure((found["short"] or found["long"]).lower(), less=(found["how"] or "").lower() == "less")
-        if happened:
-            measure = replace(measure, words=dated or measure.words, events=False)
-        return Request("compare", text, found[0], measure=measure)
-    if found := pattern(_MORE_OF).search(text):
-        measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
-        return Request("compare", text, found[0], measure=measure, counted=found["noun"])
-    if happened and pattern(r"\bor\b").search(text):
-        most = happened["word"].lower() in ("later", "last", "after")
-        return Request("compare", text, happened[0], measure=Measure(dated or _measure("first").words, "day", most))
-    return None
-
-
-def _difference(text: str) -> Request | None:
-    found = pattern(_DIFFERENCE).search(text)
-    if not found:
-        return None
-    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"].lower())
-    return Request("difference", text, found[0], measure=measure)
-
-
-def _total(text: str) -> Request | None:
-    found = pattern(_TOTAL).search(text)
-    if not found:
-        return None
-    rest = text[found.end() :]
-    kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
-    words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
-    asked = " ".join(f"{text[: found.start()]} {rest}".split())
-    return Request(kind, asked, found[0].strip(), _noun(rest), _named_measure(words))
-
-
-def _yes_no(text: str) -> Request | None:
-    found = pattern(r"^\s*{state_verbs}\s+").match(text)
-    if not found or pattern(r"\b(?:not|or)\b").search(text):
+def _yes_no(text: str, found: re.Match[str]) -> Request | None:
+    if pattern(r"\b(?:not|or)\b").search(text):
         return None  # "isn't" expects yes, "is it not" no
     return Request("exists", text[found.end() :], found[0].strip())
-
-
-def _rank(found: re.Match[str]) -> int:
-    rank: int = word_table("ordinals", "en").get((found["rank"] or "").lower(), 1)
-    return rank
 
 
 def _noun(text: str, *, verbs: bool = True) -> str:
@@ -323,3 +237,18 @@ def _noun_asked(text: str) -> str:
     if found := pattern(r"\b(?:what|which)\s+(.*)").search(text):
         return _noun(found[1])
     return "person" if pattern(r"\b(?:who|whom)\b").search(text) else ""
+
+
+_READERS = {
+    "difference": _difference,
+    "compared": _compared,
+    "more_of": _more_of,
+    "happened_first": _happened_first,
+    "total": _total,
+    "count": _count,
+    "most_of": _most_of,
+    "long_superlative": _superlative,
+    "short_superlative": _superlative,
+    "yes_no": _yes_no,
+}
+"""The functions that read a request, by the pattern of its cue; the first that reads one decides."""

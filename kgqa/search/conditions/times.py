@@ -10,36 +10,10 @@ from datetime import date
 from kgqa.model import Entity, Literal, Value
 from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBERS, YEAR, Comparison, Condition, Operator, year
 from kgqa.search.rows import FieldKey, PathRows
-from kgqa.search.words import pattern, stem_list, stems, word_table
+from kgqa.search.words import meaning, pattern, stem_list, stems
 from kgqa.text.words import is_anonymous
 
-_ERA = r"\s*(?:BCE?|CE|AD)\b"
-_COMMON_YEAR = r"(?:1[0-9]{3}|20[0-9]{2})"
-_CLAUSE_END = r"(?=\s*(?:[?.,;)]|$|(?:did|do|does|was|were|is|are|has|have|had)\b))"
-_YEARS = (
-    r"(?:\b(?P<how>{bounds})\s+(?:the\s+)?)?(?:\b(?:the\s+)?(?P<named>year)\s+)?"
-    rf"(?<![\w.-])(?P<first>(?:AD\s+)?\d{{1,6}}(?:{_ERA})?)(?:(?P<decade>['’]?s)\b|(?![\w%]|[.,]\d))"
-    r"(?P<suffix>\s*(?P<to>[-–—]|\b(?:to|and|until|till|through|up\s+to)\b)\s*"
-    rf"(?:(?P<last>AD\s+\d{{1,6}}|\d{{3,6}}(?:{_ERA})?|\d{{1,2}}{_ERA})(?![\w%-]|[.,]\d)|(?P<now>now|today|(?:the\s+)?present(?:\s+day)?)\b)"
-    r"|\s+(?P<later>onwards?|(?:and|or)\s+(?:later|after|onwards?)|at\s+the\s+earliest)\b"
-    rf"|\s+(?P<on>on){_CLAUSE_END}|\s+(?P<earlier>(?:and|or)\s+(?:earlier|before)|at\s+the\s+latest)\b)?"
-)
-"""A year or a range of years, with the words around it."""
-_FINER = (
-    r"(?:\b(?P<how>{bounds})\s+(?:the\s+)?)?"
-    r"(?:\b(?:\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{months}\b\.?\s+(?:\d{1,2}(?:st|nd|rd|th)?,?\s+)?(?:of\s+)?"
-    rf"{_COMMON_YEAR}\b|\b{{parts_of_year}}[\s-]+(?:of\s+|in\s+)?{_COMMON_YEAR}\b(?!['’]?s\b)"
-    rf"|(?<![\w-]){_COMMON_YEAR}-\d{{2}}(?:-\d{{2}})?(?![\w-]))"
-)
-"""A day, a month or another part of a year."""
-_INEXACT = rf"\b{{about}}\s+{_COMMON_YEAR}\b(?![%]|[.,]\d)"
-_OTHER = (
-    r"\b(?:1[0-9]|20)[0-9]0['’]?s\b|(?<!\w)['’][0-9]0s\b|\bthe\s+(?:\w+\s+)?[0-9]0s\b"
-    r"|\b(?:\d{1,2}(?:st|nd|rd|th)|\w+(?:teenth|tieth)|twenty[\s-]first)[\s-]+(?:century|centuries)\b"
-    r"|\b(?:last|this|next|past|previous)\s+(?:\w+\s+)?(?:years?|months?|decades?|century)\b|\byears?\s+ago\b"
-)
-"""A time that is no year and no range of years."""
-_NOW = r"\b(?:{present}|present(?=\s+\w))\b"
+NO_ENDS = "Answers that ended before {} may be included: the graph has “{}” but no end dates."
 _DATE = re.compile(rf"{DATE_TEXT[YEAR]}|{DATE_TEXT[MONTH]}|{DATE_TEXT[DAY]}([TZ+-].*)?")
 
 
@@ -62,62 +36,53 @@ def read_time(text: str) -> tuple[Time | None, str]:
 
     There is no time if the question names several, or one that is no range of years. The present is always read.
     """
-    years = [match for match in pattern(_YEARS).finditer(text) if _is_year(match)]
+    years = [match for match in pattern("{years}").finditer(text) if _is_year(match)]
     time = _time(years[0]) if len(years) == 1 else None
     rest = text.replace(time.cue, " ", 1) if time is not None else text
-    finer = pattern(_FINER).search(text)
-    unread = finer or pattern(_INEXACT).search(text) or pattern(_OTHER).search(rest)
+    finer = pattern("{finer_than_year}").search(text)
+    unread = finer or pattern("{inexact_year}").search(text) or pattern("{other_time}").search(rest)
     if unread is None and time is None:
         unread = years[0] if years else None
-        now = pattern(_NOW).search(text)
+        now = pattern("{now}").search(text)
         time = Time(now[0]) if now and not years else None
-    elif unread is not None and (finer is None or _meaning(finer) != "in"):
+    elif unread is not None and (finer is None or meaning("bounds", finer["how"] or "in") != "in"):
         time = None  # "before May 1990" is not "before 1990"
     return time, unread[0].strip() if unread is not None else ""
 
 
 def without_qualifier(text: str) -> tuple[str, str]:
     """Remove a year in parentheses, which belongs to the name before it; return the text, and the year or ""."""
-    found = re.search(rf"\s*\(\s*({_COMMON_YEAR})\s*\)", text)
+    found = pattern(r"\s*\(\s*({common_year})\s*\)").search(text)
     return (text[: found.start()] + text[found.end() :], found[1]) if found else (text, "")
-
-
-def _meaning(found: re.Match[str]) -> str:
-    meaning: str = word_table("bounds", "en")[" ".join((found["how"] or "in").lower().split())]
-    return meaning
 
 
 def _is_year(found: re.Match[str]) -> bool:
     """Return whether a number is a year: 1998, 100 BC, the year 700, before 900; not higher than 2000 m."""
     if found["named"] or found["decade"] or not found["first"].isdigit():
         return True
-    if re.fullmatch(_COMMON_YEAR, found["first"]):
+    if pattern("{common_year}").fullmatch(found["first"]):
         return bool(found["how"]) or not found.string[: found.start()].lower().endswith("than ")
     bounded = (found["how"] or "of").lower() not in ("of", "for")
-    return bounded and len(found["first"]) > 2 and re.match(_CLAUSE_END, found.string[found.end() :]) is not None
+    return bounded and len(found["first"]) > 2 and pattern("{clause_end}").match(found.string, found.end()) is not None
 
 
 def _time(found: re.Match[str]) -> Time | None:
     """Return the time of one year or range and the words around it; None if they do not agree."""
-    meaning, first, cue = _meaning(found), _year(found["first"]), found[0]
+    how, first, cue = meaning("bounds", found["how"] or "in"), _year(found["first"]), found[0]
     if found["decade"]:
         is_read = (found["how"] or "").lower() in ("in", "during") and not found["suffix"] and first % 10 == 0
         return Time(cue, first, first + 9) if is_read else None
-    if found["now"]:
-        return Time(cue, first, None)
     if found["last"]:
-        is_range = meaning in ("from", "between") or found["to"] in "-–—"
-        return Time(cue, first, _year(found["last"])) if is_range else None
-    if found["later"] or (found["on"] and meaning == "from"):
-        return Time(cue, first, None) if meaning in ("in", "from", "since") else None
+        return Time(cue, first, _year(found["last"])) if how in ("from", "between") or found["to"] in "-–—" else None
+    if found["later"] or found["now"] or (found["on"] and how == "from"):
+        return Time(cue, first, None) if how in ("in", "from", "since", "between") else None
     if found["earlier"]:
-        return Time(cue, None, first) if meaning in ("in", "from", "until") else None
+        return Time(cue, None, first) if how in ("in", "from", "until") else None
     bounds = {
         "before": (None, first - 1), "until": (None, first), "since": (first, None), "after": (first + 1, None),
         "in": (first, first), "from": (first, first),
     }  # fmt: skip
-    cue = cue.removesuffix(found["on"] or "").rstrip()
-    return Time(cue, *bounds[meaning]) if meaning in bounds else None
+    return Time(cue.removesuffix(found["on"] or "").rstrip(), *bounds[how]) if how in bounds else None
 
 
 def _year(text: str) -> int:
@@ -151,35 +116,33 @@ def time_conditions(
     inner = [key for key in dates if key[0] < last]
     starts = [key for key in inner if _is(words[key], "interval_start", "interval_end")]
     ends = [key for key in inner if _is(words[key], "interval_end", "interval_start")]
-    for start in sorted(starts, key=lambda key: -key[0]):
-        for end in ends:
-            if end[0] == start[0]:
-                return _in_interval(time, start, end), ""
+    intervals = [(start, end) for start in starts for end in ends if start[0] == end[0]]
+    if intervals:
+        return _overlapping(time, *max(intervals, key=lambda pair: pair[0][0])), ""
     if time.is_now:
-        return _not_ended(ends[0]) if len(ends) == 1 else (), ""
-    if all(is_date(value) for value in rows.ends):
+        return _overlapping(time, None, ends[0]) if len(ends) == 1 else (), ""
+    if all(map(is_date, rows.ends)):
         return _compared(time, (last, ())), ""
-    verbs = pattern(r"\b{events}\b").findall(text)
-    wanted = stems(" ".join(word_table("events", "en")[verb.lower()] for verb in verbs))
-    named = [key for key in dates if set(wanted).intersection(stems(words[key]))]
-    if named:
-        return _compared(time, named[0]), ""
+    wanted = stems(" ".join(meaning("events", verb) for verb in pattern(r"\b{events}\b").findall(text)))
+    named = [key for key in dates if not set(wanted).isdisjoint(stems(words[key]))]
+    if not named and len(inner) == 1 and inner[0] in starts:
+        conditions = _overlapping(time, inner[0], None)
+        is_weak = bool(conditions) and time.first is not None
+        return conditions, NO_ENDS.format(time.first, words[inner[0]]) if is_weak else ""
     life = {*stem_list("birth"), *stem_list("end")}
     at_end = [key for key in dates if key[0] == last and len(key[1]) == 1 and life.isdisjoint(stems(words[key]))]
-    if len(inner) == 1 and inner[0] in starts:
-        return _started(time, inner[0], words[inner[0]])
     single = next((keys[0] for keys in (inner, at_end) if len(keys) == 1), None)
-    return _compared(time, single) if single else (), ""
+    place = named[0] if named else single
+    return _compared(time, place) if place else (), ""
 
 
 def _date_fields(rows: PathRows) -> list[FieldKey]:
     """Return the fields all of whose values are dates, apart from values that are unknown or out of range."""
-    values: dict[FieldKey, list[Value]] = {}
-    for row in rows.rows:
-        for field in row.fields:
-            values.setdefault(field.key, []).extend(value.value for value in field.values)
-    known = {key: [value for value in each if not _is_unknown(value)] for key, each in values.items()}
-    return [key for key, each in known.items() if each and all(map(is_date, each))]
+    are_dates: dict[FieldKey, bool] = {}
+    for key, value in rows.values():
+        if not _is_unknown(value.value):
+            are_dates[key] = are_dates.get(key, True) and is_date(value.value)
+    return [key for key, dated in are_dates.items() if dated]
 
 
 def _is_unknown(value: Value) -> bool:
@@ -193,31 +156,19 @@ def _is(text: str, wanted: str, other: str) -> bool:
     return not last.isdisjoint(stem_list(wanted)) and last.isdisjoint(stem_list(other))
 
 
-def _in_interval(time: Time, start: FieldKey, end: FieldKey) -> tuple[Condition, ...]:
-    """Return the conditions for an interval that overlaps with a time; an interval without an end goes on."""
-    if time.is_now:
-        return _not_ended(end)
-    begun = () if time.last is None else (Condition(*start, Comparison("<=", year(time.last))),)
-    over = () if time.first is None else (Condition(*end, Comparison("<", year(time.first)), negated=True),)
-    return (*begun, *over)
+def _overlapping(time: Time, start: FieldKey | None, end: FieldKey | None) -> tuple[Condition, ...]:
+    """Return the conditions for an interval that overlaps with a time.
 
-
-def _not_ended(end: FieldKey) -> tuple[Condition, ...]:
-    """Return the condition that there is no end date before today: an end may be missing, or known in advance."""
-    return (Condition(*end, Comparison("<", Literal(date.today().isoformat(), DAY)), negated=True),)
-
-
-def _started(time: Time, start: FieldKey, words: str) -> tuple[tuple[Condition, ...], str]:
-    """Return the condition for intervals of which the graph has only the start, and a note if it is too weak.
-
-    An interval that began after the time does not overlap with it. Nothing is known of one that began before, unless
-    the time has no beginning: whatever began by its end was the case by then.
+    An interval that began after the time does not. One that ended before it does not; an end may be missing because the
+    interval goes on, or lie in the future because it is known in advance.
     """
-    if time.last is None:
-        return (), ""
-    conditions = (Condition(*start, Comparison("<=", year(time.last))),)
-    note = f"Answers that ended before {time.first} may be included: the graph has “{words}” but no end dates."
-    return conditions, "" if time.first is None else note
+    found = []
+    if start and time.last is not None:
+        found.append(Condition(*start, Comparison("<=", year(time.last))))
+    if end and (time.is_now or time.first is not None):
+        since = Literal(date.today().isoformat(), DAY) if time.first is None else year(time.first)
+        found.append(Condition(*end, Comparison("<", since), negated=True))
+    return tuple(found)
 
 
 def _compared(time: Time, key: FieldKey) -> tuple[Condition, ...]:

@@ -43,7 +43,3 @@ def test_ends_with_many_values(land):
 def test_too_many_ends_to_know_which_have_no_value(land):
     for field in (land(20, values=1), land(20, values=2), land(20, values=1, having=3)):
         assert field is not None and not field.without
-
-
-def test_ends_without_value_are_sorted(land):
-    assert [node.iri for node in land(11, values=1, having=6).without] == [f"{E}t{n:02d}" for n in range(6, 11)]

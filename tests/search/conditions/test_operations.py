@@ -10,7 +10,6 @@ from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.operations import Operations
 from kgqa.search.conditions.requests import read_request
 from tests.memory_graph import memory_graph
-from tests.search.conftest import path
 
 E = "http://e/"
 A, LABEL = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://www.w3.org/2000/01/rdf-schema#label"
@@ -72,20 +71,11 @@ def test_relation_followed_backwards_does_not_lead_to_its_own_noun(types):
     assert found(graph, "How many children does Father have?", to("father", "children")) is not None
 
 
-def test_describing_relations_are_no_noun():
-    graph = graph_of("one director ann", "two director ann", "one a work", "two a work")
-    films = to("ann", "^director", leads_to="director, genre")
-    assert found(graph, "How many genres does Ann have?", films) is None
-    assert found(graph, "How many works does Ann have?", films) is not None
-
-
 @pytest.mark.parametrize(
     ("noun", "relation", "cosine", "is_same"),
     [
         ("brothers", "sister", 0.77, False),
-        ("husbands", "wife", 0.82, False),
         ("sons", "daughter", 0.95, False),
-        ("songs", "music", 0.77, False),
         ("wives", "wife", 0.0, True),
         ("wives", "spouse", 0.79, True),
         ("children", "child", 0.0, True),
@@ -98,25 +88,11 @@ def test_noun_of_relation(noun, relation, cosine, is_same):
     assert (best is not None) == is_same
 
 
-@pytest.mark.parametrize(("cosine", "is_counted"), [(0.7, False), (0.3, True)])
-def test_untyped_ends_of_relation_followed_backwards(cosine, is_counted):
-    graph = graph_of("ann sister bex", "cor sister bex")
-    best = found(graph, "How many brothers does Bex have?", to("bex", "^sister"), cosine=cosine)
-    assert (best is not None) == is_counted
-
-
-def test_noun_is_compared_with_label_of_relation():
-    graph = graph_of("ann P40 bex", "ann P40 cor", 'P40 label "child"')
-    assert found(graph, "How many children does Ann have?", to("ann", "P40")) is not None
-
-
 @pytest.mark.parametrize(
     ("question", "field"),
     [
         ("Who was the first chancellor of Arland?", None),
-        ("Who was the last chancellor of Arland?", None),
         ("Who was the oldest chancellor of Arland?", "date_of_birth"),
-        ("Who was the youngest chancellor of Arland?", "date_of_birth"),
     ],
 )
 @pytest.mark.parametrize("other", ["date_of_death", "start_of_career", "marriage_date"])
@@ -128,26 +104,3 @@ def test_personal_dates_do_not_order_holders(question, field, other):
     )  # fmt: skip
     best = found(graph, question, to("arland", "chancellor"))
     assert (best and best.operation.steps) == (field and (Step(E + field),))
-
-
-def test_date_of_a_thing_orders_it():
-    graph = graph_of("ann film one", "ann film two", 'one release_date "1990"', 'two release_date "1980"')
-    best = found(graph, "What was the first film of Ann?", to("ann", "film"))
-    assert best.operation.steps == (Step(E + "release_date"),) and best.operation.kind == "least"
-
-
-def test_who_does_not_ask_for_a_date(small):
-    held = "government.government_position_held"
-    graph = small(
-        f'{held} freebase.type_hints.mediator "true"',
-        "m.off government.office.holders m.t1", "m.off government.office.holders m.t2",
-        f"m.t1 type.object.type {held}", f"m.t2 type.object.type {held}",
-        f"m.t1 {held}.holder m.ann", f"m.t2 {held}.holder m.bex",
-        f'm.t1 {held}.from "1990"', f'm.t2 {held}.from "1998"',
-    )  # fmt: skip
-    holders, dates = (
-        Candidate(path("m.off", "government.office.holders", f"{held}.{last}"), "", hops=("", ""))
-        for last in ("holder", "from")
-    )
-    best = found(graph, "Who was the first in Off?", dates, holders)
-    assert best.path == holders.path and best.operation.at == 1
