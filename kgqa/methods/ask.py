@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,8 @@ def open_resources(
             opened.callback(models.close)
         prompts = Prompts(Path(settings.llm.prompts) if settings.llm.prompts else None)
         if not isinstance(graph, KnowledgeGraph):
-            graph = open_graph_of(settings, graph, cache=cache)
+            with _question_time(settings.budget.seconds):
+                graph = open_graph_of(settings, graph, cache=cache)
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
         encoder = encoder_of(settings.rank, cache, say=say) if chosen.embeddings else None
@@ -123,6 +124,16 @@ def open_resources(
         opened.pop_all()
     cache.prune()
     return Resources(graph, encoder, settings, ranker, models, prompts, corpus, owned)
+
+
+@contextmanager
+def _question_time(seconds: float | None) -> Iterator[None]:
+    """Limit what this thread spends on looking at a graph's version to a part of these seconds; None for no limit."""
+    token = question_end.set(None if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        question_end.reset(token)
 
 
 def _corpus_folder(graph: KnowledgeGraph | str | Path | None, settings: Settings) -> Path | None:
@@ -235,11 +246,11 @@ def ask(
     asked: GraphId | None = None
     notes: list[str] = []
     seconds = trace.budget.seconds
-    end = question_end.set(None if seconds is None else time.monotonic() + seconds - trace.elapsed())
     try:
-        if method(name).graph:
-            asked = graph_id(resources.graph)
-        found = _answer(question, list(topics), resources, trace, notes)
+        with _question_time(None if seconds is None else seconds - trace.elapsed()):
+            if method(name).graph:
+                asked = graph_id(resources.graph)
+            found = _answer(question, list(topics), resources, trace, notes)
         if isinstance(resources.corpus, Corpus) and found.paths:
             found = _with_facts(found, resources, resources.corpus)
     except BudgetExhausted as error:
@@ -258,7 +269,6 @@ def ask(
         trace.record(Failed(error=type(error).__name__))
         found = Answer(question, "failed", reason=reason, method=name, notes=tuple(notes))
     finally:
-        question_end.reset(end)
         if own and not isinstance(graph, KnowledgeGraph):
             resources.close()
     usage, events = trace.usage(), trace.events()

@@ -167,7 +167,7 @@ class EmbeddedStore:
             raise QueryRejected(f"The result has a term that kgqa does not support: {error}.") from error
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        return self._query("ask", query, timeout) == b"1"
+        return bytes(self._query("ask", query, timeout)) == b"1"
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         if not self._copy:

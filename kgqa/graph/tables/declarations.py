@@ -73,14 +73,14 @@ def read_declarations(schema: Schema, read: Read) -> Declarations:
     if schema.mediator_marked_by:
         marker, value = schema.mediator_marked_by
         what = f"The statements of {schema.short_id(marker)}"
-        for type_, mark in sorted(read("marked_types", what=what, marker=Entity(marker)), key=str):
-            if not isinstance(type_, Entity) or mark is None:
+        for node, mark in sorted(read("marked_types", what=what, marker=Entity(marker)), key=str):
+            if not isinstance(node, Entity) or mark is None:
                 continue
             if value in (getattr(mark, "value", None), getattr(mark, "iri", None)):
-                mediators.add(type_.iri)
+                mediators.add(node.iri)
                 marks[mark] = None
             else:
-                others.add(type_.iri)
+                others.add(node.iri)
     return Declarations(
         frozenset(noise), inverses, types, tuple(marks), frozenset(mediators), frozenset(others - mediators)
     )

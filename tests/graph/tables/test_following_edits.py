@@ -17,12 +17,10 @@ from kgqa.graph.names import graph_names
 from kgqa.graph.names.index import FILE, NameIndex
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.store import Store
-from kgqa.graph.tables.changes import MAX_CHANGES
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Literal, Step, Triple
 from kgqa.schema import Schema, bundled_schema, parse_schema
 from kgqa.storage.cache import Cache
-from kgqa.testing.rdflib_store import RdflibStore
 from kgqa.text.words import normalise
 from tests.conftest import SOAK
 from tests.graph.memory_store import MemoryStore
@@ -219,16 +217,6 @@ def test_views_follow_edits_of_their_graphs(view):
     edit_and_check(MemoryStore(), KINDS["freebase"], view=view, edits=EDITS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", [(), ("http://g/1", "http://g/2")])
-@pytest.mark.parametrize("kind", ["embedded", "rdflib"])
-def test_views_of_other_stores(tmp_path, kind, view):
-    with closing(
-        RdflibStore() if kind == "rdflib" else open_store(tmp_path / "g", writable=True, create=True)
-    ) as store:
-        edit_and_check(store, KINDS["freebase"], view=view, edits=EDITS // (10 if kind == "rdflib" else 4))
-
-
 @pytest.fixture
 def whole_graph_queries(monkeypatch):
     """Return a list of the templates of queries that read the whole graph."""
@@ -257,16 +245,6 @@ def test_edits_of_facts_read_nothing_else(whole_graph_queries):
         graph.tables.prepare()
         assert graph.search("ann")
     assert whole_graph_queries == [] and graph.names is names
-
-
-def test_large_edit_computes_everything_again(whole_graph_queries):
-    store = MemoryStore()
-    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
-    graph.tables.prepare()
-    relation = f"{E}r"
-    store.edit("", [Triple(Entity(f"{E}s{n}"), relation, Entity(f"{E}o")) for n in range(MAX_CHANGES + 1)])
-    whole_graph_queries.clear()
-    assert graph.tables.relations == {relation: MAX_CHANGES + 1} and "relation_counts" in whole_graph_queries
 
 
 def test_readers_in_other_threads(tmp_path):

@@ -16,7 +16,6 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.net.limits import ConnectionLost
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.storage.cache import Cache
 from kgqa.trace.trace import Trace
@@ -253,12 +252,6 @@ class TestLargeGraphs:
         german.paths.steps([Candidate(_from(f"{WD}Q17"))])[0]
         assert german.tables.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
 
-    def test_no_scan_if_disabled(self, new_store):
-        store = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES)
-        graph = KnowledgeGraph(store, bundled_schema("wikidata"), scan=False)
-        graph.tables.prepare()
-        assert store.refused == [] and len(graph.tables.relations) == 12 and len(graph.tables.notes) == 1
-
     @pytest.mark.parametrize("scans", [True, False])
     def test_no_scan_if_the_store_does_not_allow_it(self, new_store, scans):
         store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
@@ -327,12 +320,6 @@ class TestIncompleteTables:
         capped = KnowledgeGraph(CappedStore(store, cap), bundled_schema(name))
         assert tables(capped) == tables(whole)
 
-    def test_too_small_row_cap(self, new_store, monkeypatch):
-        monkeypatch.setattr("kgqa.graph.tables.whole_graph.MAX_PAGES", 3)
-        graph = KnowledgeGraph(CappedStore(new_store(LINES + MORE), 1), SCHEMA)
-        with pytest.raises(PartialResult, match=r"The relations .*row cap of 1 rows.*--row-cap"):
-            graph.tables.prepare()
-
     def test_graph_changing_between_pages(self, new_store):
         class ChangingStore(CappedStore):
             def select(self, query, **options):
@@ -364,22 +351,6 @@ class TestIncompleteTables:
         graph.tables.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
 
-    def test_timeout_of_a_real_store(self, load, tmp_path):
-        lines = [f"<{WD}Q{n}> <{PROP}direct/P{n % 900}> <{WD}Q{n * 7 % 5000}> ." for n in range(40_000)]
-        store = EmbeddedStore(load(lines), workers=1)
-        derived = GraphTables(
-            store,
-            bundled_schema("wikidata"),
-            (),
-            find_labels=lambda nodes: {},
-            cache=Cache(tmp_path / "c"),
-            timeout=0.0005,
-        )
-        with pytest.raises(StoreTimeout, match="could not be read from the whole graph"):
-            derived.prepare()
-        store.close()
-        assert not list((tmp_path / "c").rglob("*.json"))
-
 
 def test_cached_tables_are_kept_per_server(new_store, tmp_path):
     def on(identity: str) -> GraphTables:
@@ -388,13 +359,3 @@ def test_cached_tables_are_kept_per_server(new_store, tmp_path):
         return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).tables
 
     assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder
-
-
-def test_lost_connection_does_not_mean_a_large_graph(new_store):
-    store = LargeGraphStore(new_store(WIKIDATA_LINES), ALL_TRIPLES, error=ConnectionLost)
-    graph = KnowledgeGraph(store, bundled_schema("wikidata"))
-    with pytest.raises(ConnectionLost):
-        graph.tables.prepare()
-    store.too_much = re.compile("no such query")
-    graph.tables.prepare()
-    assert graph.tables.notes == () and sum(graph.tables.relations.values()) == 11

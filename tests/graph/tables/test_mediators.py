@@ -9,9 +9,9 @@ from typing import ClassVar
 import pytest
 
 from kgqa.graph.detection import missing_mediators
-from kgqa.model import Candidate, RelationPath, Step
+from kgqa.model import Candidate, Step
 from scripts import freebase_mediators
-from tests.graph.facts import NS, RDF, XSD, ent, ns, path, short, step, words
+from tests.graph.facts import NS, RDF, XSD, ns, path, short, step
 
 
 class TestMediators:
@@ -40,33 +40,12 @@ class TestMediators:
             assert graph.tables.mediators.extent(step(relation)) == extent, relation
             assert graph.paths.ends_on_mediators(path("m.ann", relation)) == (extent == "all"), relation
 
-    def test_topic_is_not_a_mediator(self, graph):
-        assert not graph.paths.ends_on_mediators(RelationPath(ent("m.wedding")))
-
-    def test_mediators_are_walked_through(self, graph):
-        assert short(
-            graph.paths.ends([Candidate(path("m.ann", "people.person.spouse_s", "people.marriage.spouse"))])[0].values
-        ) == {"m.bob"}
-        assert short(
-            graph.paths.ends([Candidate(path("m.ann", "film.actor.film", "film.performance.film"))])[0].values
-        ) == {"m.movie"}
-        assert "people.marriage.spouse" in words(
-            graph.paths.steps([Candidate(path("m.ann", "people.person.spouse_s"))])[0].steps
-        )
-
     def test_mediators_are_excluded_from_mixed_ends(self, graph):
         assert short(graph.paths.ends([Candidate(path("m.ann", "base.mixed.about"))])[0].values) == {
             "m.movie",
             "just text",
         }
         assert graph.paths.ends([Candidate(path("m.ann", "base.mixed.about"))])[0].values
-
-    def test_mixed_relations_are_walked_through(self, graph):
-        steps = words(graph.paths.steps([Candidate(path("m.ann", "base.mixed.about"))])[0].steps)
-        assert {"film.performance.film", "award.award_honor.award"} <= steps
-        assert short(
-            graph.paths.ends([Candidate(path("m.ann", "base.mixed.about", "award.award_honor.award"))])[0].values
-        ) == {"m.prize"}
 
     @pytest.mark.parametrize("mark", ['"true"', f'"true"^^<{XSD}boolean>'])
     def test_mark_as_text_or_boolean(self, make, mark):
@@ -78,24 +57,6 @@ class TestMediators:
         )
         assert graph.tables.mediators.extent(step("base.x.y")) == "some"
         assert short(graph.paths.ends([Candidate(path("m.a", "base.x.y"))])[0].values) == {"m.b"}
-
-    def test_marks_of_both_kinds_in_one_graph(self, make):
-        graph = make(
-            [*ns("m.a base.x.y m.m1", "m.a base.x.y m.m2", "m.a base.x.y m.b", "m.m1 type.object.type base.cvt1", "m.m2 type.object.type base.cvt2", "m.m1 base.z m.c", "m.m2 base.z m.c", 'base.cvt1 freebase.type_hints.mediator "true"'), f'<{NS}base.cvt2> <{NS}freebase.type_hints.mediator> "true"^^<{XSD}boolean> .']
-        )  # fmt: skip
-        assert short(graph.paths.ends([Candidate(path("m.a", "base.x.y"))])[0].values) == {"m.b"}
-
-    def test_mark_with_value_false(self, make):
-        graph = make(
-            ns(
-                "m.a base.x.y m.m",
-                "m.m type.object.type base.cvt",
-                'base.cvt freebase.type_hints.mediator "false"',
-                "m.m base.cvt.z m.c",
-            )
-        )
-        assert graph.tables.mediators.extent(step("base.x.y")) == "none"
-        assert graph.tables.mediators.extent(step("^base.cvt.z")) == "none"
 
     def test_types_named_by_the_schema(self, make):
         kc = "urn:kgqa:corpus:"
@@ -162,11 +123,6 @@ class TestListedMediators:
         found = missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema)
         assert found.startswith("Mediators cannot be recognised: the graph marks no type by freebase.type_hints.med")
 
-    def test_other_schemas_have_no_list(self, make):
-        graph = make(self.SLICE, "rdfs")
-        assert graph.tables.mediators.extent(step("people.person.spouse_s")) == "none"
-        assert missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema) == ""
-
 
 DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[4] / "shared" / "data")
 
@@ -174,34 +130,3 @@ DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[4] / "shared" 
 @pytest.mark.skipif(not (DATA / "ontology").is_dir(), reason="no data; set KGQA_DATA")
 def test_list_is_up_to_date():
     assert freebase_mediators.main([str(DATA / "ontology"), "--check"]) == 0
-
-
-class TestIndependenceOfNames:
-    PATHS: ClassVar = [
-        path("m.ann", *steps)
-        for steps in [
-            (r,) for r in ("people.person.spouse_s", "film.actor.film", "base.mixed.about", "people.person.gender", "people.person.children")
-        ]
-        + [("people.person.spouse_s", "people.marriage.spouse"), ("film.actor.film", "film.performance.film"), ("base.mixed.about", "^film.actor.film")]
-    ]  # fmt: skip
-
-    @pytest.mark.parametrize("which", PATHS, ids=str)
-    def test_same_ends_steps_and_mediators_without_names(self, named, nameless, which):
-        assert set(named.paths.ends([Candidate(which)])[0].values) == set(
-            nameless.paths.ends([Candidate(which)])[0].values
-        )
-        assert named.paths.ends_on_mediators(which) == nameless.paths.ends_on_mediators(which)
-        assert named.paths.steps([Candidate(which)])[0] == nameless.paths.steps([Candidate(which)])[0]
-        assert set(named.run_exported(named.answer_query(which))) == set(
-            nameless.run_exported(nameless.answer_query(which))
-        )
-
-    def test_same_tables_without_names(self, named, nameless):
-        assert {k: v for k, v in named.tables.mediators.leads["out"].items() if not named.schema.is_noise(k)} == {
-            k: v for k, v in nameless.tables.mediators.leads["out"].items() if not nameless.schema.is_noise(k)
-        }
-        assert named.tables.mediators.marks == nameless.tables.mediators.marks
-        assert (
-            named.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0]
-            == nameless.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0]
-        )
