@@ -165,3 +165,16 @@ def test_a_question_asks_for_the_ends_of_a_path_once(store):
     some = graph.paths.ends([Candidate(paths(3)[2].path)], limit=1)[0]
     assert len(some.values) == 1 and len(graph.paths.ends([Candidate(paths(3)[2].path)], limit=2)[0].values) == 2
     assert len(store.asked) == 3
+
+
+def test_a_batch_that_fails_is_halved(store):
+    store.fault = lambda query: StoreTimeout("late") if "/r3>" in query else None
+    found = fresh(store).paths.ends(paths(16), tolerated=(StoreTimeout,))
+    assert sum(isinstance(each, StoreTimeout) for each in found) == 1
+    assert len(store.asked) == 1 + 2 * 4
+
+
+def test_a_question_asks_for_the_steps_of_a_topic_once(store):
+    graph = fresh(store, Trace())
+    topic = Candidate(RelationPath(Entity("http://e/a")))
+    assert graph.paths.steps([topic]) == graph.paths.steps([topic]) and len(store.asked) == 1
