@@ -187,7 +187,9 @@ def test_the_graph_alone(embedded, tmp_path):
         set_beside(new, graph)
     for folder in (new, corpus):  # the original, and the copy
         with open_beside(folder) as alone:
-            assert alone.search("melissa vogel")[0].entity == ent("m.mel") and not alone.paths.present([Entity(MAYOR.iri)])
+            assert alone.search("melissa vogel")[0].entity == ent("m.mel") and not alone.paths.present(
+                [Entity(MAYOR.iri)]
+            )
 
 
 def test_the_folder_names_the_graph(embedded):
