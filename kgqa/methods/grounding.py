@@ -154,6 +154,7 @@ def _checked(
         class_ = query_class(seen if whole or not seen <= {*values} else values, values, restricted=restricted)
         difference = f"The exported query returned {counted(len(values), 'answer')}; the search saw {len(seen)}."
         return class_, "" if class_ in ("exact", "restricted") else difference
+    expected: Sequence[float] | None
     if operation.kind in ("count", "exists"):
         expected = [float(len(seen) if operation.kind == "count" else bool(seen))] if whole else None
     else:

@@ -92,8 +92,9 @@ def walks_of(
     resources: Resources, path: RelationPath, solution: tuple[RelationPath, ...], limit: int = WALKS
 ) -> list[tuple[Value, ...]]:
     """Return the walks along a path of a solution; none if the graph does not answer."""
-    joins = [Join(len(path), other) for other in solution if other is not path]
+    joins = tuple(Join(len(path), other) for other in solution if other is not path)
     try:
-        return resources.graph.paths.walks([Candidate(path, joins=joins)], limit=limit)[0]
+        walks: list[tuple[Value, ...]] = resources.graph.paths.walks([Candidate(path, joins=joins)], limit=limit)[0]
     except KgqaError:
         return []
+    return walks

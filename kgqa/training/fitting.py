@@ -192,8 +192,10 @@ def _fit(
         total_loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress(done, total, float(loss.detach()))
-    arrays = [each.detach().numpy().astype(np.float32) for each in (*maps, directions)]
-    ranker = TrainedRanker(*arrays, one_step_bias=float(bias.detach()), embeddings=vectors.embeddings)
+    question_map, first_map, further_map, ends = (
+        each.detach().numpy().astype(np.float32) for each in (*maps, directions)
+    )
+    ranker = TrainedRanker(question_map, first_map, further_map, ends, float(bias.detach()), vectors.embeddings)
     return ranker.in_half_precision()
 
 

@@ -70,8 +70,8 @@ def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
     ordered = _ordered(edges)  # type: ignore[arg-type]
     if ordered is None:
         return None
-    unequal = tuple((one, other) for one, other in different if one is not None and other is not None)
-    return Pattern(ordered, unequal, asked)
+    apart = tuple((one, other) for one, other in different if one is not None and other is not None)
+    return Pattern(ordered, apart, asked)
 
 
 def _ordered(edges: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...] | None:

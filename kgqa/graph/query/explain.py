@@ -11,8 +11,8 @@ from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.export import carried_words
-from kgqa.graph.query.prefixes import declare_prefixes, declared_prefixes, iris_of, unknown_prefix
-from kgqa.graph.query.tokens import decode_codepoints, forbid_fetching
+from kgqa.graph.query.prefixes import declare_prefixes, iris_of, unknown_prefix
+from kgqa.graph.query.tokens import declared_prefixes, decode_codepoints, forbid_fetching
 from kgqa.graph.query.words import COMPARED, NamedGraph
 from kgqa.model import Entity
 from kgqa.schema import usable_prefixes

@@ -123,7 +123,9 @@ def _split_iri(iri: str, known: Collection[str]) -> tuple[str, str]:
 def _new_name(space: str, taken: Collection[str]) -> str:
     """Name a namespace after the last word of its IRI: `vocab` for `http://example.org/vocab#`."""
     host, _, path = (space.partition("://")[2] or space).partition("/")
-    words = [word.lower() for word in _WORDS.findall(path or host) if word.lower() not in _MEANINGLESS] or ["ns"]
+    words: list[str] = [word.lower() for word in _WORDS.findall(path or host) if word.lower() not in _MEANINGLESS] or [
+        "ns"
+    ]
     name = (words[-1] if path else words[0])[:20]
     numbered = (f"{name}{number}" for number in range(2, len(taken) + 3))
     return next(each for each in (name, *numbered) if each not in taken)
