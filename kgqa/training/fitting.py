@@ -192,10 +192,8 @@ def _fit(
         total_loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         progress(done, total, float(loss.detach()))
-    question_map, first_map, further_map, ends = (
-        each.detach().numpy().astype(np.float32) for each in (*maps, directions)
-    )
-    ranker = TrainedRanker(question_map, first_map, further_map, ends, float(bias.detach()), vectors.embeddings)
+    arrays: list[np.ndarray] = [each.detach().numpy().astype(np.float32) for each in (*maps, directions)]
+    ranker = TrainedRanker(arrays[0], arrays[1], arrays[2], arrays[3], float(bias.detach()), vectors.embeddings)
     return ranker.in_half_precision()
 
 
