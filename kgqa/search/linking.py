@@ -9,7 +9,6 @@ question.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -144,7 +143,7 @@ class LinkRanking:
         self._mixed = any(question[word.start].isupper() for word in self.lookup.words[1:])
         self._whole = {(item.start, item.end) for item in found if item.how != "part"}
         self._relations: dict[Entity, tuple[str, ...]] = {}
-        self._vocabulary = _relation_vocabulary(graph)
+        self._vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
         items = sorted((self._scored(item) for item in found), key=_order)[:MAX_CANDIDATES]
         degrees = graph.paths.degrees({item.found.match.entity for item in items})
         self.items = sorted(
@@ -245,18 +244,8 @@ def _order(item: _ScoredHit) -> tuple[float, bool, str]:
     return (-item.score, item.found.match.kind == "alias", item.found.match.entity.iri)
 
 
-_VOCABULARIES: weakref.WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
-def _relation_vocabulary(graph: KnowledgeGraph) -> frozenset[str]:
+def _relation_vocabulary(tables: GraphTables) -> frozenset[str]:
     """Return the stems of all words in the names of a graph's relations; noise relations are left out."""
-    relations = graph.tables.relations
-    known = _VOCABULARIES.get(graph.tables)
-    if known is None or known[0] is not relations:
-        kept = (relation for relation in relations if not graph.tables.is_noise(relation))
-        names = (relation_words(relation, graph.schema, graph.tables.relation_labels) for relation in kept)
-        known = (relations, frozenset(term for name in names for term in terms(name)))
-        _VOCABULARIES[graph.tables] = known
-    return known[1]
+    kept = (relation for relation in tables.relations if not tables.is_noise(relation))
+    names = (relation_words(relation, tables.schema, tables.relation_labels) for relation in kept)
+    return frozenset(term for name in names for term in terms(name))

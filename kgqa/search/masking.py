@@ -94,7 +94,8 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
         carried = (
             name
             for name, keys in wanted
-            if (len("".join(keys)) > 3 or name in text) and (_exact(words, keys) or _derived(words, keys))
+            if (len("".join(keys)) > 3 or name in text)
+            and (squeezed_windows(_keys(words), keys, least=4) or _derived(words, keys))
         )
         found += [(text, name) for name in islice(carried, 1)]
     return found

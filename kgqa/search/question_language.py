@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
@@ -78,7 +78,7 @@ def language_notes(
     language = question_language(question, mentions)
     # an English question whose entities are known costs no query
     is_checked = language and not (language == "en" and (mentions or topics))
-    known = _languages(graph.tables, graph.tables.version()) if is_checked else frozenset()
+    known = graph.tables.computed("languages", lambda: _languages(graph.tables)) if is_checked else frozenset()
     if not known or known.intersection(_written_in(drop_mentions(question, list(mentions))) or [language]):
         return []
     names = [word_table("languages").get(each, {}).get("name", each) for each in known]
@@ -90,9 +90,8 @@ def language_notes(
     return [f"{note} Ask in {names[0]}." if mentions or topics else f"{note} Ask in {names[0]}, or {add_topic}."]
 
 
-@lru_cache(maxsize=4)
-def _languages(tables: GraphTables, version: str) -> frozenset[str]:
-    """Return the languages of the names in one version of a graph; empty if they are unknown.
+def _languages(tables: GraphTables) -> frozenset[str]:
+    """Return the languages of the names in a graph; empty if they are unknown.
 
     If names have no language, the words of relations decide, such as "by" in "directed by".
     """

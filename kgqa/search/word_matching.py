@@ -118,8 +118,11 @@ def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, st
     return _windows(starts, lambda start: start + size if all(map(same, keys[start : start + size], name)) else 0)
 
 
-def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a name occurs in a text with different spaces (superbowl), as (start, end) word indices."""
+def squeezed_windows(keys: Sequence[str], name: Sequence[str], *, least: int = 5) -> list[tuple[int, int]]:
+    """Return where a name occurs in a text with different spaces (superbowl), as (start, end) word indices.
+
+    Names of fewer letters than `least` are not searched for.
+    """
     wanted = "".join(name)
 
     def end_at(start: int) -> int:
@@ -129,7 +132,7 @@ def squeezed_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int
             end += 1
         return end if letters == wanted else 0
 
-    return _windows(len(keys), end_at) if len(wanted) >= 5 else []
+    return _windows(len(keys), end_at) if len(wanted) >= least else []
 
 
 def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:

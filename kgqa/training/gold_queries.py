@@ -148,10 +148,12 @@ def read_group(pattern: Any) -> Group:
                 group.add(read_group(each))
             group.unread += ["union"] * (len(part.graph) > 1)
         elif part.name == "InlineData" and len(part.var) == 1:
-            group.values.append((part.var[0], list(part.value)))
+            group.values.append((part.var[0], list(part.value or ())))
         elif part.name == "Bind":
             group.bound.append((part.var, part.expr))
         else:
+            if part.name == "GraphGraphPattern":
+                group.add(read_group(part.graph))
             group.unread.append(part.name)
     return group
 
@@ -254,7 +256,7 @@ def query_facts(sparql: str) -> tuple[Any, Facts, list[tuple[Any, Any]]]:
     ensure(query.name == "SelectQuery", "no variable is asked for")
     groups = list(read_group(query.where).every())
     answer = next((node for node in nodes_in(query.projection or query.where) if is_variable(node)), None)
-    fixed = {variable: value for group in groups for variable, (value, *more) in group.values if not more}
+    fixed = {variable: values[0] for group in groups for variable, values in group.values if len(values) == 1}
     facts = Facts([edge for group in groups for edge in group.edges], fixed)
     ensure(answer is not None and facts.distinct, "no facts")
     filters = [each for group in groups for each in nodes_in(group.filters) if getattr(each, "op", "") == "!="]

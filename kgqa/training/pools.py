@@ -14,6 +14,7 @@ import numpy as np
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.search.tolerance import TOLERATED
 from kgqa.training.fitting import Example
 from kgqa.training.ontology import Ontology
 from kgqa.training.questions import TrainingQuestion
@@ -59,11 +60,13 @@ class PoolBuilder:
             return None
 
         def onward(start: tuple[Step, ...]) -> list[Step]:
-            steps = graph.paths.steps([Candidate(RelationPath(topic, start))])[0].steps
+            (found,) = graph.paths.steps([Candidate(RelationPath(topic, start))], tolerated=TOLERATED)
+            steps = () if isinstance(found, TOLERATED) else found.steps
             return [step for step in steps if not graph.tables.leads_to_mediator(step)]
 
         try:
             if topic not in self._explored:
+                self._explored[topic] = self._rows([])  # a topic that takes too long is not explored again
                 self._explored[topic] = self._rows(_paths_in(graph, topic))
             pool = self._explored[topic]
             steps = _as_explored(graph, question.path.steps, pool, self._numbers)

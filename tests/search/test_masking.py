@@ -109,6 +109,7 @@ def test_longer_name_is_masked_before_a_topic_within_it():
         ("se hinton wrote", "S. E. Hinton", True),
         ("new_york-city", "New York City", True),
         ("who voiced Up", "Up", True),
+        ("the singer of AC-DC", "ACDC", True),
         ("parishioners", "Paris", False),
         ("the US president", "US", True),
         ("who is it", "It", False),

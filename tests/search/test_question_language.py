@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from kgqa.graph.opening import open_graph
@@ -38,3 +41,12 @@ def test_note_names_both_languages():
         assert language_notes(graph, "Who wrote Don Quixote?", []) == []
         (note,) = language_notes(graph, "谁导演了 Parasite？", ["Parasite"])
         assert "in Chinese" in note
+
+
+def test_a_closed_graph_is_not_kept():
+    with open_graph() as graph:
+        assert language_notes(graph, "Wer schrieb Don Quixote?", ["Don Quixote"])
+        tables = weakref.ref(graph.tables)
+    del graph
+    gc.collect()
+    assert tables() is None

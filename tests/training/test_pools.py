@@ -6,8 +6,9 @@ import gzip
 
 import pytest
 
-from kgqa.errors import SettingsError
+from kgqa.errors import SettingsError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.paths import PathQueries
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.training.gold_queries import gold_paths, query_paths
@@ -90,6 +91,8 @@ def write_questions(path: RelationPath) -> str:
         ("SELECT ?x { ns:m.1 ns:a.b.c/^ns:d.e.f ?x }", "", ["m.1: a.b.c ^d.e.f"]),
         ("SELECT ?x { ns:m.1 ns:a.b.c ?x . ?x ns:d.e.f * ns:m.2 }", "", ["m.1: a.b.c"]),
         ("SELECT ?x { ns:m.1 ?r ?x }", "", []),
+        ("SELECT ?x { GRAPH ns:g { ns:m.1 ns:a.b.c ?x } }", "", ["m.1: a.b.c"]),
+        ("SELECT ?x { ns:m.1 ns:a.b.c ?x VALUES ?x { } }", "", ["m.1: a.b.c"]),
         ("ASK { ns:m.1 ns:a.b.c ?x }", "", []),
         ("SELECT ?x { SERVICE ns:m.1 { ns:m.1 ns:a.b.c ?x } }", "", []),
         # cut short
@@ -180,6 +183,13 @@ def test_invalid_ontology(tmp_path, content, message):
     if content is not None:
         (tmp_path / "roles").write_bytes(content)
     with pytest.raises(SettingsError, match=message):
+        read_ontology(tmp_path / "roles", FREEBASE)
+
+
+def test_ontology_of_too_many_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr("kgqa.training.ontology.MAX_LINES", 2)
+    (tmp_path / "roles").write_text(ROLES)
+    with pytest.raises(SettingsError, match="more than 2 lines"):
         read_ontology(tmp_path / "roles", FREEBASE)
 
 
@@ -288,6 +298,19 @@ def test_long_gold_path_in_a_graph(graph):
     assert gold_of(builder, example) == steps(text)
     assert steps(text)[:2] + steps("location.location.symbol") in pool_of(builder, example)
     assert builder.example(gold(text.replace("motto", "anthem"))) is None
+
+
+def test_topic_that_takes_too_long_is_explored_once(graph, monkeypatch):
+    asked = []
+
+    def steps_of(paths, candidates, **how):
+        asked.append(candidates)
+        raise StoreTimeout("too late")
+
+    monkeypatch.setattr(PathQueries, "steps", steps_of)
+    builder = PoolBuilder(graphs=[graph])
+    assert [builder.example(gold("people.person.place_of_birth")) for _ in range(2)] == [None, None]
+    assert len(asked) == 1
 
 
 def test_inverse_is_replaced_by_the_relation_of_the_graph(graph):

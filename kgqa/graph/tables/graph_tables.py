@@ -21,7 +21,7 @@ from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, background_limit
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, Store
-from kgqa.graph.tables.changes import Changes, VersionedValues, changes_since
+from kgqa.graph.tables.changes import Changes, T, VersionedValues, changes_since
 from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
 from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
@@ -131,6 +131,10 @@ class GraphTables:
     def notes(self) -> tuple[str, ...]:
         """Sentences that say what is missing in the tables computed so far because the graph is too large."""
         return (*self._whole.notes, *filter(None, [self._names.note]))
+
+    def computed(self, name: str, compute: Callable[[], T]) -> T:
+        """Return a value of that name for the current version of the view, computed once."""
+        return self._values.get(name, compute)
 
     # --- files in the cache
 

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from kgqa.errors import ModelUnavailable
 from kgqa.rank.embedding.tokens import UNKNOWN_LIMIT, Spans, estimated_spans, exact_spans, without_limit
 from kgqa.text.hints import Install
 from kgqa.text.words import clean
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 BATCH_SIZE = 64
 _SAMPLE = 4096
@@ -43,7 +47,6 @@ class TorchEncoder:
         """
         if importlib.util.find_spec("sentence_transformers") is None:
             raise ModelUnavailable(f"The embedding model {model} needs sentence-transformers: {Install('sbert')}")
-        from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
         folder = Path(model).expanduser()
@@ -52,8 +55,7 @@ class TorchEncoder:
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self._lock = threading.Lock()
         try:
-            source = str(folder) if folder.is_dir() else model
-            self.model = SentenceTransformer(source, trust_remote_code=False, local_files_only=folder.is_dir())
+            self.model = _loaded(str(folder) if folder.is_dir() else model)
             self.size = self.encode(["?"]).shape[1]
         except Exception as error:  # several libraries raise exceptions of their own
             raise ModelUnavailable(
@@ -82,6 +84,18 @@ class TorchEncoder:
                 list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False, prompt=""
             )
         return np.asarray(vectors, dtype=np.float32)
+
+
+def _loaded(model: str) -> SentenceTransformer:
+    """Load a model from this machine; download it only if it is not there."""
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        return SentenceTransformer(model, trust_remote_code=False, local_files_only=True)
+    except Exception:  # several libraries raise exceptions of their own
+        if Path(model).is_dir():
+            raise
+        return SentenceTransformer(model, trust_remote_code=False)
 
 
 def file_slug(name: str) -> str:

@@ -46,14 +46,15 @@ class VectorCache:
             row = self._connection.execute("SELECT length(vector) / 2 FROM vectors LIMIT 1").fetchone()
         return int(row[0]) if row else None
 
-    def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Return the cached embeddings by text, each a float32 array."""
+    def get(self, texts: Sequence[str], size: int) -> dict[str, Vector]:
+        """Return the cached embeddings by text, each a float32 array of length `size`; others are left out."""
         found: dict[str, Vector] = {}
         with self._lock, self._file_errors():
             for start in range(0, len(texts), _AT_ONCE):
                 batch = texts[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(batch))
-                rows = self._connection.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", batch)
+                query = f"SELECT text, vector FROM vectors WHERE text IN ({marks}) AND length(vector) = ?"
+                rows = self._connection.execute(query, [*batch, 2 * size])
                 found |= {text: np.frombuffer(blob, dtype="<f2").astype(np.float32) for text, blob in rows}
         return found
 

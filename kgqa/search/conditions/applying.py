@@ -23,6 +23,7 @@ from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
 from kgqa.search.masking import Span
 from kgqa.search.rows import FieldKey, PathRows, Row, read_rows
+from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import pattern, stem_list, stems, word_table
 from kgqa.text.words import relation_words
 from kgqa.trace import ConditionsRead, ReadCondition
@@ -164,14 +165,20 @@ class Filters:
 
     def _excluding(self) -> None:
         """Exclude entities that are ends, or values beside the walks; an end may be on a walk that was not read."""
-        last = len(self._rows.candidate.path)
+        ends: FieldKey = (len(self._rows.candidate.path), ())
         for entity in self._wording.excluded:
-            places: list[FieldKey] = [key for key, value in self._values if value.value == entity]
-            if entity in self._rows.ends or not (places or self._rows.complete):
-                places = [(last, ())]
+            places = [ends] if self._is_end(entity) else [key for key, found in self._values if found.value == entity]
             for place in places[:1]:
                 self.found.add("not", Condition(*place, entity, negated=True))
                 self.found.applied.add(entity)
+
+    def _is_end(self, entity: Entity) -> bool:
+        candidate = self._rows.candidate
+        if entity in self._rows.ends or self._rows.complete:
+            return entity in self._rows.ends
+        there = replace(candidate, conditions=(Condition(len(candidate.path), (), entity),))
+        (found,) = self._graph.paths.ends([there], limit=1, tolerated=TOLERATED)
+        return isinstance(found, TOLERATED) or bool(found.values)
 
     def _typed(self) -> None:
         """Add the type that the question asks for if only some ends have it."""

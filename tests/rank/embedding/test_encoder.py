@@ -89,7 +89,7 @@ class CountingEncoder:
     """An encoder that counts the texts it computes."""
 
     def __init__(self, encoder: OnnxEncoder) -> None:
-        self.name = encoder.name
+        self.name, self.size = encoder.name, encoder.size
         self.texts: list[str] = []
         self._encoder = encoder
 

@@ -28,7 +28,7 @@ def test_vectors_have_half_precision(tmp_path_factory, vectors):
     first = VectorCache(file)
     first.put(given_vectors)
     second = VectorCache(file)
-    found = second.get([*given_vectors, "never put\x00"])
+    found = second.get([*given_vectors, "never put\x00"], 4)
     assert found.keys() == given_vectors.keys()
     for text, vector in found.items():
         assert vector.dtype == np.float32 and np.abs(vector - given_vectors[text]).max() < 1e-3
@@ -42,12 +42,12 @@ def test_many_vectors_and_concurrent_writes(tmp_path, shared):
     def write(vectors: VectorCache, name: str) -> None:
         for i in range(50):
             vectors.put({f"{name} {i} {j}": np.array([i, j], dtype=np.float32) for j in range(12)})
-            assert vectors.get([f"{name} {i} 7"])[f"{name} {i} 7"].tolist() == [i, 7]
+            assert vectors.get([f"{name} {i} 7"], 2)[f"{name} {i} 7"].tolist() == [i, 7]
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(write, (first, second), ("one", "two")))
     texts = [f"{name} {i} {j}" for name in ("one", "two") for i in range(50) for j in range(12)]
-    assert len(first.get(texts)) == 1200
+    assert len(first.get(texts, 2)) == 1200
 
 
 def fill(file) -> None:
@@ -82,7 +82,7 @@ def test_unreadable_file_is_named_once_and_not_used(tmp_path, caplog, damage, wh
     for _ in range(2):
         vectors = VectorCache(file)
         vectors.put({"a": ONES})
-        assert vectors.get(["a"]) == {}
+        assert vectors.get(["a"], 3) == {}
     (message,) = caplog.messages
     assert message.startswith(f"{file} cannot be read: ") and why in message and "remove it" in message
 
@@ -91,4 +91,12 @@ def test_folder_that_cannot_be_created_is_no_error(tmp_path, caplog):
     (tmp_path / "file").write_text("")
     vectors = VectorCache(tmp_path / "file" / "model.sqlite")
     vectors.put({"a": ONES})
-    assert vectors.get(["a"]) == {} and not caplog.records
+    assert vectors.get(["a"], 3) == {} and not caplog.records
+
+
+def test_damaged_vectors_are_left_out(tmp_path):
+    vectors = VectorCache(tmp_path / "model.sqlite")
+    vectors.put(dict.fromkeys(("whole", "odd", "short"), ONES))
+    for text, blob in (("odd", b"12345"), ("short", b"12")):
+        vectors._connection.execute("UPDATE vectors SET vector = ? WHERE text = ?", (blob, text))
+    assert list(vectors.get(["whole", "odd", "short"], 3)) == ["whole"]
