@@ -99,7 +99,7 @@ class CachedEncoder:
 
     def _load(self, texts: list[str]) -> list[np.ndarray]:
         """Return vectors from the disk; compute and store those that are missing."""
-        found = self._disk.get(texts, self._encoder.size) if self._disk else {}
+        found = self._disk.get(texts, self._encoder.size or 0) if self._disk else {}
         missing = [text for text in texts if text not in found]
         if missing:
             # the cache on disk rounds to half precision; round new vectors too, so that all runs use equal vectors

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kgqa.model import Entity
 from kgqa.search.conditions.applying import is_negated, without_excluded
-from kgqa.search.conditions.requests import read_request
+from kgqa.search.conditions.requests import read_request, unsupported_kind
 from kgqa.search.masking import topic_spans
 
 
@@ -100,3 +102,9 @@ def test_excluded_entities(question, text, excluded):
 @pytest.mark.parametrize("text", ["Which films did Ann not direct?", "who didn't vote"])
 def test_other_negations_are_noticed(text):
     assert is_negated(text)
+
+
+def test_leading_blanks_take_no_time():
+    start = time.monotonic()
+    assert unsupported_kind(" " * 20_000 + "of which of which") is None
+    assert time.monotonic() - start < 5
