@@ -94,7 +94,7 @@ def answer_of_path(
     if operation is None:
         refuse_named_end(candidate.path, candidate.conditions)
     given = {candidate.path.topic, *compared, *(topic.value for topic in topics)}
-    given |= {each.test for each in candidate.conditions}
+    given |= {each.test for each in candidate.conditions if isinstance(each.test, Entity)}
     given |= {entity for _, entities in candidate.restricted for entity in entities}
     if {*map(Entity, iris_of(exported.sparql))} & {*values} - given:
         raise AnswerInQuery("the exported query names its answer")
