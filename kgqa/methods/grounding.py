@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from math import isclose
+from math import isclose, nan
 
-from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Ends
 from kgqa.graph.query.export import (
@@ -18,6 +18,7 @@ from kgqa.graph.query.export import (
     query_class,
     refuse_named_end,
 )
+from kgqa.graph.query.prefixes import iris_of
 from kgqa.graph.query.words import all_words
 from kgqa.methods.evidence import gather_evidence
 from kgqa.methods.units import present_notes, with_units
@@ -92,6 +93,11 @@ def answer_of_path(
         return None
     if operation is None:
         refuse_named_end(candidate.path, candidate.conditions)
+    given = {candidate.path.topic, *compared, *(topic.value for topic in topics)}
+    given |= {each.test for each in candidate.conditions if isinstance(each.test, Entity)}
+    given |= {entity for _, entities in candidate.restricted for entity in entities}
+    if {*map(Entity, iris_of(exported.sparql))} & {*values} - given:
+        raise AnswerInQuery("the exported query names its answer")
     class_, defect = _checked(graph, candidate, exported, values)
     named = _named(graph, values)
     ends = None if operation and operation.is_computed else [item.value for item in named]
@@ -130,12 +136,14 @@ def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
 def with_all_names(graph: KnowledgeGraph, answer: Answer) -> Answer:
     """Return an answer with the names of all its answers, to export them; `ask` finds those of the first `MAX_NAMED`.
 
-    Raises:
-        StoreError: the graph failed.
+    If the graph fails, the answer stands as it is.
     """
     if len(answer.answers) <= MAX_NAMED:
         return answer
-    named = graph.named(each.value for each in answer.answers)
+    try:
+        named = graph.named(each.value for each in answer.answers)
+    except StoreError:
+        return answer
     every = [replace(each, name=found.name) for each, found in zip(answer.answers, named)]
     return replace(answer, answers=tuple(sorted(every, key=_by_name)))
 
@@ -159,12 +167,23 @@ def _checked(
         expected = [float(len(seen) if operation.kind == "count" else bool(seen))] if whole else None
     else:
         expected = exported.totals
-    texts = [each.value for each in values if isinstance(each, Literal)]
-    numbers = [float({"true": "1", "false": "0"}.get(text, text)) for text in texts]
-    if expected is None or all(any(isclose(one, other, rel_tol=1e-6) for other in expected) for one in numbers):
+    texts = [each.value if isinstance(each, Literal) else str(each) for each in values]
+    numbers = [_number({"true": "1", "false": "0"}.get(text, text)) for text in texts]
+    if expected is None or (_all_in(numbers, expected) and _all_in(expected, numbers)):
         return "restricted" if restricted else "exact", ""
     shown = " or ".join(f"{each:g}" for each in expected)
     return None, f"The exported query returned {' and '.join(texts)}; what the search saw gives {shown}."
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return nan  # equal to no number
+
+
+def _all_in(some: Sequence[float], others: Sequence[float]) -> bool:
+    return all(any(isclose(one, other, rel_tol=1e-6) for other in others) for one in some)
 
 
 def _seen(graph: KnowledgeGraph, candidate: Candidate, exported: Exported) -> tuple[set[Value], bool]:

@@ -123,9 +123,9 @@ UNQUOTED = "the language model; no verified quote contains the answer"
 UNPROVEN = "the language model; what it found in the graph does not prove the answer"
 """Where an answer of a method that acts in turns is from if its grounding is `model`."""
 QUERY_CLASSES = {
-    "exact": "checked: returns exactly these answers; this does not show that they answer the question",
-    "restricted": "checked: returns exactly these answers, by way of entities that a model chose; this does not show "
-    "that they answer the question",
+    "exact": "returns exactly these answers; this does not show that they answer the question",
+    "restricted": "returns exactly these answers, by way of entities that a model chose; this does not show that "
+    "they answer the question",
     "superset": "returns these answers and others; a model chose among them",
     "none": "does not return these answers",
 }

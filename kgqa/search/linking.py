@@ -22,6 +22,7 @@ from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.masking import drop_mentions
 from kgqa.search.name_lookup import NameHit, NameLookup, names_in_capitals
 from kgqa.search.word_matching import words_of
+from kgqa.search.words import word_list
 from kgqa.text.words import relation_words
 
 RelationFit = TextScorer
@@ -104,7 +105,8 @@ def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
     return [
         question[words[start].start : words[end - 1].end]
         for start, end in names_in_capitals(question, words)
-        if not any(words[start].start < right and left < words[end - 1].end for left, right in spans)
+        if not {word.key for word in words[start:end]}.issubset(word_list("months"))
+        and not any(words[start].start < right and left < words[end - 1].end for left, right in spans)
     ]
 
 

@@ -12,6 +12,7 @@ from itertools import takewhile
 from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
+from kgqa.search.masking import generic_words
 from kgqa.search.word_matching import (
     UNSPACED,
     Word,
@@ -35,6 +36,7 @@ MIN_COVERAGE = 0.25
 MAX_PART = 0.95
 # quality of a match for each kind of difference between text and name; an exact match has quality 1
 LOOSE = {"article": 0.97, "plural": 0.93, "bracket": 0.92, "comma": 0.88, "squeezed": 0.9, "initials": 0.6}
+_JOINING = re.compile(r"[\s.&'’\u2010-\u2013-]*")
 _PUNCTUATION = "?.,;:!¿¡\"'“”‘’()[]…？。，；：！「」『』（）"
 
 
@@ -198,8 +200,8 @@ class NameLookup:
     def in_part(self, whole: Iterable[NameHit] = ()) -> list[NameHit]:
         """Return the entities whose names have distinctive words in the question, even if inflected or misspelled.
 
-        Of a name in capitals that is not in the graph, such as Johann Sebastian Bach, half of the words must be those
-        of a name; words in the hits `whole` belong to other names.
+        Of a name in capitals that is not in the graph, such as Johann Sebastian Bach, half of the words or the last one
+        must be those of a name; words in the hits `whole` belong to other names.
         """
         others = {index for hit in whole for index in range(hit.start, hit.end)}
         capitals = [set(range(*run)) - others for run in names_in_capitals(self.question, self.words)]
@@ -228,8 +230,10 @@ class NameLookup:
         parts = word_keys(name)
         for run in capitals:
             if len(run) > 1 and run.intersection(range(aligned.start, aligned.end)):
-                known = sum(any(_is_spelling(self.keys[at], part) for part in parts) for at in run)
-                if 2 * known < len(run):
+                distinctive = [self.keys[at] for at in run if self.keys[at] not in generic_words()]
+                known = sum(any(_is_spelling(word, part) for part in parts) for word in distinctive)
+                # any title may stand before a name: Nobel Laureate Einstein
+                if 2 * known < len(distinctive) and not any(same_word(self.keys[max(run)], part) for part in parts):
                     return False
         return True
 
@@ -250,17 +254,23 @@ class NameLookup:
 def names_in_capitals(question: str, words: Sequence[Word]) -> list[tuple[int, int]]:
     """Return where consecutive words of a question have capitals, as (start, end) word indices.
 
-    The first word of the question counts only if it may be a part of a name. In a question in capitals or without any,
-    there are none.
+    A comma and the like end a name. The first word of the question counts only if it may be a part of a name. In a
+    question in capitals, in title case, or without any capital, there are none.
     """
+    titled = [question[word.start].isupper() for word in words[1:] if word.key in question_words()]
+    if question == question.upper() or sum(titled) > max(1, len(titled) / 2):
+        return []
     upper = [question[word.start].isupper() and word.key not in question_words() for word in words]
     runs: list[tuple[int, int]] = []
     for index, capital in enumerate(upper):
-        if capital and runs and runs[-1][1] == index:
+        is_joined = (
+            runs and runs[-1][1] == index and _JOINING.fullmatch(question, words[index - 1].tail, words[index].start)
+        )
+        if capital and is_joined:
             runs[-1] = (runs[-1][0], index + 1)
         elif capital:
             runs.append((index, index + 1))
-    return [run for run in runs if run != (0, 1)] if question != question.upper() else []
+    return [run for run in runs if run != (0, 1)]
 
 
 def align(keys: Sequence[str], name: Sequence[str], rarity: Callable[[str], float]) -> Alignment | None:

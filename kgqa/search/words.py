@@ -11,6 +11,8 @@ from typing import Any
 
 from kgqa.rank.lexical import stem
 
+_IN_ANY_CASE = str.maketrans("ıİſ", "iis")
+
 
 @cache
 def _all_tables() -> Mapping[str, Any]:
@@ -38,7 +40,12 @@ def word_list(name: str, language: str = "en") -> tuple[str, ...]:
 
 def meaning(table: str, words: str) -> Any:
     """Return what an English table says about a word or phrase, in any case and spacing."""
-    return word_table(table, "en")[" ".join(words.lower().split())]
+    return word_table(table, "en")[folded(words)]
+
+
+def folded(words: str) -> str:
+    """Return words in lower case, with the letters that equal others in any case (ı, İ, ſ) as these."""
+    return " ".join(words.translate(_IN_ANY_CASE).lower().split())
 
 
 @cache

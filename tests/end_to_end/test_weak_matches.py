@@ -15,7 +15,7 @@ def test_answer_shows_its_score(kgqa):
         "%: the share of right answers among answers with such a score (measured on kgqa's own test questions on other graphs)"
         in done.out
     )
-    assert "checked: returns exactly these answers; this does not show that they answer the question" in done.out
+    assert "returns exactly these answers; this does not show that they answer the question" in done.out
     found = json.loads(kgqa("ask", CAPITAL, "--json").out)
     assert found["confidence"] >= 0.8 and found["accepted"] and not found["weak"]
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from kgqa.graph.query.export import AnswerInQuery
+from kgqa.errors import PartialResult, StoreUnavailable
+from kgqa.graph.query.export import AnswerInQuery, Exported
 from kgqa.methods.grounding import MAX_NAMED, answer_of_path, with_all_names
 from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
 from kgqa.model.conditions import XSD, Comparison, Condition, Operation, year
@@ -119,6 +120,18 @@ def test_a_number_that_the_search_did_not_see_is_a_defect(graph, monkeypatch, op
     assert (found.query_class, found.defects) == ("none", (defect,))
 
 
+@pytest.mark.parametrize("returned", ["24", "unknown"])
+def test_each_difference_is_compared(monkeypatch, returned):
+    """Of several values of one topic, each gives a difference; the query must return all of them."""
+    lines = [*LINES, f'<{E}bex> <{E}pop> "40" .']
+    graph, pair = memory_graph(lines, schema="rdfs"), Operation("difference", POP, topics=(AYS, BEX))
+    whole = answer(graph, RelationPath(AYS), topics=(AYS, BEX), operation=pair)
+    assert sorted(names(whole)) == ["24", "34"] and whole.query_class == "exact"
+    monkeypatch.setattr(type(graph), "run_exported", lambda *_: (number(returned),))
+    found = answer(graph, RelationPath(AYS), topics=(AYS, BEX), operation=pair)
+    assert found.query_class == "none" and f"returned {returned}; what" in found.defects[0]
+
+
 def test_an_exported_query_runs_once(graph, monkeypatch):
     run, queries = type(graph).run_exported, []
     monkeypatch.setattr(type(graph), "run_exported", lambda self, query: queries.append(query) or run(self, query))
@@ -147,6 +160,57 @@ def test_extremes_read_like_sparql(values, kind, form, expected):
     found = answer(memory_graph(lines, schema="rdfs"), operation=operation)
     assert sorted(names(found)) == expected.split() and found.query_class == "exact" and form in found.sparql
     assert form == "REGEX" or "REGEX" not in found.sparql
+
+
+CUT = [
+    # of more values than are looked at, the top is known if worse values are seen
+    ("9 9 1 2 3 4 5", XSD + "integer", Operation("most", (Step(E + "v"),)), "a b"),
+    ("9 8 8 2 3 4 5", XSD + "integer", Operation("most", (Step(E + "v"),), rank=2), "b c"),
+    ("9 9 9 9 9 9 9", XSD + "integer", Operation("most", (Step(E + "v"),)), None),
+    ("9 9 9 9 9 9 1", XSD + "integer", Operation("most", (Step(E + "v"),), rank=2), None),
+    # values that are no numbers do not take the place of others
+    ("n/a n/a n/a n/a n/a 3 3", XSD + "string", Operation("least", (Step(E + "v"),)), "f g"),
+    ("n/a n/a n/a n/a n/a 9 3", XSD + "string", Operation("least", (Step(E + "v"),)), "g"),
+]
+
+
+@pytest.mark.parametrize(("values", "datatype", "operation", "expected"), CUT)
+def test_an_extreme_of_too_many_values_is_complete_or_refused(monkeypatch, values, datatype, operation, expected):
+    monkeypatch.setattr("kgqa.graph.query.export.MAX_ROWS", 5)
+    lines = [f"<{E}land> <{E}has> <{E}{name}> ." for name in "abcdefg"]
+    lines += [f'<{E}{name}> <{E}v> "{text}"^^<{datatype}> .' for name, text in zip("abcdefg", values.split())]
+    graph = memory_graph(lines, schema="rdfs")
+    if expected is None:
+        with pytest.raises(PartialResult, match="not all ends"):
+            answer(graph, operation=operation)
+    else:
+        found = answer(graph, operation=operation)
+        assert sorted(names(found)) == expected.split() and found.query_class == "exact"
+
+
+def test_numbers_that_are_the_same_double_tie():
+    lines = [f"<{E}land> <{E}has> <{E}{name}> ." for name in "abc"]
+    lines += [f'<{E}{name}> <{E}v> "900719925474099{end}"^^<{XSD}integer> .' for name, end in zip("abc", "120")]
+    found = answer(memory_graph(lines, schema="rdfs"), operation=Operation("least", (Step(E + "v"),), rank=2))
+    assert sorted(names(found)) == ["a"] and found.query_class == "exact"
+    lines[-1] = lines[-1].replace("4099", "4100")  # larger than the two before, which are one double
+    lines = [line.replace("9007199254740992", "9007199254740993").replace("9007199254740991", "9007199254740992")
+             for line in lines]  # fmt: skip
+    found = answer(memory_graph(lines, schema="rdfs"), operation=Operation("least", (Step(E + "v"),)))
+    assert sorted(names(found)) == ["a", "b"] and found.query_class == "exact"
+
+
+@pytest.mark.parametrize("at", [-1, 0, 2])
+def test_an_operation_at_a_node_that_the_path_does_not_have(graph, at):
+    with pytest.raises(ValueError, match="the path has 1 steps"):
+        answer(graph, operation=Operation("most", POP, at=at))
+
+
+def test_a_query_that_names_its_answer_is_refused(graph, monkeypatch):
+    leak = Exported(f"SELECT ?answer WHERE {{ VALUES ?answer {{ <{AYS.iri}> }} }}")
+    monkeypatch.setattr("kgqa.methods.grounding.export", lambda *_: leak)
+    with pytest.raises(AnswerInQuery):
+        answer(graph)
 
 
 def test_extreme_at_a_node_on_the_way(graph):
@@ -217,3 +281,9 @@ def test_a_hub_looks_up_the_names_that_are_shown_and_the_rest_on_export(monkeypa
     assert [each.name for each in found.answers[:MAX_NAMED]] == [f"Name of {iri}" for iri in hub[:MAX_NAMED]]
     assert found.answers[-1].name == "n02999"
     assert [each.name for each in with_all_names(graph, found).answers] == [f"Name of {iri}" for iri in hub]
+
+    def fails(*_):
+        raise StoreUnavailable("The server is gone.")
+
+    monkeypatch.setattr(type(graph), "named", fails)
+    assert with_all_names(graph, found) == found  # what was found stays

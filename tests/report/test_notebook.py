@@ -67,7 +67,7 @@ def test_a_cell_shows_path_score_and_query(answer, display):
     shown = Elements(html)
     assert {"svg", "details", "pre", "style"} <= set(shown.tags) and not {"script", "link"} & set(shown.tags)
     for part in ("Nobel Prize in Physics", "m.demo_nobel_prize_in_physics", "award winner awards won", "SELECT DISTINCT",
-                 "checked: returns exactly these answers", "the share of right answers"):  # fmt: skip
+                 "returns exactly these answers", "the share of right answers"):  # fmt: skip
         assert part in shown.text
     nodes = [value for name, value in shown.attributes if name == "class" and value.startswith("node ")]
     assert sorted(nodes) == ["node answer", "node answer", "node mediator", "node mediator", "node topic"]

@@ -122,6 +122,7 @@ def test_any_question_is_linked_without_error(graph, question):
 
 NAMESAKES = {
     "cpp": "C++", "c": "C", "csharp": "C#", "resume": "Resume", "accents": "Résumé", "now": "Now", "it": "It",
+    "biden": "Joe Biden", "obama": "Barack Obama", "kubrick": "Stanley Kubrick", "scorsese": "Martin Scorsese",
     "johansson": "Scarlett Johansson", "berg": "Bjarne Berg", "wang": "王小明", "momoko": "岡田 桃子", "lighthouse": "灯塔往事",
 }  # fmt: skip
 
@@ -146,6 +147,10 @@ def namesakes() -> KnowledgeGraph:
         ("where was now printed?", []),
         ("Where was Johann Sebastian Bach born?", []),
         ("Did Johann Bach meet Bjarne Berg?", [("Bjarne Berg", "berg")]),
+        ("Who is the wife of the American President Biden?", [("Biden", "biden")]),
+        ("Where was President Barack Hussein Obama II born?", [("Barack Hussein Obama", "obama")]),
+        ("Who knew the Nobel Laureate Physicist Kubrick?", [("Kubrick", "kubrick")]),
+        ("Which actor met Spielberg, Scorsese, Kubrick?", [("Scorsese", "scorsese"), ("Kubrick", "kubrick")]),
         ("王小明的出生地是哪里？", [("王小明", "wang")]),
         ("谁是灯塔往事的导演王小明？", [("灯塔往事", "lighthouse"), ("王小明", "wang")]),
         ("岡田桃子はどこで生まれましたか？", [("岡田桃子", "momoko")]),
@@ -159,6 +164,8 @@ def test_names_as_they_are_spelled(namesakes, question, expected):
 def test_unknown_names_are_those_in_capitals_that_no_mention_covers():
     question = "Did Johann Sebastian Bach meet Bjarne Berg in Leipzig?"
     assert unknown_names(question, ["Bjarne Berg"]) == ["Johann Sebastian Bach", "Leipzig"]
+    assert unknown_names("Did Johann Sebastian Bach, Bjarne Berg meet?", ["Bjarne Berg"]) == ["Johann Sebastian Bach"]
+    assert unknown_names("What Is The Capital City Of France in March?", []) == []
     assert unknown_names("who is johann?", []) == unknown_names("WHO IS JOHANN?", []) == []
 
 

@@ -36,10 +36,10 @@ def explain(graph: NamedGraph, sparql: str) -> str:
         QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
     """
     sparql = decode_codepoints(sparql).replace("\t", " ")  # the parser counts a tab as up to 8 characters
-    if carried := carried_words(sparql):
-        return "\n".join(f"  {line}" if line[:1].isdigit() else line for line in carried)
     declared = declare_prefixes(sparql, graph.schema.prefixes)
     forbid_fetching(declared)
+    if carried := carried_words(sparql):
+        return "\n".join(f"  {line}" if line[:1].isdigit() else line for line in carried)
     try:
         algebra = parse_query(declared).algebra
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError

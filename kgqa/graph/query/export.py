@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import dropwhile, takewhile
 from typing import Any, Protocol
 
@@ -79,6 +79,7 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
 
     Raises:
         ValueError: the path has no steps, and no operation compares topics.
+        PartialResult: too many ends share the value that an extreme is about.
         StoreError: the look at the values failed.
     """
     path, conditions, operation = candidate.path, candidate.conditions, candidate.operation
@@ -95,9 +96,13 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     top = sums = None
     if operation.kind not in ("count", "exists"):
         limit = min(MAX_ROWS, graph.store.capabilities.row_cap or MAX_ROWS)
-        rows = list(graph.queries.rows(look_query(operation, block, graph.view, limit)))
+        rows = graph.queries.rows(look_query(operation, block, graph.view, limit))
+        filtered = len(rows) == limit and bool(block.scale)
+        if filtered:  # values that cannot be converted may have taken the place of others
+            readable = replace(block, pattern=f"{block.pattern}\n{block.valid}")
+            rows = graph.queries.rows(look_query(operation, readable, graph.view, limit))
         if operation.kind in operation.returns_ends:
-            top = top_of(operation, rows, complete=len(rows) < limit)
+            top = top_of(operation, rows, complete=len(rows) < limit, filtered=filtered)
         elif len(rows) < limit:
             sums = totals(operation, rows)
     return Exported(_with_words(operation_query(operation, block, top, graph.view), words), top, sums)

@@ -10,8 +10,10 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import product
 
+from kgqa.errors import PartialResult
 from kgqa.graph.query.pattern_text import comparison_key, edges_text, is_comparable, nested_text, values_clause
 from kgqa.graph.query.patterns import DOUBLE, INTEGER, Node, PathPattern, edges_along
 from kgqa.graph.query.templates import Variable, render_term
@@ -77,10 +79,15 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
+
+    Raises:
+        ValueError: the operation is at a node that the path does not have.
     """
     end: Node = Variable("answer") if walk is None else walk.end
     start = end
     if operation.at is not None and walk is not None:
+        if not 0 < operation.at < len(walk.nodes):
+            raise ValueError(f"the operation is at node {operation.at}, but the path has {len(walk.nodes) - 1} steps")
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
     values = [Variable(f"value{index}") for index in range(1, len(operation.steps) + 1)]
@@ -104,11 +111,15 @@ def look_query(operation: Operation, block: Valued, view: Sequence[Entity], limi
     return query_text(f"SELECT DISTINCT {selected}", view, block.pattern, f"{order}\nLIMIT {limit}")
 
 
-def top_of(operation: Operation, rows: Rows, *, complete: bool) -> Top:
+def top_of(operation: Operation, rows: Rows, *, complete: bool, filtered: bool) -> Top:
     """Return the top of the ends, from the rows of `look_query`.
 
     Args:
         complete: whether these are all rows.
+        filtered: whether there may be values that cannot be converted, which the rows leave out.
+
+    Raises:
+        PartialResult: other rows may belong to the top.
     """
     scale = "number" if operation.counted else operation.scale
     best: dict[Value, float] = {}
@@ -120,9 +131,16 @@ def top_of(operation: Operation, rows: Rows, *, complete: bool) -> Top:
             best[row[0]] = max(sign * key, best.get(row[0], sign * key))
     ranked = sorted(best, key=lambda end: -best[end])
     levels = sorted({*best.values()}, reverse=True)[operation.rank - 1 :]
+    worst = min((sign * key for key in keys if key is not None), default=math.inf)
+    if not complete and not (levels and worst < levels[0]):
+        raise PartialResult(
+            f"More than {len(rows):,} values are at the top, so not all ends that have them can be found.",
+            "Add a condition that leaves fewer ends.",
+        )
     before = sum(not levels or best[end] > levels[0] for end in ranked)
     ends = [end for end in ranked if levels and best[end] == levels[0]]
-    cast = "none" if operation.counted else _cast(values, scale) if complete and None not in keys else "guarded"
+    readable = complete and not filtered and None not in keys
+    cast = "none" if operation.counted else _cast(values, scale) if readable else "guarded"
     return Top(tuple(ends), tuple(ranked[before + len(ends) :]), cast, before)
 
 
@@ -130,9 +148,10 @@ def _cast(values: Sequence[Value | None], scale: str) -> str:
     """Return how values, all of them numbers or dates, are converted so that they sort as numbers or dates."""
     literals = [value for value in values if isinstance(value, Literal)]
     kinds = {value.datatype for value in literals}
-    if scale == "number":
-        return "none" if len(kinds) == 1 and kinds <= NUMBERS else "number"
     texts = [value.value for value in literals]
+    if scale == "number":
+        equal = len({*map(float, texts)}) < len({*map(Decimal, texts)})  # but not to an engine with exact integers
+        return "none" if len(kinds) == 1 and kinds <= NUMBERS and not equal else "number"
     alike = len({len(text) for text in texts}) == 1 or not any("T" in text for text in texts)
     if not alike or not all(map(_SORTABLE_DATE.fullmatch, texts)):
         return "guarded"

@@ -12,7 +12,7 @@ from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Comparison, Conditi
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import stem
 from kgqa.search.conditions.requests import Measure
-from kgqa.search.conditions.times import is_date
+from kgqa.search.conditions.times import is_date, is_unknown
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stem_list, stems
 from kgqa.text.words import relation_words, type_words
@@ -135,8 +135,8 @@ class Beside:
     def compared(self, candidate: Candidate, measure: Measure, at: int | None = None) -> Field | None:
         """Return the best field with numbers or dates, as the measure compares, for enough of the nodes.
 
-        Values that are none are left out, such as an unknown date. If there are too many nodes to look up, the share of
-        those with a value is unknown, and the field is taken.
+        Nodes whose value is unknown are left out. If there are too many nodes to look up, or the lookup takes too long,
+        the share of those with a value is unknown, and the field is taken.
 
         Args:
             candidate: The path.
@@ -152,11 +152,13 @@ class Beside:
             if not any(fits(value) for _, value in pairs):
                 continue
             comparable = Condition(len(before.path), field.steps, Comparison(">=", _LEAST[measure.scale]))
-            nodes = self.ends(before)
-            valued = self.ends(replace(before, conditions=(*before.conditions, comparable)))
-            if max(len(nodes), len(valued)) >= min(MAX_WALKS, self.graph.store.capabilities.row_cap or MAX_WALKS):
+            both = [before, replace(before, conditions=(*before.conditions, comparable))]
+            found = self.graph.paths.ends(both, limit=MAX_WALKS, tolerated=TOLERATED)
+            nodes, valued = (None if isinstance(each, TOLERATED) else each.values for each in found)
+            most = min(MAX_WALKS, self.graph.store.capabilities.row_cap or MAX_WALKS)
+            if nodes is None or valued is None or max(len(nodes), len(valued)) >= most:
                 return field
-            unknown = {node for node, _ in pairs}.difference(valued)
+            unknown = {node for node, value in pairs if is_unknown(value)}.difference(valued)
             if len(valued) >= COVERED * (len(nodes) - len(unknown)):
                 return replace(field, without=tuple(sorted(set(nodes).difference(valued), key=str)))
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import meaning, pattern, word_table, word_tables
+from kgqa.search.words import folded, meaning, pattern, word_table, word_tables
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
@@ -73,7 +73,7 @@ def unsupported_kind(question: str) -> str | None:
     the answer depends on an order in time. Remove names of entities before the call.
     """
     for kind in word_tables("unsupported"):
-        if match := pattern(kind["words"]).search(question):
+        if match := pattern(kind["words"]).search(question.strip()):
             return str(kind["kind"]).format(match[0].strip().lower())
     match = pattern("{superlative}").search(question if question.isupper() else _TITLE.sub(" ", question))
     return f"a superlative ({match[0].strip().lower()})" if match else None
@@ -115,7 +115,7 @@ def _name(name: str) -> re.Pattern[str]:
 def _measure(adjective: str, *, less: bool = False) -> Measure:
     """Return the measure by which an adjective compares."""
     lists = ("superlatives", "first_and_last", "comparatives", "adjectives")
-    (name,) = (meaning(each, adjective) for each in lists if adjective.lower() in word_table(each, "en"))
+    (name,) = (meaning(each, adjective) for each in lists if folded(adjective) in word_table(each, "en"))
     least, name = name.startswith("-"), name.removeprefix("-")
     scale: Literal["day", "number"] = "day" if name in ("age", "event") else "number"
     return Measure(tuple(meaning("measures", name).split()), scale, most=least == less, events=name == "event")
@@ -128,7 +128,7 @@ def _named_measure(phrase: str, *, most: bool = True) -> Measure:
 
 def _happening(verb: str) -> tuple[str, ...]:
     """Return words of the relations to the date of an event; none for "first"."""
-    return () if verb.lower() == "first" else tuple(meaning("events", verb).split())
+    return () if folded(verb) == "first" else tuple(meaning("events", verb).split())
 
 
 def _without(text: str, found: re.Match[str]) -> str:

@@ -140,12 +140,13 @@ def _date_fields(rows: PathRows) -> list[FieldKey]:
     """Return the fields all of whose values are dates, apart from values that are unknown or out of range."""
     are_dates: dict[FieldKey, bool] = {}
     for key, value in rows.values():
-        if not _is_unknown(value.value):
+        if not is_unknown(value.value):
             are_dates[key] = are_dates.get(key, True) and is_date(value.value)
     return [key for key, dated in are_dates.items() if dated]
 
 
-def _is_unknown(value: Value) -> bool:
+def is_unknown(value: Value) -> bool:
+    """Return whether a value stands for an unknown one, or is a date out of range."""
     if isinstance(value, Entity):
         return is_anonymous(value.iri)
     return re.fullmatch(r"[-+]?\d{7,}(-.*)?", value.value) is not None

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from kgqa import open_graph
+from kgqa.errors import QueryRejected
 from kgqa.graph.query.explain import explain, is_of_graph
+from kgqa.graph.query.export import _with_words
 from kgqa.graph.query.prefixes import shorten_iris
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, year
@@ -63,6 +65,12 @@ def test_a_query_changed_by_hand_is_not_explained_by_what_it_carries(graph, expo
     assert old in exported
     words = explain(graph, exported.replace(old, new))
     assert words != WORDS and words.startswith("Find every ?answer such that\n  1. http://e/land has “has”: ?answer")
+
+
+def test_words_do_not_hide_a_query_that_fetches_data(graph):
+    query = _with_words("SELECT ?x WHERE { SERVICE <http://elsewhere/> { ?x ?y ?z } }", ["Find every ?x"])
+    with pytest.raises(QueryRejected, match="SERVICE"):
+        explain(graph, query)
 
 
 def test_a_changed_prefix_is_a_changed_query(graph, exported):

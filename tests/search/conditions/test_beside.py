@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa.errors import StoreTimeout
+from kgqa.graph.paths import PathQueries
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.search.conditions import beside
 from kgqa.search.conditions.beside import Beside
@@ -43,3 +45,16 @@ def test_ends_with_many_values(land):
 def test_too_many_ends_to_know_which_have_no_value(land):
     for field in (land(20, values=1), land(20, values=2), land(20, values=1, having=3)):
         assert field is not None and not field.without
+
+
+def test_texts_are_no_values():
+    lines = [f"<{E}land> <{E}town> <{E}t{number}> ." for number in range(10)]
+    lines += [f'<{E}t{number}> <{E}height> "{"tall" if number else "1.8"}" .' for number in range(10)]
+    measure = read_request("What is the highest town?").measure
+    assert Beside(memory_graph(lines, schema="rdfs"), None).compared(TOWNS, measure) is None
+
+
+def test_a_slow_lookup_does_not_say_that_values_are_missing(land, monkeypatch):
+    monkeypatch.setattr(PathQueries, "ends", lambda *args, **how: [StoreTimeout("too late")] * 2)
+    field = land(10, values=1, having=1)
+    assert field is not None and not field.without

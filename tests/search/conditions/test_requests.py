@@ -37,6 +37,7 @@ def test_kind_and_rest(question, kind, text, noun):
         ("Which is higher, the Eiger or the Fuji?", True, "number", "elevation"),
         ("Who was born later, Ann or Bob?", True, "day", "birth"),
         ("Is Ann richer than Bob?", True, "number", "worth"),
+        ("What is the fıfth HİGHEſT town?", True, "number", "elevation"),
     ],
 )
 def test_measure(question, most, scale, word):

@@ -27,6 +27,7 @@ from kgqa.search.conditions.times import read_time
         ("cities founded in the year 700", 700, 700),
         ("cities founded after 2100?", 2101, None),
         ("between 44 BC and AD 14", -44, 14),
+        ("Yıldırım Beyazıt'ın 1402 yılında kim", 1402, 1402),
         *((text, None, None) for text in ("who was king?", "higher than 2000 m", "a price of 1999.50", "in 900 films")),
         *((text, None, None) for text in ("1990s music", "above 300 m?", "by 12 actors", "king now?", "current king")),
     ],

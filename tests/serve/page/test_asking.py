@@ -20,7 +20,7 @@ def test_an_example_is_asked_and_answered(page):
     page.find(".example")[0].click()
     page.wait_for("document.querySelector('article.answer')")
     assert page.texts(".answers a") == ["Tokyo"] and page.texts(".answers code") == ["m.demo_tokyo"]
-    assert "checked: returns exactly these answers" in page.one(".facts").text
+    assert "returns exactly these answers" in page.one(".facts").text
     assert page.run("return document.title") == f"Tokyo – {ANTHEM} – kgqa"
     assert page.run("return document.querySelector('#live').textContent") == "Answer: Tokyo"
     assert page.texts("#steps li")  # what happened stays, folded
