@@ -147,24 +147,27 @@ def user_graphs(store: Store) -> tuple[str, ...]:
         StoreTimeout, StoreUnavailable: see `Store.select`.
         PartialResult: there are more than MAX_NAMED_GRAPHS named graphs.
     """
-    found = first_graphs(store, MAX_NAMED_GRAPHS + 1)
-    if len(found) > MAX_NAMED_GRAPHS:
-        raise PartialResult(
-            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs.",
-            "Name the graph to query: ",
-            Option("graph-iri", "IRI"),
-        )
-    return found
+    return first_graphs(store, complete=True)
 
 
-def first_graphs(store: Store, most: int = MAX_NAMED_GRAPHS) -> tuple[str, ...]:
-    """Return at most `most` named graphs that hold data, without the server's own graphs and kgqa's own graphs.
+def first_graphs(store: Store, *, complete: bool = False) -> tuple[str, ...]:
+    """Return named graphs that hold data, without the server's own graphs and kgqa's own graphs.
+
+    Args:
+        complete: whether to raise PartialResult if there are more than MAX_NAMED_GRAPHS, with the server's and kgqa's
+            own; if not, some of the first MAX_NAMED_GRAPHS are returned.
 
     Raises:
         StoreError: see `Store.select`.
     """
     own = store.capabilities.system_graphs
     # filtered in Python: a FILTER in the query makes a server read every triple
-    rows = store.select(render("named_graphs", limit=most), fresh=True)
+    rows = store.select(render("named_graphs", limit=MAX_NAMED_GRAPHS + complete), fresh=True)
+    if len(rows) > MAX_NAMED_GRAPHS:
+        raise PartialResult(
+            f"{store.location} has more than {MAX_NAMED_GRAPHS} named graphs.",
+            "Name the graph to query: ",
+            Option("graph-iri", "IRI"),
+        )
     named = (row[0].iri for row in rows if isinstance(row[0], Entity))
     return tuple(sorted(iri for iri in named if iri not in own and not iri.startswith(EDIT_GRAPHS)))

@@ -18,6 +18,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import find_labels, with_labels
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.model.conditions import BOOLEAN
+from kgqa.net.threads import question_end
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
 from kgqa.storage.cache import Cache
@@ -96,7 +97,10 @@ class KnowledgeGraph:
         # these tables are shared by all questions and charged to none of them
         started = time.monotonic()
         self.tables.prepare()
-        trace.leave_out(time.monotonic() - started)
+        spent = time.monotonic() - started
+        trace.leave_out(spent)
+        if (end := question_end.get()) is not None:
+            question_end.set(end + spent)
         return self._charged_to(trace)
 
     def _charged_to(self, trace: Trace) -> KnowledgeGraph:

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from kgqa.errors import StoreCrashed
+from kgqa.graph.tables.graph_tables import GraphTables
 from tests.conftest import ROOT
 
 TURTLE = "@prefix e: <http://e/> .\n# a comment\ne:a e:likes e:b , e:c .\n"
@@ -46,6 +48,15 @@ def test_a_stopped_load_of_standard_input_leaves_nothing_to_resume(started, kgqa
     assert running.wait(30) == 130, running.stderr.read()
     assert b"--resume" not in running.stderr.read()
     assert kgqa("graph", "load", "-", "--format", "ttl", "--into", "g", input=TURTLE).returncode == 0
+
+
+def test_a_load_whose_names_cannot_be_indexed_has_succeeded(kgqa, monkeypatch):
+    def fail(*_: object) -> None:
+        raise StoreCrashed("The engine crashed.")
+
+    monkeypatch.setattr(GraphTables, "names_within", fail)
+    done = kgqa("graph", "load", "-", "--format", "ttl", "--into", "g", "--json", input=TURTLE)
+    assert done.returncode == 0 and json.loads(done.out)["added"] == 2
 
 
 def test_files_without_triples_are_named(kgqa, tmp_path):

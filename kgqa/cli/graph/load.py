@@ -244,23 +244,27 @@ def _load_into_folder(files: tuple[Path, ...], folder: Path, as_json: bool, *, r
         report = load_into_folder(files, folder, progress=bars.show_load, **options)
     view, warnings = _too_many_graphs(folder)
     with open_graph(folder, view=view, cache=cache_of(settings)) as graph:
-        _prepare(graph, folder)
-        facts = {"schema": graph.schema.name, "names": graph.names.count, "folder": str(folder)}
+        names = _prepare(graph, folder)
+        facts = {"schema": graph.schema.name, **names, "folder": str(folder)}
         facts["warnings"] = [*warnings, *_warnings(graph)]
         if share := name_share(graph.store, graph.schema, graph.view, timeout=NAMES_SECONDS):
             facts["named"] = share.text(graph.schema)
         print_report(report, str(folder), graph.schema.title, facts, as_json)
 
 
-def _prepare(graph: KnowledgeGraph, target: str | Path) -> None:
-    """Make the tables and the index of names, so that the first question does not wait for them."""
+def _prepare(graph: KnowledgeGraph, target: str | Path) -> dict[str, Any]:
+    """Make the tables and the index of names, so that the first question does not wait for them.
+
+    Returns:
+        The number of names under `names`; nothing if the store fails.
+    """
     with stop_message(f"{target} has the new triples. The first question makes its tables."), StageBar() as bar:
         bar("tables", 0, 2, "tables: relations and mediators")
-        with suppress(StoreError):  # a question says what could not be read
+        with suppress(StoreError):  # the triples are loaded: a question says what could not be read
             graph.tables.prepare()
-        bar("tables", 1, 2, "tables: names")
-        assert graph.names
-        bar("tables", 2, 2)
+            bar("tables", 1, 2, "tables: names")
+            return {"names": graph.names.count}
+    return {}
 
 
 def _too_many_graphs(folder: Path) -> tuple[tuple[str, ...], list[str]]:

@@ -51,10 +51,15 @@ def digests_of(lines: Iterable[bytes]) -> Digests:
 
 def distinct_hashes(parts: Sequence[tuple[str, Digests]]) -> dict[str, GraphHash]:
     """Return the hash of each graph from the digests of its lines, among which the same may occur more than once."""
-    keys = np.concatenate([np.empty(0, "<u8"), *(digests[:, 0] for _, digests in parts)])
-    order = np.argsort(keys, kind="stable")
-    first, ordered = np.ones(keys.size, dtype=bool), keys[order]
-    first[order[1:][ordered[1:] == ordered[:-1]]] = False
+    columns = [[digests[:, column] for _, digests in parts] for column in range(4)]
+    order = np.argsort(np.concatenate([np.empty(0, "<u8"), *columns[0]]), kind="stable")
+
+    def follows_its_like(column: list[npt.NDArray[np.uint64]]) -> npt.NDArray[np.bool_]:
+        ordered = np.concatenate([np.empty(0, "<u8"), *column])[order]
+        return ordered[1:] == ordered[:-1]
+
+    first = np.ones(order.size, dtype=bool)
+    first[order[1:][np.all([follows_its_like(column) for column in columns], axis=0)]] = False
     found: dict[str, GraphHash] = {}
     start = 0
     for graph, digests in parts:

@@ -125,8 +125,7 @@ class Worker:
         self, at: float | None, seconds: float | None, progress: Callable[[dict[str, Any]], None]
     ) -> memoryview:
         while True:
-            self._wait(at, seconds)
-            kind, content = receive(self._connection)
+            kind, content = receive(self._connection, lambda: self._wait(at, seconds))
             if kind == b"R":
                 return content
             fields = json.loads(bytes(content))
@@ -135,7 +134,7 @@ class Worker:
             progress(fields)
 
     def _wait(self, at: float | None, seconds: float | None) -> None:
-        """Wait until a reply can be read."""
+        """Wait until a part of a reply can be read."""
         stop, ready = question_stop.get(), False
         while not ready:
             left = None if at is None else at - time.monotonic()

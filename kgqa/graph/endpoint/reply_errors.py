@@ -199,10 +199,10 @@ def is_total_aggregate(query: str) -> bool:
 def selection(query: str) -> tuple[tuple[str, ...], bool]:
     """Return the variables that a query selects, in order, and whether it selects only aggregates.
 
-    No variables are returned for `SELECT *` and for expressions without a name.
+    No variables are returned for `SELECT *`, and if an expression has no name, because servers make up a name then.
     """
     names: list[str] = []
-    brackets, last, selects, plain, aggregates = 0, "", False, False, False
+    brackets, items, last, selects, plain, aggregates = 0, 0, "", False, False, False
     for token in tokens(query):
         word = token.text.upper()
         if token.kind in ("space", "comment"):
@@ -211,6 +211,7 @@ def selection(query: str) -> tuple[tuple[str, ...], bool]:
             break
         if selects and token.text == "*" and not brackets:
             return (), False
+        items += selects and not brackets and word not in ("DISTINCT", "REDUCED")
         brackets += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "mark" else 0
         if selects and token.kind == "variable" and (not brackets or (brackets == 1 and last == "AS")):
             names.append(token.text[1:])
@@ -218,7 +219,7 @@ def selection(query: str) -> tuple[tuple[str, ...], bool]:
         aggregates = aggregates or (token.kind == "word" and word in _AGGREGATES)
         selects = selects or (token.kind == "word" and word == "SELECT")
         last = word
-    return tuple(names), aggregates and not plain
+    return tuple(names) if len(names) == items else (), aggregates and not plain
 
 
 def _outer_words(query: str) -> list[str]:

@@ -18,6 +18,8 @@ from kgqa.text.words import clean
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _SHORT_YEAR = re.compile(r"\A-([0-9]{1,3})(?![0-9])")
+MAX_SPACE = 1000
+"""Most characters of white space before a result."""
 _DATES = (_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime")
 
 
@@ -47,7 +49,7 @@ class _Reply(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Reply)
 
 
-def decode_rows(body: bytes, *, max_rows: int, variables: Sequence[str] = ()) -> Rows:
+def decode_rows(body: bytes | bytearray, *, max_rows: int, variables: Sequence[str] = ()) -> Rows:
     """Decode the result of a SELECT query.
 
     Args:
@@ -57,7 +59,8 @@ def decode_rows(body: bytes, *, max_rows: int, variables: Sequence[str] = ()) ->
     Raises:
         DamagedResult: the result is truncated.
         PartialResult: the result has more than `max_rows` rows, or an error beside its rows.
-        StoreUnavailable: the reply is not the result of a SELECT query, or lacks a variable.
+        StoreUnavailable: the reply is not the result of a SELECT query, lacks a variable, or has values of a variable
+            that its head does not list.
     """
     reply = _decoded(body)
     names = reply.head.vars
@@ -71,6 +74,9 @@ def decode_rows(body: bytes, *, max_rows: int, variables: Sequence[str] = ()) ->
     bindings, columns = reply.results.bindings, tuple(variables or names)
     if len(bindings) > max_rows:
         raise PartialResult(f"The result has more than {max_rows:,} rows.", "Narrow the query, or add a LIMIT.")
+    known = set(names)
+    if not all(row.keys() <= known for row in bindings):
+        raise _not_a_result("a row has a variable that the head does not list")
     seen: dict[str, Entity] = {}  # equal entities share one object
 
     def term(name: str, row: dict[str, _Term]) -> Value | None:
@@ -83,7 +89,7 @@ def decode_rows(body: bytes, *, max_rows: int, variables: Sequence[str] = ()) ->
     return Rows(columns, [tuple([term(name, row) for name in columns]) for row in bindings])
 
 
-def decode_boolean(body: bytes) -> bool:
+def decode_boolean(body: bytes | bytearray) -> bool:
     """Decode the reply to an ASK query. Raises the same errors as `decode_rows`."""
     value = _decoded(body).boolean
     if value is None:
@@ -91,13 +97,13 @@ def decode_boolean(body: bytes) -> bool:
     return value
 
 
-def _decoded(body: bytes) -> _Reply:
-    body = body.removeprefix(codecs.BOM_UTF8).lstrip()
-    if body[:1] not in (b"{", b"["):
+def _decoded(body: bytes | bytearray) -> _Reply:
+    start = len(codecs.BOM_UTF8) if body.startswith(codecs.BOM_UTF8) else 0
+    if body[start : start + MAX_SPACE].lstrip()[:1] not in (b"{", b"["):
         what = "something other than a SPARQL result" if body else "an empty reply"
         raise StoreUnavailable(f"The server sent {what}.", "Check the address of the SPARQL endpoint.")
     try:
-        reply = _decoder.decode(body)
+        reply = _decoder.decode(memoryview(body)[start:])  # not copied: it may be large
     except msgspec.ValidationError as error:
         raise _not_a_result(str(error)) from error
     except RecursionError as error:

@@ -36,7 +36,7 @@ from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestD
 from kgqa.text.words import clean
 
 T = TypeVar("T")
-ResultReader = Callable[[bytes, Mapping[str, str]], T]
+ResultReader = Callable[[bytes | bytearray, Mapping[str, str]], T]
 MAX_RESULT_BYTES = 512 << 20
 TAIL_BYTES = 16 << 10
 """The end of a broken reply in which a server may say why it ends."""
@@ -170,7 +170,7 @@ class EndpointStore:
     ) -> Rows:
         row_limit = DEFAULT_MAX_ROWS if max_rows is None else max_rows
 
-        def read(body: bytes, headers: Mapping[str, str]) -> Rows:
+        def read(body: bytes | bytearray, headers: Mapping[str, str]) -> Rows:
             rows = decode_rows(body, max_rows=row_limit, variables=selection(query)[0])
             check_complete(rows, query, self._transport.profile, self._caps, headers)
             return rows
@@ -347,10 +347,12 @@ class EndpointStore:
                 raise
         # after an edit, the result may include it or not
         if self._cache and cached_as and len(body) <= MAX_BODY_BYTES and version == self.version_of():
-            self._cache.put(cached_as, body)
+            self._cache.put(cached_as, bytes(body))
         return result
 
-    def _send(self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline) -> tuple[T, bytes]:
+    def _send(
+        self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline
+    ) -> tuple[T, bytearray]:
         """Send a query; send it a second time if the connection breaks or the reply is damaged.
 
         Returns:
@@ -371,8 +373,7 @@ class EndpointStore:
                             raise PartialResult(
                                 f"The result is larger than {MAX_RESULT_BYTES:,} bytes.", "Narrow the query."
                             )
-                    whole = bytes(body)
-                    return read(whole, reply.headers), whole
+                    return read(body, reply.headers), body
                 except (PartialResult, StoreUnavailable) as problem:
                     error = body_error(problem, bytes(body[-TAIL_BYTES:]), profile)
                     if error is not problem:

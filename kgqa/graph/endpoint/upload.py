@@ -100,7 +100,7 @@ def choose_target_graph(store: UpdatableStore) -> str:
         found = user_graphs(store)
     except (StoreTimeout, PartialResult) as error:
         raise LoadError(
-            f"Listing the graphs of {store.location} took too long.",
+            f"The graph to load into cannot be chosen: {error.message}",
             "Name the graph to load into: ",
             Option("graph-iri", "IRI"),
             ".",

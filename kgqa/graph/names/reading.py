@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from kgqa.errors import InvalidTerm, PartialResult, StoreTimeout
+from kgqa.errors import InvalidTerm, PartialResult, StoreError
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.store import Row, Store, single_count
 from kgqa.model import Entity, Literal
@@ -115,18 +115,18 @@ class NameShare:
 
 
 def name_share(store: Store, schema: Schema, view: Sequence[Entity], *, timeout: float) -> NameShare | None:
-    """Count the subjects of a graph and those with a label; None if the graph is too large to read all its triples.
+    """Count the subjects of a graph and those with a label; None if the graph is too large, or the store fails.
 
     Args:
         timeout: maximum seconds per query.
     """
-    if not store.may_scan([graph.iri for graph in view]):
-        return None
     try:
+        if not store.may_scan([graph.iri for graph in view]):
+            return None
         counts = {iri: _count(store, view, Entity(iri), lambda: timeout) for iri in schema.label}
         rows = store.select(render("subject_count", view=view), timeout=timeout, fresh=True)
         labelled = NameReader(store, schema, view).within(lambda: timeout).labelled
-    except (StoreTimeout, PartialResult):
+    except StoreError:
         return None
     return NameShare(labelled, single_count(rows), {iri: count for iri, count in counts.items() if count})
 

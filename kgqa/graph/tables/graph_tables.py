@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import Any, cast
 
 from msgspec import to_builtins
 
-from kgqa.errors import StoreError
+from kgqa.errors import StoreError, StoreTimeout
 from kgqa.graph.names.graph_names import GraphNames
 from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, background_limit
@@ -27,9 +28,11 @@ from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, f
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
 from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Direction, Entity, Step
+from kgqa.net.threads import question_end
 from kgqa.schema import Schema
 from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import parse_json
+from kgqa.text.hints import Command, Option
 
 TIMEOUT = 600.0
 MANY_RELATIONS = 10 * LABEL_BATCH
@@ -117,8 +120,20 @@ class GraphTables:
         return changes_since(version, self.store, self.view) if self._may_scan_now() else None
 
     def select(self, name: str, **values: Any) -> Rows:
-        """Run queries/NAME.rq over the view, without charging a question."""
-        return self.store.select(render(name, view=self.view, **values), timeout=self._timeout)
+        """Run queries/NAME.rq over the view, without charging a question; on a server, until the question's end."""
+        query, end = render(name, view=self.view, **values), question_end.get()
+        if end is None or not self.store.capabilities.remote:
+            return self.store.select(query, timeout=self._timeout)
+        try:
+            return self.store.select(query, timeout=min(self._timeout, max(0.001, end - time.monotonic())))
+        except StoreTimeout as error:
+            hint = (
+                "Make the tables once with ",
+                Command("graph info"),
+                ", or allow more time: ",
+                Option("max-seconds"),
+            )
+            raise StoreTimeout(error.message, *hint) from error
 
     @property
     def _whole(self) -> WholeGraphQueries:

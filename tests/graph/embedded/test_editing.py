@@ -9,6 +9,7 @@ import re
 import shutil
 import threading
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -229,6 +230,10 @@ class TestHashes:
         assert (first.fingerprint == both.fingerprint) == (some == some | others)
         parts = [("", digests_of(sorted(some))), ("", digests_of(sorted(others)))]
         assert distinct_hashes(parts) == {"": both}
+
+    def test_lines_are_told_apart_by_their_whole_hash(self):
+        alike = np.array([[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 5]], dtype="<u8")
+        assert distinct_hashes([("", alike)]) == {"": GraphHash.of(alike[:2])}
 
     def test_many_named_graphs_are_hashed_together(self):
         one = GraphHash(1, 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import PartialResult, SettingsError
-from kgqa.graph.detection import user_graphs
+from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
 from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
@@ -52,13 +52,16 @@ def test_file_in_the_working_folder_cannot_redirect_the_password(home, monkeypat
     assert EndpointOptions.of(resolve()).access.password == "geheim"
 
 
-@pytest.mark.parametrize(("count", "fits"), [(100, True), (101, False)])
-def test_several_named_graphs_must_be_chosen(tmp_path, count, fits):
+@pytest.mark.parametrize(("count", "own", "fits"), [(100, 0, True), (90, 10, True), (101, 0, False), (300, 150, False)])
+def test_several_named_graphs_must_be_chosen(tmp_path, count, own, fits):
+    """Graphs that unfinished edits have left behind do not hide the others."""
+    names = [f"{EDIT_GRAPHS}{number}" for number in range(own)] + [f"http://e/{number}" for number in range(count)]
+
     def script(request):
         if "?graph" not in request.query:
             return truth(False) if request.query.startswith("ASK") else table(["x"], [])
         most = int(request.query.split("LIMIT")[1])
-        return table(["graph"], [[Entity(f"http://e/{number}")] for number in range(count)][:most])
+        return table(["graph"], [[Entity(name)] for name in names[:most]])
 
     with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
         if fits:

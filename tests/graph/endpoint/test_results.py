@@ -75,6 +75,7 @@ def test_truncated_table_is_an_error():
         b'{"head": {"vars": ["x"]}, "results": {"bindings": ["x"]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [null]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": null}]}}',
+        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"y": {"type": "uri", "value": "http://e/1"}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri"}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": 3}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "triple", "value": {}}}]}}',

@@ -127,6 +127,13 @@ def test_columns_are_read_by_name(serve, store_of, cache):
         store.select("SELECT ?x ?y WHERE { ?x ?o ?y }")
 
 
+@pytest.mark.parametrize("expression", ["COUNT(?y)", "(COUNT(?y))", "?y + 1", "<http://e/f>(?y)", "COUNT(?y) AS ?z"])
+def test_column_whose_name_the_server_makes_up_is_kept(serve, store_of, expression):
+    body = table_bytes(["x", "callret-1"], [[Literal("x"), Literal("2")]])
+    rows = store_of(serve(SparqlReply(body=body))).select(f"SELECT DISTINCT ?x {expression} WHERE {{ ?x ?o ?y }}")
+    assert rows.variables == ("x", "callret-1") and rows.rows == [(Literal("x"), Literal("2"))]
+
+
 @pytest.mark.parametrize("member", [b'"status": "ERROR"', b'"exception": "Out of memory"'])
 def test_error_beside_the_rows_is_an_error(serve, store_of, member):
     server = serve(SparqlReply(body=BODY.replace(b"{", b"{" + member + b", ", 1)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import ClassVar
 
 import pytest
@@ -12,13 +13,16 @@ from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
 from kgqa.graph.endpoint.reply_errors import check_complete
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.net.threads import question_end
 from kgqa.schema import bundled_schema, parse_schema
 from kgqa.storage.cache import Cache
-from kgqa.trace.trace import Trace
+from kgqa.testing.sparql_server import SparqlServer, table
+from kgqa.trace.trace import Budget, Trace
 from tests.graph.edits import triples
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -350,6 +354,35 @@ class TestIncompleteTables:
         store.too_much = re.compile("(?!)")
         graph.tables.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
+
+
+def test_a_question_waits_for_tables_at_most_for_its_own_time():
+    """A server that hangs on every count does not even count its triples."""
+
+    def script(request):
+        hangs = 30.0 if "COUNT" in request.query else 0.0
+        return table(["subject", "predicate", "object", "relation", "node"], [], seconds=hangs)
+
+    with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
+        graph, started = KnowledgeGraph(store, SCHEMA), time.monotonic()
+        token = question_end.set(started + 2)
+        with pytest.raises(StoreTimeout, match=r"could not be read.*kgqa graph info.*max_seconds"):
+            graph.for_question(Trace(Budget(seconds=2)))
+        question_end.reset(token)
+        assert time.monotonic() - started < 10
+
+
+def test_time_of_tables_is_not_taken_from_the_question(new_store):
+    class SlowStore(LargeGraphStore):
+        def select(self, query, **options):
+            time.sleep(0.2)
+            return super().select(query, **options)
+
+    graph, end = KnowledgeGraph(SlowStore(new_store(LINES), "no such query"), SCHEMA), time.monotonic() + 60
+    token, trace = question_end.set(end), Trace(Budget(seconds=60))
+    graph.for_question(trace)
+    assert question_end.get() >= end + 0.2 and trace.elapsed() < 1
+    question_end.reset(token)
 
 
 def test_cached_tables_are_kept_per_server(new_store, tmp_path):
