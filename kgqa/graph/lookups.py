@@ -104,11 +104,19 @@ class NodeLookup:
 
     @staticmethod
     def rows(lookups: Sequence[NodeLookup], rows: Rows, limit: int | None) -> list[list[Row]] | None:
-        """Return the rows of each node; None if the rows of one may have taken the place of those of another."""
-        if limit is not None and len(lookups) > 1 and len(rows) >= _most_rows(len(lookups), limit):
+        """Return the rows of each node; None if it is not known which rows a node has.
+
+        The rows of one node may have taken the place of those of another, or the server may write an IRI in another way
+        than the query. The rows of a single node are all its own.
+        """
+        if len(lookups) == 1:
+            return [[row[1:] for row in rows][:limit]]
+        if limit is not None and len(rows) >= _most_rows(len(lookups), limit):
             return None
         found: dict[Value | None, list[Row]] = {each.node: [] for each in lookups}
         for row in rows:
+            if row[0] not in found:
+                return None
             found[row[0]].append(row[1:])
         return [found[each.node][:limit] for each in lookups]
 

@@ -1,8 +1,9 @@
-"""Opens stores and graphs by folder, address or settings."""
+"""Opens stores and graphs by folder, address or settings, and the stores of other packages by `NAME:REST`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kgqa.errors import SettingsError, StoreUnavailable
@@ -11,21 +12,48 @@ from kgqa.graph.detection import default_view, detect_schema
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address
-from kgqa.schema import (
-    Schema,
-    language_list,
-    load_schema,
-    usable_prefixes,
-)
+from kgqa.plugins import plugin, plugin_names
+from kgqa.schema import Schema, language_list, load_schema, usable_prefixes
 from kgqa.settings.table import WALK_RULES, WalkRule
 from kgqa.settings.values import Settings
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import GRAPH_FOLDER, check_no_corpus, read_corpus_file
 from kgqa.text.hints import Command, Option
 from kgqa.text.words import clean
+
+_FOREIGN = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
+
+
+def is_foreign(location: str | Path) -> bool:
+    """Return whether a location has the form `NAME:REST`, where NAME is a store of a package or REST is no folder.
+
+    A folder whose name has this form is written `./NAME:REST`, or given as a `Path`.
+    """
+    match = _FOREIGN.fullmatch(location) if isinstance(location, str) and not is_address(location) else None
+    return match is not None and (match[1] in plugin_names("store") or not Path(location).exists())
+
+
+def open_foreign_store(location: str, *, writable: bool = False) -> Store:
+    """Open a store of another package. Its entry point, in the group `kgqa.stores`, is called with REST and `writable`.
+
+    Raises:
+        SettingsError: no package has a store of this name.
+        KgqaError: the store cannot be opened.
+    """
+    match = _FOREIGN.fullmatch(location)
+    assert match is not None
+    name, rest = match.groups()
+    if name not in plugin_names("store"):
+        known = ", ".join(plugin_names("store")) or "none"
+        raise SettingsError(
+            f"{clean(location)[:200]} is neither a folder nor an address, and no installed package has a store named "
+            f"{name} (installed: {known}).",
+            "Correct the name, or install the package of the store with pip. Write ./ before the name of a folder.",
+        )
+    opened: Callable[..., Store] = plugin("store", name)
+    return opened(rest, writable=writable)
 
 
 def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:

@@ -90,15 +90,14 @@ class PathQueries:
         results = self.queries.look_up(branches, tolerated=tolerated)
         found = [_Found(number, candidates[number].path, walks[number], _columns(branches[number], rows))
                  for number, rows in enumerate(results) if not isinstance(rows, Exception)]  # fmt: skip
-        for path, error in self._drop_loops([path for path in found if path.columns.get("loop")], tolerated):
-            results[path.number] = error
-            found.remove(path)
+        self._drop_loops([path for path in found if path.columns.get("loop")], tolerated)
         for path in found:
             path.steps = fold_steps(path.columns, self.tables)
-        self._fold_statements([path for path in found if path.path.steps])
+        self._fold_statements([path for path in found if path.path.steps], tolerated)
         for path in found:
             frontier = max(map(count_value, path.columns.get("frontier", ())), default=0)
-            results[path.number] = Expansion(in_order(path.steps), approximate=frontier > self.frontier_cap)
+            expansion = Expansion(in_order(path.steps), approximate=frontier > self.frontier_cap)
+            results[path.number] = path.error or expansion
         self.tables.label_relations((step.relation for path in found for step in path.steps), self.labels)
         return results
 
@@ -117,30 +116,30 @@ class PathQueries:
         not_node = path.topic if self.walk_rule in ("topic-not-end", "topic-never") else None
         return lookups.relations_branch(walk, cap=self.frontier_cap, not_node=not_node, returning=returning)
 
-    def _drop_loops(self, paths: Sequence[_Found], tolerated: Errors) -> list[tuple[_Found, Exception]]:
-        """Leave out the relations that lead from a topic only to itself; return the paths whose query failed."""
+    def _drop_loops(self, paths: Sequence[_Found], tolerated: Errors) -> None:
+        """Leave out the relations that lead from a topic only to itself."""
         branches = [lookups.onward_branch(path.path.topic, sorted(path.columns["loop"], key=str)) for path in paths]
-        failed = []
         for path, branch, rows in zip(paths, branches, self.queries.look_up(branches, tolerated=tolerated)):
             if isinstance(rows, Exception):
-                failed.append((path, rows))
+                path.error = rows
                 continue
             onward = _columns(branch, rows)
             for side in SIDES:
                 path.columns[side] = path.columns[side] - path.columns["loop"] | onward[side]
-        return failed
 
-    def _fold_statements(self, paths: Sequence[_Found]) -> None:
+    def _fold_statements(self, paths: Sequence[_Found], tolerated: Errors) -> None:
         """Leave out the steps through a statement that mean the same as the step along its claim."""
         leaving = [(path, exit_) for path in paths for exit_ in statement_exits(self.schema, path.path.steps[-1])]
         for path, _ in leaving if self.walk_rule != "free" else ():
             path.steps.discard(path.path.steps[-1].reversed())  # a statement has one subject and one value
         asked = [(path, exit_) for path, exit_ in leaving if exit_.step in path.steps]
         branches = [self._unclaimed_branch(path.walk, exit_) for path, exit_ in asked]
-        # after a timeout, the step along the claim is a candidate anyway
-        for (path, exit_), rows in zip(asked, self.queries.look_up(branches, limit=1, tolerated=(StoreTimeout,))):
-            if isinstance(rows, StoreTimeout) or not rows:
+        rows_of = self.queries.look_up(branches, limit=1, tolerated=(StoreTimeout, *tolerated))
+        for (path, exit_), rows in zip(asked, rows_of):
+            if isinstance(rows, StoreTimeout) or not rows:  # the step along the claim is a candidate anyway
                 path.steps.discard(exit_.step)
+            elif isinstance(rows, Exception):
+                path.error = rows
 
     def _unclaimed_branch(self, walk: PathPattern, leaving: StatementExit) -> Branch:
         untrue = self.schema.mediator_untrue
@@ -334,13 +333,14 @@ class PathQueries:
 
 @dataclass(slots=True, eq=False)
 class _Found:
-    """What is known of a path whose next steps are looked up: the values of each variable, and the steps."""
+    """What is known of a path whose next steps are looked up: the values of each variable, the steps, or an error."""
 
     number: int
     path: RelationPath
     walk: PathPattern
     columns: dict[str, set[Value]]
     steps: set[Step] = field(default_factory=set)
+    error: Exception | None = None
 
 
 def _askable(nodes: Iterable[Entity]) -> list[Entity]:

@@ -24,6 +24,8 @@ TIME_SHARE = 0.25
 """Share of the time limit of a query that a batch may take; each half of a batch gets half the time."""
 HALVED = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed)
 """Errors of a batch after which it is halved, because a single item may be the cause."""
+KEPT_ROWS = 10_000
+"""Most rows of a result that is kept until the question ends."""
 
 
 class Queries:
@@ -51,8 +53,9 @@ class Queries:
         self.trace = trace
         # the concurrency of a server is known only by a query
         self._pool = pool or cache(lambda: ThreadPool(max(0, store.capabilities.concurrency - 1), name="kgqa-graph"))
-        self._results: dict[str, Any] = {}
-        self._rows: dict[Branch | NodeLookup, tuple[list[Row], int | None]] = {}
+        # both by the version of the view, because an edit changes the results
+        self._results: dict[tuple[str, str], Rows] = {}
+        self._rows: dict[tuple[str, Branch | NodeLookup], tuple[list[Row], int | None]] = {}
 
     def charged_to(self, trace: Trace) -> Queries:
         """Return an object that runs the queries of one question in the same threads."""
@@ -84,17 +87,20 @@ class Queries:
                 other paths.
             StoreError: see `Store.select`.
         """
-        if query in self._results:
-            known: Rows = self._results[query]
-            return known
+        key = (self._version(), query)
+        if key in self._results:
+            return self._results[key]
         try:
             with self._charged(seconds, recorded=recorded) as limit:
                 rows = self.store.select(query, timeout=limit)
         except RowCapMet as error:
             raise ResultCapped(str(error)) from error
-        if self.trace:
-            self._results[query] = rows
+        if self.trace and len(rows) <= KEPT_ROWS:
+            self._results[key] = rows
         return rows
+
+    def _version(self) -> str:
+        return self.store.version_of([graph.iri for graph in self.view])
 
     def ask(self, query: str) -> bool:
         """Run an ASK query. Raises the same errors as `Store.ask`."""
@@ -126,7 +132,8 @@ class Queries:
     ) -> list[Any]:
         """Return the rows of each look-up, or the error of its query if that is tolerated.
 
-        One query serves as many look-ups as fit. If it fails, each half of them is tried with half the time.
+        One query serves as many look-ups as fit. If it fails, each half of them is tried with half the time; if all
+        halves fail, too, each look-up is tried alone.
 
         Args:
             limit: maximum number of rows of a look-up; None for all.
@@ -137,19 +144,24 @@ class Queries:
                 error that is not the fault of a look-up.
         """
         lookups = list(lookups)
-        found: dict[Lookup, Any] = {each: self._known(each, limit) for each in lookups}
+        version = self._version()
+        found: dict[Lookup, Any] = {each: self._known(version, each, limit) for each in lookups}
         new = [each for each, rows in found.items() if rows is None]
         size = self._size(new, limit)
         kinds = (list(some) for _, some in groupby(new, key=attrgetter("kind")))
         batches = [some[start : start + size] for some in kinds for start in range(0, len(some), size)]
         share = TIME_SHARE * (self.timeout if seconds is None else min(seconds, self.timeout))
+        halves: list[list[Lookup]] = []
         while batches:
-            halves: list[list[Lookup]] = []
-            for batch, rows in zip(batches, self._run(batches, limit, share, seconds, (*HALVED, *tolerated))):
+            results = self._run(version, batches, limit, share, seconds, (*HALVED, *tolerated))
+            hopeless = bool(halves) and all(isinstance(rows, Exception) for rows in results)
+            halves = []
+            for batch, rows in zip(batches, results):
                 if not isinstance(rows, Exception):
                     found.update(zip(batch, rows))
                 elif len(batch) > 1:
-                    halves += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+                    half = 1 if hopeless else (len(batch) + 1) // 2
+                    halves += [batch[start : start + half] for start in range(0, len(batch), half)]
                 elif isinstance(rows, tolerated):
                     found[batch[0]] = rows
                 else:
@@ -166,6 +178,7 @@ class Queries:
 
     def _run(
         self,
+        version: str,
         batches: Sequence[Sequence[Lookup]],
         limit: int | None,
         share: float,
@@ -183,7 +196,8 @@ class Queries:
             if rows is None:
                 raise PartialResult("The rows of one node may take the place of those of another.")
             if self.trace:
-                self._rows.update({each: (own, limit) for each, own in zip(batch, rows)})
+                short = ((each, own) for each, own in zip(batch, rows) if len(own) <= KEPT_ROWS)
+                self._rows.update({(version, each): (own, limit) for each, own in short})
             return rows
 
         if len(batches) > 1:
@@ -193,9 +207,9 @@ class Queries:
         except tolerated as error:
             return [error]
 
-    def _known(self, lookup: Lookup, limit: int | None) -> list[Row] | None:
+    def _known(self, version: str, lookup: Lookup, limit: int | None) -> list[Row] | None:
         """Return the rows of a look-up that this question has asked before; None if it has not, or for too few."""
-        rows, asked = self._rows.get(lookup, (None, None))
+        rows, asked = self._rows.get((version, lookup), (None, None))
         if rows is None or asked is None or len(rows) < asked:
             return rows if limit is None or rows is None else rows[:limit]
         return rows[:limit] if limit is not None and limit <= asked else None

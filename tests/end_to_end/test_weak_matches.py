@@ -57,5 +57,6 @@ def test_another_language_is_said(kgqa):
         done = kgqa("ask", question)
         assert "note   The question seems to be in German, but the names in this graph are in English." in done.out
     assert "seems to be" not in kgqa("ask", CAPITAL).out
-    unlinked = kgqa("ask", "日本の首都はどこですか")
+    assert "seems to be in Japanese" in kgqa("ask", "日本の首都はどこですか").out  # 日本 is a name of Japan
+    unlinked = kgqa("ask", "人生とは何ですか")
     assert unlinked.returncode == 3 and "in Japanese" in unlinked.out and "add --topic ID" in unlinked.out

@@ -12,7 +12,8 @@ from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.lookups import Branch
 from kgqa.graph.paths import Ends
-from kgqa.model import Candidate, Entity, Join, RelationPath, Step
+from kgqa.graph.store import Rows
+from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Triple
 from kgqa.settings.table import WALK_RULES
 from kgqa.trace.trace import Trace
 from tests.conftest import SOAK
@@ -21,6 +22,7 @@ from tests.graph.test_both_stores import MANY, PHASES
 from tests.graph.test_conditions import NODES, RANDOM_FACTS, SCHEMA, condition, questions
 
 GRAPHS = {"embedded": 60 if SOAK else 6, "rdflib": 20 if SOAK else 2, "virtuoso": 60 if SOAK else 3}
+A, A_WITH_CAPITAL = Entity("http://e/a"), Entity("http://E/a")
 RELATIONS = [f"http://e/r{n}" for n in range(3)]
 
 
@@ -172,6 +174,31 @@ def test_a_batch_that_fails_is_halved(store):
     found = fresh(store).paths.ends(paths(16), tolerated=(StoreTimeout,))
     assert sum(isinstance(each, StoreTimeout) for each in found) == 1
     assert len(store.asked) == 1 + 2 * 4
+
+
+def test_look_ups_that_all_fail_are_tried_alone_after_the_halves(store):
+    graph = fresh(store)
+    store.fault = lambda query: StoreTimeout("late")
+    assert len(graph.paths.ends(paths(20), tolerated=(StoreTimeout,))) == 20
+    assert len(store.asked) == 1 + 2 + 20
+
+
+def test_an_edit_during_a_question_is_seen(store):
+    graph = fresh(store, Trace())
+    (before,) = graph.paths.ends(paths(1))
+    store.edit("", [Triple(Entity("http://e/a"), "http://e/r0", Entity("http://e/new"))])
+    (after,) = graph.paths.ends(paths(1))
+    assert {*after.values} - {*before.values} == {Entity("http://e/new")}
+
+
+def test_a_node_that_the_server_writes_in_another_way_keeps_its_edges(store):
+    store.select = lambda query, **options: Rows(
+        (),
+        [tuple(A_WITH_CAPITAL if value == A else value for value in row) for row in MemoryStore.select(store, query)],
+    )
+    graph = KnowledgeGraph(store, SCHEMA)
+    assert graph.paths.degrees([A, Entity("http://e/b0-0")]) == {A: 90, Entity("http://e/b0-0"): 1}
+    assert len(graph.paths.edges([A, Entity("http://e/b0-0")])) == 90
 
 
 def test_a_question_asks_for_the_steps_of_a_topic_once(store):

@@ -10,8 +10,7 @@ import pytest
 
 from kgqa import ask
 from kgqa.errors import KgqaError
-from kgqa.graph.foreign_stores import is_foreign
-from kgqa.graph.opening import open_graph, open_store
+from kgqa.graph.opening import is_foreign, open_graph, open_store
 from kgqa.model import Entity, Literal, Triple
 from kgqa.storage.cache import Cache
 

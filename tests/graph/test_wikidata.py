@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.errors import StoreTimeout
+from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.labels import LABEL_BATCH
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
@@ -145,24 +145,34 @@ class TestStatements:
         }
 
     def test_claim_replaces_the_pair_on_timeout(self, graph):
-        class Slow:
-            def __getattr__(self, name):
-                return getattr(graph.store, name)
+        assert next_steps(_failing(graph, StoreTimeout("too slow")), "Q183", "p:P36") == set()
 
-            def select(self, query, **options):
-                if "NOT EXISTS" in query:
-                    raise StoreTimeout("too slow")
-                return graph.store.select(query, **options)
-
-        assert (
-            next_steps(KnowledgeGraph(Slow(), SCHEMA, view=[name.iri for name in graph.view]), "Q183", "p:P36") == set()
-        )
+    def test_tolerated_error_about_a_pair_takes_the_place_of_the_steps(self, graph):
+        error = QueryRejected("too complex")
+        paths = [Candidate(RelationPath(wd("Q183"), steps)) for steps in ((step("p:P36"),), ())]
+        failed, found = _failing(graph, error).paths.steps(paths, tolerated=(QueryRejected,))
+        assert failed is error and step("p:P36") in found.steps
 
     def test_relations_found_on_demand_are_mediators(self, graph):
         assert graph.tables.leads_to_mediator(step("p:P7777")) and graph.tables.leads_to_mediator(step("^pq:P7777"))
         assert not graph.tables.leads_to_mediator(step("ps:P7777")) and not graph.tables.leads_to_mediator(
             step("wdt:P7777")
         )
+
+
+def _failing(graph, error: Exception) -> KnowledgeGraph:
+    """Return the graph with a store that fails on the comparison of statements with claims."""
+
+    class Failing:
+        def __getattr__(self, name):
+            return getattr(graph.store, name)
+
+        def select(self, query, **options):
+            if "NOT EXISTS" in query:
+                raise error
+            return graph.store.select(query, **options)
+
+    return KnowledgeGraph(Failing(), SCHEMA, view=[name.iri for name in graph.view])
 
 
 ITEMS = (1, 2, 3)

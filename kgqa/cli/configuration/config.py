@@ -66,7 +66,7 @@ def _of_graph(settings: Settings) -> dict[str, Any]:
     """Read the settings stored in a graph folder, without opening the graph, or those of a store of another package."""
     from kgqa.graph.demo import demo_folder
     from kgqa.graph.embedded.folder import GraphFolder
-    from kgqa.graph.foreign_stores import is_foreign, open_foreign_store
+    from kgqa.graph.opening import is_foreign, open_foreign_store
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
     from kgqa.storage.corpus_file import read_corpus_file

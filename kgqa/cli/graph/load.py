@@ -27,11 +27,10 @@ from kgqa.cli.options import (
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreBusy, StoreError
 from kgqa.graph.detection import default_view, first_graphs, load_warnings
 from kgqa.graph.embedded.loading import discard_interrupted
-from kgqa.graph.foreign_stores import is_foreign
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.loading import load_into_folder
 from kgqa.graph.names.reading import name_share
-from kgqa.graph.opening import open_graph, open_store
+from kgqa.graph.opening import is_foreign, open_graph, open_store
 from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of

@@ -56,7 +56,8 @@ def distinct_hashes(parts: Sequence[tuple[str, Digests]]) -> dict[str, GraphHash
 
     def follows_its_like(column: list[npt.NDArray[np.uint64]]) -> npt.NDArray[np.bool_]:
         ordered = np.concatenate([np.empty(0, "<u8"), *column])[order]
-        return ordered[1:] == ordered[:-1]
+        same: npt.NDArray[np.bool_] = ordered[1:] == ordered[:-1]
+        return same
 
     first = np.ones(order.size, dtype=bool)
     first[order[1:][np.all([follows_its_like(column) for column in columns], axis=0)]] = False

@@ -326,8 +326,8 @@ class EndpointStore:
         # the time to compute the fingerprint (only once) does not count towards the limit of the query
         version = self.version_of()
         cached_as = None if fresh else self._result_key(query, limit)
-        if self._cache and cached_as and (body := self._cache.get(cached_as)) is not None:
-            return read(body, {})
+        if self._cache and cached_as and (known := self._cache.get(cached_as)) is not None:
+            return read(known, {})
         at = time.monotonic() + limit
         key = _key(query)
         if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):

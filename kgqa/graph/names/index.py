@@ -26,7 +26,7 @@ from kgqa.text.hints import Command
 from kgqa.text.words import clean, normalise
 from kgqa.trace.trace import BudgetExhausted
 
-FILE = "names-4.sqlite"
+FILE = "names-5.sqlite"
 MAX_SEARCH_CHARS = 1000
 MAX_SEARCH_WORDS = 32
 MAX_NAMESAKES = 200
@@ -39,11 +39,14 @@ INSERTED = 2_000
 LAST_CHARACTER = "\U0010ffff"
 # the tokenizer `ascii` splits normalised names only at spaces, whatever letters they have
 _TABLES = """
-CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT, words INTEGER);
+CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT);
 CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');
 CREATE TABLE keys (key TEXT, name INTEGER, how TEXT);
 CREATE TABLE words (word TEXT PRIMARY KEY, names INTEGER) WITHOUT ROWID;
+CREATE TABLE lengths (words INTEGER PRIMARY KEY, names INTEGER);
 """
+_EMPTY = "".join(f"DROP TABLE IF EXISTS {table};" for table in ("names", "search", "keys", "words", "lengths"))
+_ADD = "INSERT INTO {} VALUES (?, ?) ON CONFLICT({}) DO UPDATE SET names = names + excluded.names"
 _INDEXES = "CREATE INDEX by_norm ON names(norm); CREATE INDEX by_iri ON names(iri); CREATE INDEX by_key ON keys(key);"
 
 
@@ -100,12 +103,10 @@ class NameIndex:
         self._connection = connection
         self._lock = threading.RLock()
         self._is_own = is_own
-        self._lengths: Counter[int] = Counter()
-        """The number of names with each number of words."""
 
     def create(self) -> None:
-        """Create the tables of the index."""
-        self._connection.executescript(_TABLES + _INDEXES)
+        """Create the tables of the index anew, without names."""
+        self._connection.executescript(_EMPTY + _TABLES + _INDEXES)
 
     @classmethod
     def open(cls, graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:
@@ -122,10 +123,10 @@ class NameIndex:
             try:
                 uri = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
                 index = cls(sqlite3.connect(uri, uri=True, check_same_thread=False), is_own=False)
-                index._lengths = Counter(dict(index._rows("SELECT words, COUNT(*) FROM names GROUP BY words")))
+                index._rows("SELECT * FROM lengths")  # fails if the file is damaged
                 return index
             except sqlite3.Error:
-                _delete(folder / FILE)  # damaged
+                _delete(folder / FILE)
         graphs = [entity.iri for entity in graph.view]
         version = graph.store.version_of(graphs)
         try:
@@ -145,6 +146,7 @@ class NameIndex:
         try:
             index._connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_TABLES}")
             index.insert(read_names(graph.store, graph.schema, graph.view, limit=limit), limit)
+            limit()
             index._connection.executescript(_INDEXES)
             return index
         except BudgetExhausted as error:
@@ -166,8 +168,8 @@ class NameIndex:
             row += len(batch)
             words = [norm.split() for _, (*_, norm) in batch]
             run(
-                "INSERT INTO names(rowid, iri, name, kind, norm, words) VALUES (?, ?, ?, ?, ?, ?)",
-                ((number, *name, len(parts)) for (number, name), parts in zip(batch, words)),
+                "INSERT INTO names(rowid, iri, name, kind, norm) VALUES (?, ?, ?, ?, ?)",
+                ((number, *name) for number, name in batch),
             )
             run("INSERT INTO search(rowid, norm) VALUES (?, ?)", ((number, norm) for number, (*_, norm) in batch))
             run(
@@ -180,11 +182,8 @@ class NameIndex:
                 ),
             )
             counts = Counter(word for parts in words for word in set(parts))
-            run(
-                "INSERT INTO words VALUES (?, ?) ON CONFLICT(word) DO UPDATE SET names = names + excluded.names",
-                counts.items(),
-            )
-            self._lengths.update(map(len, words))
+            run(_ADD.format("words", "word"), counts.items())
+            run(_ADD.format("lengths", "words"), Counter(map(len, words)).items())
         self._connection.commit()
 
     def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
@@ -221,7 +220,7 @@ class NameIndex:
         for word in set(norm.split()):
             run("UPDATE words SET names = names - 1 WHERE word = ?", (word,))
             run("DELETE FROM words WHERE word = ? AND names < 1", (word,))
-        self._lengths[len(norm.split())] -= 1
+        run("UPDATE lengths SET names = names - 1 WHERE words = ?", (len(norm.split()),))
 
     def save(self, folder: Path) -> str:
         """Write the index into a cache folder that has none; do nothing if the folder is not writable.
@@ -287,7 +286,7 @@ class NameIndex:
     @property
     def count(self) -> int:
         """The number of names."""
-        return self._lengths.total()
+        return int(self._rows("SELECT COALESCE(SUM(names), 0) FROM lengths")[0][0])
 
     @property
     def labelled(self) -> int:
@@ -297,7 +296,7 @@ class NameIndex:
     @property
     def longest(self) -> int:
         """The number of words in the longest name, or a larger number."""
-        return max((+self._lengths).keys(), default=0)
+        return int(self._rows("SELECT COALESCE(MAX(words), 0) FROM lengths WHERE names > 0")[0][0])
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         """Find, for each normalised text, the entities with a label or alias whose normalised form equals the text.

@@ -60,17 +60,18 @@ class ServerIndex(NameIndex):
         self._missing = missing
         self._written: dict[str, tuple[str, ...]] = {}
         self._of_question = False
+        self._begin()
+
+    def _begin(self) -> None:
+        super().__init__(sqlite3.connect(":memory:", check_same_thread=False))
         self._empty()
 
     def _empty(self) -> None:
-        super().__init__(sqlite3.connect(":memory:", check_same_thread=False))
-        self.create()
-        self._known: set[Name] = set()
-        self._counts: dict[str, int] = {}
-        self._read: set[str] = set()
-
-    def close(self) -> None:
-        self._empty()
+        with self._lock:
+            self.create()
+            self._known: set[Name] = set()
+            self._counts: dict[str, int] = {}
+            self._read: set[str] = set()
 
     def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
         return not (added or removed)
@@ -96,14 +97,14 @@ class ServerIndex(NameIndex):
     def within(self, limit: Limit) -> ServerIndex:
         bound = copy.copy(self)
         bound._reader, bound._of_question = self._reader.within(limit), True
-        bound._empty()
+        bound._begin()
         return bound
 
     def for_text(self, text: str) -> ServerIndex:
         bound = copy.copy(self)
         bound._written = {}
         if not self._of_question:
-            bound._empty()  # so that the ranks of matches do not depend on other lookups
+            bound._begin()  # so that the ranks of matches do not depend on other lookups
         for token in text.split():
             phrase, key = written_phrase(token), normalise(token)
             for word in key.split():
@@ -147,7 +148,10 @@ class ServerIndex(NameIndex):
         return [Literal(spelled, language=language) for spelled in texts for language in languages]
 
     def _read_any(self, words: Sequence[str]) -> None:
-        """Read the names with each of these words, among those that are in at most MAX_NAMES names."""
+        """Read the names with each of these words, among those that are in at most MAX_NAMES names.
+
+        If all words are in more names, read the shortest names with the rarest word.
+        """
         counts = self._count(words)
         known = sorted({word for word in words if counts[word]}, key=lambda word: (counts[word], word))
         rare = [word for word in known if counts[word] <= MAX_NAMES and word not in self._read]
@@ -159,6 +163,9 @@ class ServerIndex(NameIndex):
         for batch in batches:
             self._take(self._text.matching_any([phrase for word in batch for phrase in self._phrases(word)]))
             self._read |= set(batch)
+        if known and counts[known[0]] > MAX_NAMES and known[0] not in self._read:
+            self._take(self._text.matching(self._phrases(known[0]), shortest=True))
+            self._read.add(known[0])
 
     def _read_similar(self, words: Sequence[str]) -> None:
         """Read names with words that may be another form, or the correct spelling, of a word."""

@@ -87,9 +87,8 @@ def neighbours(
     steps = sorted(wanted, key=lambda step: (step.direction == "in", step.relation))
     shown = steps[:MAX_RELATIONS]
     most = min(offset + limit, MAX_NEIGHBOURS)
-    values: list[tuple[Value, ...]] = [
-        graph.paths.hop([entity], [step], loops=True, limit=most).get(entity, ()) for step in shown
-    ]
+    hops = graph.queries.map(lambda step: graph.paths.hop([entity], [step], loops=True, limit=most), shown)
+    values: list[tuple[Value, ...]] = [hop.get(entity, ()) for hop in hops]
     pages = [found[offset:most] for found in values]
     every = list(dict.fromkeys(value for page in pages for value in page))
     named = graph.named(every)

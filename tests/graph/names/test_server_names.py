@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.names.full_text import pattern, written_phrase
+from kgqa.graph.names import server_index
+from kgqa.graph.names.full_text import MAX_NAMES, pattern, written_phrase
 from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.graph.names.server_index import ServerIndex
-from kgqa.model import Entity
+from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
 from kgqa.search.linking import find_mentions
 from kgqa.text.words import normalise
@@ -108,6 +110,32 @@ class TestLikeSqlite:
         found = small.remote.names.names_of(entities)
         assert found == small.local.names.names_of(entities)
         assert found[Entity("http://e/nothing")] == ["Nothing"]
+
+
+class FrequentWords:
+    """A reader of names on a server where each word is in more names than are read at once."""
+
+    def select(self, template, *, patterns=(), shortest=False, **_):
+        counts = [(Literal(str(number)), Literal(str(MAX_NAMES + 1))) for number, _ in enumerate(patterns)]
+        return counts if template == "counts" else [("http://e/john", "John", "label")] if shortest else []
+
+    def names(self, rows):
+        return rows
+
+
+def test_very_frequent_words_find_the_shortest_names():
+    names = ServerIndex(FrequentWords(), names=10_000)
+    assert [match.name for match in names.search("of john")] == ["John"]
+
+
+def test_names_are_found_again_after_they_were_dropped(monkeypatch):
+    monkeypatch.setattr(server_index, "MAX_KEPT", 0)
+    names = ServerIndex(FrequentWords(), names=10_000)
+    for _ in range(3):
+        assert [match.name for match in names.exact(["john"])["john"]] == ["John"]
+    names.close()
+    with pytest.raises(sqlite3.ProgrammingError):
+        names.containing(["john"])
 
 
 class TestPatterns:

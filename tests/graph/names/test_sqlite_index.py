@@ -124,7 +124,8 @@ class TestCache:
     def test_folder_name_with_url_characters(self, graph, tmp_path):
         folder = tmp_path / "100%20 # of ?mode=rw&x"
         for _ in range(2):  # built, then read
-            assert graph(folder).search("name 7")[0].entity == entity("7")
+            names = graph(folder).names
+            assert names.search("name 7")[0].entity == entity("7") and (names.count, names.longest) == (400, 4)
         (kept,) = folder.rglob("names-*.sqlite")
         assert kept.stat().st_size > 10_000
 

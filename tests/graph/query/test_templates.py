@@ -75,7 +75,6 @@ FULL = {
     "last_edit": [{"number": R}],
     "facts_in_chunks": [{"chunks": [A], "in_chunk": R, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}],
     "places": [{"pieces": [A, B], "vocabulary": StatementVocabulary(A, B, R, A, B, R, A), "confidence": R, "model": R, "segment": R}],
-    "present_nodes": [{"nodes": [A, B]}],
     "relation_counts": [{}],
     "page": [
         {"table": table, "columns": [Variable(name) for name in names], "limit": 50, "offset": 100, **values}

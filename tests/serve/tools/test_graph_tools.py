@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kgqa.errors import QuestionError
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.store import Capabilities
+from kgqa.schema import bundled_schema
 from kgqa.serve.tools.graph_tools import neighbours, search
+from tests.graph.memory_store import MemoryStore
 from tests.memory_graph import memory_graph
 
 
@@ -46,6 +52,26 @@ def test_one_very_long_name_does_not_hide_the_others():
     ]
     graph = memory_graph(lines)
     assert len(neighbours(graph, "urn:b")["relations"][0]["nodes"][0]["name"]) == 1001
+
+
+class TogetherStore(MemoryStore):
+    """A store that answers about two relations only when it is asked about both at once."""
+
+    def __init__(self, lines):
+        super().__init__(lines)
+        self.capabilities = Capabilities(concurrency=2, identity=self.capabilities.identity)
+        self.both = threading.Barrier(2, timeout=10)
+
+    def select(self, query, **options):
+        if ("<urn:p1>" in query) != ("<urn:p2>" in query):
+            self.both.wait()
+        return super().select(query, **options)
+
+
+def test_relations_are_looked_up_at_once():
+    store = TogetherStore(["<urn:a> <urn:p1> <urn:b> .", "<urn:a> <urn:p2> <urn:c> ."])
+    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
+    assert [each["count"] for each in neighbours(graph, "urn:a")["relations"]] == [1, 1]
 
 
 @pytest.mark.parametrize("id", ["", "m.nothing", "http://rdf.freebase.com/ns/m.demo_tokyo> . <x", "../../etc/passwd"])
