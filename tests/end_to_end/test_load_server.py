@@ -54,7 +54,7 @@ def test_load_info_search_and_load_again(fixture_name, request, data, graph, vir
     run, url = request.getfixturevalue(fixture_name), virtuoso_server.url
     done = run("graph", "load", data, "--into", url, "--graph-iri", graph)
     assert done.returncode == 0, done.err
-    first, second, _, third = done.out.splitlines()
+    first, second, names_line, third = done.out.splitlines()
     assert first.startswith("40 triples added from 40 lines in ") and first.endswith(f"; <{graph}> now has 40.")
     names = " Names indexed: 20." if fixture_name == "bulk" else ""
     assert "subjects have a name (100%)" in names_line
