@@ -52,10 +52,21 @@ def differences(section: str, before: Records, after: Records) -> Iterator[Diffe
         old, new = before[kind, key], after[kind, key]
         if not (isinstance(old, dict) and isinstance(new, dict)):
             old, new = {"value": old}, {"value": new}
+        old, new = comments_apart(old), comments_apart(new)
         for field in sorted(old.keys() | new.keys()):
             one, two = old.get(field, MISSING), new.get(field, MISSING)
             if one != two:
                 yield Difference(f"{name}: {field}", key, *first_difference(one, two))
+
+
+def comments_apart(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record in which a query and its comments are two fields, so that new comments hide no other query."""
+    if not isinstance(record.get("sparql"), str):
+        return record
+    lines = record["sparql"].split("\n")
+    query = [line.partition("  # ")[0].rstrip() for line in lines if not line.startswith("#")]
+    comments = [line.partition("# ")[2] for line in lines if "# " in line]
+    return {**record, "sparql": "\n".join(query), "comments": "\n".join(comments)}
 
 
 def _pair(gone: bool) -> tuple[str, str]:
