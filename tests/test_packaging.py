@@ -29,7 +29,6 @@ NOT_INSTALLED = {".md"}
 BROUGHT_BY = {
     "h11": "uvicorn",
     "httpx2": "openai",
-    "huggingface_hub": "sentence-transformers",
     "markupsafe": "jinja2",
     "mcp_types": "mcp",
     "pydantic": "fastapi",

@@ -189,9 +189,9 @@ def test_store(installed, kgqa, tmp_path, monkeypatch):
         report = opened.store.edit(
             "", [Triple(ann, "http://e/likes", Literal("tea")), Triple(ann, "http://e/knows", ann)]
         )
-        assert len(report.added) == 2 and opened.relations["http://e/likes"] == 1
+        assert len(report.added) == 2 and opened.tables.relations["http://e/likes"] == 1
     with open_graph("quads:database") as opened, pytest.raises(QueryRejected):
-        assert opened.relations["http://e/likes"] == 1
+        assert opened.tables.relations["http://e/likes"] == 1
         opened.store.edit("", [], report.added)
 
 

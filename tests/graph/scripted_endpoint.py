@@ -22,7 +22,12 @@ ASK = "ASK { ?s ?p ?o }"
 TABLE = table(["x"], [[Entity(f"http://e/{index}")] for index in range(50)])
 
 VARIABLES = sorted(
-    {name for file in (files("kgqa.queries")).iterdir() for name in re.findall(r"\?(\w+)", file.read_text("utf-8"))}
+    {
+        name
+        for file in files("kgqa.queries").iterdir()
+        if file.name.endswith(".rq")
+        for name in re.findall(r"\?(\w+)", file.read_text("utf-8"))
+    }
     - {"triples", "names"}
 )
 """The variables of all queries, for replies that leave them unbound."""

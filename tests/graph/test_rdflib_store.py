@@ -25,7 +25,7 @@ def demo():
     store = RdflibStore()
     store.load([str(files("kgqa.demo") / "graph.nt")])
     with open_graph() as embedded:
-        yield embedded, KnowledgeGraph(store, embedded.schema, walks=embedded.walks)
+        yield embedded, KnowledgeGraph(store, embedded.schema, walks=embedded.paths.walk_rule)
 
 
 def test_tables_of_the_demo_graph(demo):

@@ -110,7 +110,7 @@ def test_damaged_reply_is_retried(server, answers, damage):
 
     (found,) = answers([PARASITE], once)
     assert seen and values(found) == values(whole) and found.query_class == "exact"
-    assert not found.approximate and found.notes == whole.tables.notes
+    assert not found.approximate and found.notes == whole.notes
 
 
 def test_path_with_damaged_answers_is_reported_as_skipped(answers):

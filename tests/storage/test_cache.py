@@ -196,15 +196,15 @@ def test_tables_that_cannot_be_read_are_named_and_computed_again(tmp_path, monke
     before = subprocess.run(command, capture_output=True, text=True, check=True)
     assert before.stderr == ""
     (tables,) = tmp_path.glob("graphs/*")
-    (tables / "relations.json").unlink()
-    (tables / "relations.json").mkdir()
-    (tables / "noise.json").write_text("{")
+    (tables / "edges.json").unlink()
+    (tables / "edges.json").mkdir()
+    (tables / "declarations.json").write_text("{")
     after = subprocess.run(command, capture_output=True, text=True, check=True)
     assert after.stdout.split(" queries, ")[0] == before.stdout.split(" queries, ")[0]
     lines = sorted(after.stderr.splitlines())
-    assert lines[0].startswith(f"{tables}/noise.json cannot be read: Expecting property name")
+    assert lines[0].startswith(f"{tables}/declarations.json cannot be read: Expecting property name")
     advice = "Its data are computed again; remove it if this message returns."
-    assert lines[1] == f"{tables}/relations.json cannot be read: Is a directory. {advice}"
+    assert lines[1] == f"{tables}/edges.json cannot be read: Is a directory. {advice}"
     assert len(lines) == 2
 
 

@@ -22,7 +22,7 @@ from kgqa.settings.values import resolve
 from kgqa.trace import Failed, Timeout, UnknownEvent
 
 RIGHT = Named(Entity("http://rdf.freebase.com/ns/m.1"), "m.1", "One")
-RESOURCES = SimpleNamespace(settings=resolve(environment={}), silent=lambda seconds: [])
+RESOURCES = SimpleNamespace(graph=None, settings=resolve(environment={}), silent=lambda seconds: [])
 
 
 def questions(count: int) -> list[GoldQuestion]:

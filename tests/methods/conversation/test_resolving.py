@@ -119,7 +119,7 @@ def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
     )
     whole = resolve("Which of them is spoken in France?", [LANGUAGES], resources)
     assert (whole.question, whole.topics) == ("Which of them is spoken in France?", ())
-    assert whole.tables.notes == (
+    assert whole.notes == (
         "“them” means English (m.demo_english), French (m.demo_french): ask about one of them by its name.",
     )
     # the demo graph does not say who is a woman
