@@ -219,6 +219,7 @@ def doubled(name: str, times: int) -> str:
 
 
 def test_a_proxy_names_the_client_only_if_it_is_known(served, session_cache, caplog):
+    wait_until_logged(served)
     caplog.set_level(logging.INFO, "kgqa.serve")
     headers = {"X-Forwarded-For": "192.0.2.7"}
     served.client.get("/about", headers=headers)

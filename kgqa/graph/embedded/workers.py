@@ -54,16 +54,21 @@ class Worker:
         self.path = path
         self._connection, theirs = socket.socketpair()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
-        self._process = subprocess.Popen(
-            # -P and an explicit path: no file in the working folder can replace a module
-            [sys.executable, "-P", "-m", "kgqa.graph.embedded.worker", str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=self._stderr,
-            stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            pass_fds=(theirs.fileno(), *(lock.fd for lock in locks or ())),
-        )
-        theirs.close()
+        try:
+            self._process = subprocess.Popen(
+                # -P and an explicit path: no file in the working folder can replace a module
+                [sys.executable, "-P", "-m", "kgqa.graph.embedded.worker", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._stderr,
+                stderr=self._stderr,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+                pass_fds=(theirs.fileno(), *(lock.fd for lock in locks or ())),
+            )
+        except BaseException:  # Ctrl-C, too: a process that was started nevertheless holds locks until this is closed
+            self._connection.close()
+            raise
+        finally:
+            theirs.close()
         self.pid = self._process.pid
         self._opening = path is not None
         if self._opening:

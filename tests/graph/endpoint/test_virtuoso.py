@@ -92,14 +92,6 @@ def test_result_at_the_row_cap_is_an_error(server, store):
 # --- time
 
 
-def test_virtuoso_with_time_limit_returns_partial_results(server):
-    """Virtuoso returns a partial result at its limit, which looks complete without an aggregate."""
-    status, rows, headers = plain_request(server, SLOW_COUNT, timeout="1000")
-    assert (status, headers["x-sql-state"]) == (200, "S1TAT") and rows <= 1  # no row, or a count that is too low
-    status, rows, headers = plain_request(server, SLOW_ROWS, timeout="60000")
-    assert status == 200 and 0 <= rows < ROW_CAP and "x-sql-state" not in headers
-
-
 @pytest.mark.parametrize(
     ("seconds", "query"),
     [(1.0, SLOW_COUNT), (1.0, SLOW_GROUPS), (1.0, SLOW_ROWS), (10.0, SLOW_ROWS)]
@@ -132,7 +124,6 @@ def test_abandoned_query_ends_on_the_server(server, store, wait_until):
     store.profile
     with pytest.raises(StoreTimeout):
         store.select(SLOW_ROWS + " # given up", timeout=1)
-    assert busy(pid, 0.1)
     assert wait_until(lambda: not busy(pid), 10)
 
 

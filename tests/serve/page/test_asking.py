@@ -57,6 +57,8 @@ def test_steps_arrive_while_the_question_is_answered(browser):
             page.wait_for("document.querySelector('#state').textContent === 'Waiting: 1 question before yours'")
             first.set()
             page.wait_for("document.querySelectorAll('#steps li').length > 2")
+            while not any("river" in str(each.body) for each in model.requests):
+                time.sleep(0.02)
             assert page.find("article.answer") == [] and page.run("return document.querySelector('#progress').open")
             assert page.focused == "stop"
             found, asked = len(page.find("#steps li")), len(model.requests)
