@@ -75,7 +75,17 @@ class Queries:
         """Run the SELECT query queries/NAME.rq with these values. Raises the same errors as `rows`."""
         return self.rows(render(name, view=self.view, **values))
 
-    def rows(self, query: str, *, seconds: float | None = None, recorded: bool = True) -> Rows:
+    def rows(self, query: str) -> Rows:
+        """Run a SELECT query, unless this question has run it before. Raises `ResultCapped` and `StoreError`."""
+        key = (self._version(), query)
+        if key in self._results:
+            return self._results[key]
+        rows = self._select(query)
+        if self.trace and len(rows) <= KEPT_ROWS:
+            self._results[key] = rows
+        return rows
+
+    def _select(self, query: str, *, seconds: float | None = None, recorded: bool = True) -> Rows:
         """Run a SELECT query.
 
         Args:
@@ -87,17 +97,11 @@ class Queries:
                 other paths.
             StoreError: see `Store.select`.
         """
-        key = (self._version(), query)
-        if key in self._results:
-            return self._results[key]
         try:
             with self._charged(seconds, recorded=recorded) as limit:
-                rows = self.store.select(query, timeout=limit)
+                return self.store.select(query, timeout=limit)
         except RowCapMet as error:
             raise ResultCapped(str(error)) from error
-        if self.trace and len(rows) <= KEPT_ROWS:
-            self._results[key] = rows
-        return rows
 
     def _version(self) -> str:
         return self.store.version_of([graph.iri for graph in self.view])
@@ -191,7 +195,7 @@ class Queries:
             kind = type(batch[0])
             alone = len(batch) == 1
             query = kind.query(batch, self.view, limit)
-            result = self.rows(query, seconds=seconds if alone else share, recorded=alone)
+            result = self._select(query, seconds=seconds if alone else share, recorded=alone)
             rows = kind.rows(batch, result, limit)
             if rows is None:
                 raise PartialResult("The rows of one node may take the place of those of another.")

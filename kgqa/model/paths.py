@@ -73,7 +73,7 @@ class Candidate:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What limits the walks along the path, as keyword arguments of the methods of `KnowledgeGraph`."""
+        """What limits the walks along the path, as keyword arguments of `joined_pattern`."""
         return {"joins": self.joins, "restricted": self.restricted, "conditions": self.conditions}
 
     @property

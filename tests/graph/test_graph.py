@@ -72,7 +72,7 @@ class TestExploration:
 
     def test_walks_have_a_value_per_node_even_if_a_server_leaves_one_unbound(self, graph, monkeypatch):
         which = path("m.ann", "film.actor.film", "film.performance.film")
-        monkeypatch.setattr(Queries, "rows", lambda *_, **__: Rows(("n1", "end"), [(None, ent("m.movie"))]))
+        monkeypatch.setattr(Queries, "_select", lambda *_, **__: Rows(("n1", "end"), [(None, ent("m.movie"))]))
         assert graph.paths.walks([Candidate(which)])[0] == [(ent("m.ann"), None, ent("m.movie"))]
 
 

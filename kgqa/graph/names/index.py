@@ -105,7 +105,7 @@ class NameIndex:
         self._is_own = is_own
 
     def create(self) -> None:
-        """Create the tables of the index anew, without names."""
+        """Create the tables of the index, without names."""
         self._connection.executescript(_EMPTY + _TABLES + _INDEXES)
 
     @classmethod

@@ -34,7 +34,8 @@ class Time:
 def read_time(text: str) -> tuple[Time | None, str]:
     """Return the time that a question names, and the words of a time that are not read.
 
-    There is no time if the question names several, or one that is no range of years. The present is always read.
+    The time is None if the question names several, or one that is not a range of years. Words for the present count
+    only if the question names no year.
     """
     years = [match for match in pattern("{years}").finditer(text) if _is_year(match)]
     time = _time(years[0]) if len(years) == 1 else None
