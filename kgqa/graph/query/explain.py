@@ -13,7 +13,7 @@ from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.export import carried_words
 from kgqa.graph.query.prefixes import declare_prefixes, iris_of, unknown_prefix
 from kgqa.graph.query.tokens import declared_prefixes, decode_codepoints, forbid_fetching
-from kgqa.graph.query.words import COMPARED, NamedGraph
+from kgqa.graph.query.words import COMPARED, ExportableGraph
 from kgqa.model import Entity
 from kgqa.schema import usable_prefixes
 from kgqa.text.words import clean, local_words, short_words
@@ -29,7 +29,7 @@ _one_at_a_time = threading.Lock()
 """pyparsing finds out how to call its functions at their first use; two threads at once break it for good."""
 
 
-def explain(graph: NamedGraph, sparql: str) -> str:
+def explain(graph: ExportableGraph, sparql: str) -> str:
     """Explain a SELECT or ASK query, one line per condition. It need not declare the prefixes of the graph.
 
     Raises:
@@ -49,7 +49,7 @@ def explain(graph: NamedGraph, sparql: str) -> str:
     return _Explainer(graph, declared).query(algebra)
 
 
-def is_of_graph(graph: NamedGraph, sparql: str) -> bool:
+def is_of_graph(graph: ExportableGraph, sparql: str) -> bool:
     """Return whether a query uses an entity or a relation of the graph, names none, or carries its explanation."""
     sparql = decode_codepoints(sparql)
     iris, base = iris_of(declare_prefixes(sparql, graph.schema.prefixes)), graph.schema.id_base
@@ -78,7 +78,7 @@ def _parser_error(error: Exception, sparql: str, declared: str) -> QueryRejected
 class _Explainer:
     """Collects the conditions of one query, and the sentences about its whole result."""
 
-    def __init__(self, graph: NamedGraph, sparql: str) -> None:
+    def __init__(self, graph: ExportableGraph, sparql: str) -> None:
         self._graph = graph
         self._schema = graph.schema.with_prefixes(usable_prefixes(declared_prefixes(sparql)))
         self._names = graph.labels([*map(Entity, sorted(iris_of(sparql)))])

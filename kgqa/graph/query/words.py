@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kgqa.graph.query.patterns import Node, PathPattern
-from kgqa.model import Entity, Step
+from kgqa.model import Candidate, Entity, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.schema import Schema
 from kgqa.text.words import clean, short_words
@@ -21,19 +21,18 @@ _BEST = {"most": ("most", "latest", "most"), "least": ("least", "earliest", "few
 """The words for the best number, date and count."""
 
 
-class NamedGraph(Protocol):
-    """The part of `KnowledgeGraph` that names entities and relations."""
+class ExportableGraph(Protocol):
+    """The part of `KnowledgeGraph` that the export needs."""
 
-    @property
-    def schema(self) -> Schema: ...
-
-    @property
-    def tables(self) -> Any: ...
+    schema: Schema
+    tables: Any
+    paths: Any
+    queries: Any
 
     def labels(self, entities: Sequence[Entity]) -> dict[Entity, str]: ...
 
 
-def condition_words(graph: NamedGraph, condition: Condition, node: str = "") -> str:
+def condition_words(graph: ExportableGraph, condition: Condition, node: str = "") -> str:
     """Return a condition in words, such as “government position held from” of ?e1 is in or before 1962.
 
     Args:
@@ -57,7 +56,7 @@ def condition_words(graph: NamedGraph, condition: Condition, node: str = "") -> 
     return f"it is not true that {text}" if condition.negated else text
 
 
-def operation_words(graph: NamedGraph, operation: Operation, path: Sequence[Step]) -> str:
+def operation_words(graph: ExportableGraph, operation: Operation, path: Sequence[Step]) -> str:
     """Return an operation in words, such as: Of these, take the one with the most “river length”, ...
 
     Args:
@@ -80,7 +79,7 @@ def operation_words(graph: NamedGraph, operation: Operation, path: Sequence[Step
 
 
 def all_words(
-    graph: NamedGraph, conditions: Sequence[Condition], operation: Operation | None, path: Sequence[Step]
+    graph: ExportableGraph, conditions: Sequence[Condition], operation: Operation | None, path: Sequence[Step]
 ) -> tuple[tuple[str, ...], str]:
     """Return the conditions on a path with these steps and the operation in words; "" for no operation."""
     words = tuple(condition_words(graph, each, node_variable(each.at, len(path))) for each in conditions)
@@ -92,38 +91,37 @@ def node_variable(at: int, length: int) -> str:
     return "?answer" if at == length else f"?e{at}"
 
 
-def query_words(
-    graph: NamedGraph,
-    walk: PathPattern | None,
-    conditions: Sequence[Condition],
-    operation: Operation | None,
-    path: Sequence[Step],
-) -> list[str]:
-    """Return what an exported query asks for: a first line, numbered conditions, and a last line for an extreme."""
-    computed = operation_words(graph, operation, path) if operation else ""
+def query_words(graph: ExportableGraph, candidate: Candidate, walk: PathPattern | None) -> list[str]:
+    """Return what an exported query asks for: a first line, numbered conditions, and a last line for an extreme.
+
+    Args:
+        walk: the pattern of the path; None if an operation compares topics.
+    """
+    operation = candidate.operation
+    computed = operation_words(graph, operation, candidate.path.steps) if operation else ""
     if walk is None:
         return [computed]
     extreme = operation is None or operation.kind in operation.returns_ends
     head = "Find every ?answer" if extreme else computed.rstrip(".?")
-    lines = [f"{number}. {text}" for number, text in enumerate(_walk_words(graph, walk, conditions), 1)]
+    lines = [f"{number}. {text}" for number, text in enumerate(_walk_words(graph, walk, candidate.conditions), 1)]
     return [f"{head} such that", *lines, *([computed] if extreme and computed else [])]
 
 
-def _walk_words(graph: NamedGraph, walk: PathPattern, conditions: Sequence[Condition] = ()) -> list[str]:
+def _walk_words(graph: ExportableGraph, walk: PathPattern, conditions: Sequence[Condition] = ()) -> list[str]:
     chosen = dict(walk.restricted)
     lines: list[str] = []
-    for at, edge in enumerate(walk.edges, start=1):
+    for at, (subject, relation, object_) in enumerate(walk.edges, start=1):
         here = _node(graph, walk.nodes[at])
-        relation = short_words(edge.relation.iri, graph.schema, graph.tables.relation_labels)
+        named = short_words(relation.iri, graph.schema, graph.tables.relation_labels)
         others = [_node(graph, other) for node, other in walk.different if node == walk.nodes[at]]
         where = f", where {here} is not {' or '.join(others)}" if others else ""
-        lines.append(f"{_node(graph, edge.subject)} has “{clean(relation)}”: {_node(graph, edge.object)}{where}")
+        lines.append(f"{_node(graph, subject)} has “{clean(named)}”: {_node(graph, object_)}{where}")
         if entities := chosen.get(at):
             one = "" if len(entities) == 1 else "one of: "
             lines.append(f"{here} is {one}{', '.join(_entity(graph, e) for e in entities)}, selected by a model")
         lines += [line for place, join in walk.joins if place == at for line in _walk_words(graph, join)]
         lines += [condition_words(graph, each, here) for each in conditions if each.at == at]
-    if walk.not_prefixed or walk.not_typed or walk.not_marked:
+    if walk.not_mediator:
         lines.append(f"{_node(graph, walk.end)} is not a mediator")
     return lines
 
@@ -136,16 +134,16 @@ def _value_words(test: Comparison) -> str:
     return f"{_IN_TIME[test.operator].format(preposition)} {value}"
 
 
-def _relations(graph: NamedGraph, steps: Sequence[Step]) -> str:
+def _relations(graph: ExportableGraph, steps: Sequence[Step]) -> str:
     words = (short_words(step.relation, graph.schema, graph.tables.relation_labels) for step in reversed(steps))
     return " of ".join(f"“{clean(each)}”" for each in words)
 
 
-def _node(graph: NamedGraph, node: Node) -> str:
+def _node(graph: ExportableGraph, node: Node) -> str:
     return _entity(graph, node) if isinstance(node, Entity) else f"?{node.name}"
 
 
-def _entity(graph: NamedGraph, entity: Entity | None) -> str:
+def _entity(graph: ExportableGraph, entity: Entity | None) -> str:
     if entity is None:
         return "anything"
     label, short = graph.labels([entity]).get(entity), clean(graph.schema.short_id(entity.iri))
