@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.words import condition_words, node_variable, operation_words
+from kgqa.graph.query.words import all_words
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Condition
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -336,15 +335,10 @@ class Conditions:
 
     def _record(self, candidate: Candidate, cues: Sequence[str], noun: str) -> None:
         """Record which words led to which conditions, and to the operation; without a cue, it was the noun."""
-        graph, length = self._graph, len(candidate.path)
-        found = [
-            ReadCondition(cue, condition_words(graph, condition, node_variable(condition.at, length)))
-            for cue, condition in zip_longest(cues, candidate.conditions, fillvalue=noun)
-            if isinstance(condition, Condition)
-        ]
-        if candidate.operation is not None and self._request is not None:
-            words = operation_words(graph, candidate.operation, candidate.path.steps)
-            found.append(ReadCondition(self._request.cue, words))
+        words, computed = all_words(self._graph, candidate)
+        found = [ReadCondition(cue, text) for cue, text in zip([*cues, *[noun] * len(words)], words)]
+        if computed and self._request is not None:
+            found.append(ReadCondition(self._request.cue, computed))
         self._trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
 
     def _found(self, pairs: Scored) -> dict[Candidate, Found]:
