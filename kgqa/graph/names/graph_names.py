@@ -34,10 +34,9 @@ limit."""
 SAMPLED, SEARCHED = 10, 5
 """To find out whether a server's full-text index has the names, SAMPLED names are read at each of some places, and the
 SEARCHED longest of them are searched."""
-PLACES = 8
-"""Number of evenly spread places in a graph of at most MAX_LOCAL_NAMES names."""
 FIRST_PLACES = (0, 1_000, 100_000)
-"""The places in a larger graph; a server reaches later ones slowly."""
+PLACES = 8
+"""Number of evenly spread places in a graph of at most MAX_LOCAL_NAMES names; a server reaches later ones slowly."""
 MAX_PHRASE_WORDS = 8
 
 
@@ -146,16 +145,15 @@ def open_names(graph: NamedGraph, *, limit: Limit = background_limit) -> NameInd
     if not store.capabilities.remote:
         return NameIndex.open(graph, limit=limit)
     reader, count = FullText(store, schema, graph.view, limit), None
-    if store.capabilities.full_text == "virtuoso":
 
-        def hurried() -> float:
-            return CHECK_SECONDS if (left := limit()) is None else min(CHECK_SECONDS, CHECK_SHARE * left)
+    def hurried() -> float:
+        return CHECK_SECONDS if (left := limit()) is None else min(CHECK_SECONDS, CHECK_SHARE * left)
 
-        count = _count(graph, reader.within(hurried), optional=True)
-        few = count is not None and count <= MAX_LOCAL_NAMES
-        places = range(0, count, max(1, count // PLACES)) if count and few else FIRST_PLACES
-        if _is_indexed(reader.within(hurried), places):
-            names = MAX_LOCAL_NAMES + 1 if count is None else count
+    checking = reader.within(hurried)
+    if store.capabilities.full_text == "virtuoso" and _is_indexed(checking, FIRST_PLACES):
+        count = _count(graph, checking, optional=True)
+        names = MAX_LOCAL_NAMES + 1 if count is None else count
+        if names > MAX_LOCAL_NAMES or _is_indexed(checking, range(0, names, max(1, names // PLACES))):
             return ServerIndex(reader.within(lambda: None), names=names, languages=schema.languages)
     count = _count(graph, reader) if count is None else count
     if count is not None and count <= MAX_LOCAL_NAMES:
@@ -213,12 +211,8 @@ def _count(graph: NamedGraph, reader: NameReader, *, optional: bool = False) -> 
             if known is not None or optional:
                 return known
     count = None
-    try:
+    with suppress(StoreTimeout):
         count = reader.count()
-    except StoreTimeout:
-        pass
-    except PartialResult as error:  # the message does not say that names were counted
-        raise PartialResult(f"The names of {graph.store.location} could not be counted. {error}") from error
     if file and (optional or count is not None):
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,9 @@ def count_edges(schema: Schema, declared: Declarations, read: Read, *, threads: 
     def count(node: str) -> dict[str, int]:
         if not node:
             return _numbers(read("relation_counts", what="The relations"))
-        return _numbers(read("mediator_edges", what="The mediators", node=Variable(node), **rules))
+        return _numbers(
+            read("mediator_edges", what="The mediators", node=Variable(node), is_object=node == "object", **rules)
+        )
 
     nodes = ["object", "subject", ""] if declared.mediator_types or schema.mediator_iri_prefixes else [""]
     *mediators, totals = ThreadPool(threads - 1, name="kgqa-tables").map(count, nodes)

@@ -193,7 +193,7 @@ class TestLimitsOfAQuestion:
         assert len(counts) == 2, "labels, and aliases, which took too long"
         late.append(False)
         monkeypatch.setattr(graph_names, "UNCOUNTED_SECONDS", 0)
-        assert graph.for_question(Trace(Budget())).search("name 7")
+        assert graph.tables.names_within(lambda: 5.0).count == len(self.ROWS)
 
     def test_queries_to_a_name_graph(self, server, open_table):
         index_graph(server, open_table().store, SCHEMA, IRI)
@@ -236,7 +236,7 @@ class TestDamagedCounts:
             with pytest.raises(StoreError) as raised:
                 graph.search("bowl")
         assert not isinstance(raised.value, NamesNotIndexed)
-        assert "more names than" not in str(raised.value) and "count" in str(raised.value).lower()
+        assert "more names than" not in str(raised.value)
 
 
 class TestReading:

@@ -66,9 +66,9 @@ FULL = {
     ],
     "declarations": [{"predicates": [R]}, {"predicates": [R, A]}],
     "mediator_edges": [
-        {"node": Variable("object"), "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"node": Variable("subject"), "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"node": Variable("subject"), "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+        {"node": Variable("object"), "is_object": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"node": Variable("subject"), "is_object": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"node": Variable("subject"), "is_object": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
     "predicate_pairs": [{"predicate": R}],
     "last_edit": [{"number": R}],
@@ -141,7 +141,17 @@ class TestTemplates:
                 render(name, view=view, **{k: v for k, v in values.items() if k != key})
             except (UndefinedError, InvalidTerm):
                 continue
-            assert key in ("marks", "kept", "chosen", "cap", "keep", "previous", "marker", "type_predicates")
+            assert key in (
+                "marks",
+                "kept",
+                "chosen",
+                "cap",
+                "keep",
+                "previous",
+                "marker",
+                "type_predicates",
+                "is_object",
+            )
 
     @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
     def test_untyped_values_are_refused(self, value):
