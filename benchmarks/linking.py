@@ -47,7 +47,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.reading import read_names
+from kgqa.graph.names.reading import NameReader
 from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
@@ -245,7 +245,7 @@ def against_server(name: str, work: Path, limit: int, url: str, iri: str) -> lis
 def searched(graph: KnowledgeGraph, limit: int) -> list[str]:
     """Return search texts: names, words from names, and prefixes of both; they are the same in every run."""
     rng = random.Random(5)
-    names = sorted({name for _, name, _ in read_names(graph.store, graph.schema, graph.view)})
+    names = sorted({name for _, name, _ in NameReader(graph.store, graph.schema, graph.view).all()})
     chosen = rng.sample(names, min(limit, 100, len(names)))
     words = [rng.choice(name.split() or [name]) for name in chosen]
     return [*chosen, *words, *(text[: rng.randint(1, len(text))] for text in (*chosen, *words))]
