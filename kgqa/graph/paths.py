@@ -313,7 +313,8 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known, inward = tables.subject_relations, {step.relation for step in steps if step.direction == "in"}
+        known: dict[str, frozenset[str]] = tables.computed("subject-relations", dict)
+        inward = {step.relation for step in steps if step.direction == "in"}
         new = sorted(relation for relation in inward if relation not in known)
         branches = [lookups.subject_relations_branch(Entity(name), sample=SAMPLED_SUBJECTS) for name in new]
         # the relations are only a hint: none if it takes too long
