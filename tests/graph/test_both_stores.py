@@ -76,12 +76,12 @@ def graph_results(graph: KnowledgeGraph) -> dict[str, object]:
         "relations": graph.tables.relations,
         "inverses": graph.tables.inverses,
         "mediators": graph.tables.mediators.leads,
-        "marks": set(graph.tables.mediators.marks),
+        "marks": set(graph.tables.declarations.marks),
         "relation_labels": graph.tables.relation_labels,
         "types": graph.tables.types,
         "noise": graph.tables.noise,
         # `longest` is only an upper bound for an index of a server
-        "names": (graph.names.count, graph.names.labelled),
+        "names": graph.names.count,
         "notes": graph.tables.notes,
     }
 

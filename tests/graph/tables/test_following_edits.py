@@ -17,7 +17,7 @@ from kgqa.graph.names import graph_names
 from kgqa.graph.names.index import FILE, NameIndex
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.store import Store
-from kgqa.graph.tables.whole_graph import WholeGraphQueries
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity, Literal, Step, Triple
 from kgqa.schema import Schema, bundled_schema, parse_schema
 from kgqa.storage.cache import Cache
@@ -143,7 +143,7 @@ def state(graph: KnowledgeGraph, nodes: list[Entity]) -> dict:
         "relation labels": graph.tables.relation_labels,
         "described": graph.paths.describing_relations(steps),
         "labels": graph.labels(nodes),
-        "names": (names.count, names.labelled, names.longest),
+        "names": (names.count, names.longest),
         "exact": names.exact(norms),
         "loose": names.loose(KEYS),
         "initials": [names.initials_with_prefix(prefix) for prefix in ("u", "us", "a", "z")],
@@ -221,13 +221,13 @@ def test_views_follow_edits_of_their_graphs(view):
 def whole_graph_queries(monkeypatch):
     """Return a list of the templates of queries that read the whole graph."""
     read: list[str] = []
-    original = WholeGraphQueries.read
+    original = GraphTables.read
 
     def recording(self, name, **values):
         read.append(name)
         return original(self, name, **values)
 
-    monkeypatch.setattr(WholeGraphQueries, "read", recording)
+    monkeypatch.setattr(GraphTables, "read", recording)
     return read
 
 
