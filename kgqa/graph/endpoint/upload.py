@@ -185,7 +185,7 @@ def _blocks_of(
         progress(Progress(job.name, bytes_done, job.size, before + lines, "reading"))
 
     with open_lines(job, staging, on_staging) as source:
-        for block in source.blocks(lambda number, reason: bad.append((number, reason)), strict=True):
+        for block in source.blocks(lambda number, reason: bad.append((number, reason))):
             fit: list[Line] = []
             for text, number in zip(block.lines, block.numbers):
                 line, other = split_graph(text) if source.format == ox.RdfFormat.N_QUADS else (text, None)
