@@ -17,7 +17,7 @@ from kgqa.model.conditions import Condition
 from kgqa.rank.lexical import stem, terms
 from kgqa.search.beam import logical_hops
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.operations import Operations, Scored, Undecidable
+from kgqa.search.conditions.operations import Operations, Undecidable
 from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
 from kgqa.search.cues import Cues
@@ -36,6 +36,8 @@ MAX_WALKS = 200
 NOT_APPLIED = "The time in the question was not applied"
 ONLY_PART = "Only the year of the time in the question was applied."
 
+Scored = list[tuple[Candidate, float | None]]
+"""Paths with their scores, best first; a score may be unknown."""
 Reading = tuple[str, int, Sequence[Condition]]
 """Words of the question, how many of its words they explain, and the conditions to which they lead, if any."""
 
@@ -147,7 +149,7 @@ def apply_conditions(
     try:
         instances = operations.instances()
         found = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *instances], trace)
-        every = [(found.get(each, Filtered(each)), score) for each, score in [*ranked, *instances]]
+        every = [(found.get(each, Filtered(each)), score or 0.0) for each, score in [*ranked, *instances]]
         whole = [(each, score) for each, score in every if each.is_whole(wording)]
         best = operations.found([(each.candidate, score) for each, score in whole])
     except (Undecidable, *TOLERATED):
