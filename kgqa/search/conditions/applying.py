@@ -15,7 +15,6 @@ from kgqa.graph.query.words import condition_words, node_variable, operation_wor
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.model.conditions import Condition
 from kgqa.rank.lexical import stem, terms
-from kgqa.search.beam import logical_hops
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.operations import Operations, Undecidable
 from kgqa.search.conditions.requests import Request
@@ -68,10 +67,9 @@ class Wording:
         has_case = re.search(r"[a-z]", self.text) is not None
         self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip()))) if has_case else []
 
-    def unexplained(self, candidate: Candidate) -> tuple[str, ...]:
+    def unexplained(self, candidate: Candidate) -> set[str]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""
-        known = set(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
-        return tuple(each for each in dict.fromkeys(terms(self.text)) if each not in known)
+        return set(terms(self.text)).difference(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ class Filtered:
     def is_whole(self, wording: Wording) -> bool:
         """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
         known = terms(" ".join([self.candidate.words, self.candidate.leads_to, *self.cues]))
-        return not self.unmet(wording) and not self.note and set(known).issuperset(wording.names)
+        return not self.unmet(wording) and not self.note and set(wording.names).issubset(known)
 
 
 def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entity, ...]]:
@@ -284,15 +282,14 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
         typed = [each for name, each in of_type if stems(name)[-1:] == noun]
         yield wording.noun, 1, typed[:1]
     genders = {stem(word): gender for word, gender in word_table("genders", "en").items()}
-    words = [word for word in stems(wording.text) if word in genders]
-    is_last = words[:1] == list(stems("".join(wording.cues.words[-1:]))) or logical_hops(graph, path.path) == 1
-    if len({genders[word] for word in words}) == 1 and is_last and not set(words) & set(stems(path.words)):
-        yield words[0], 0, [each for name, each in beside if name.lower() == genders[words[0]]][:1]
+    last = stem("".join(wording.cues.words[-1:]))
+    if last in genders and last not in stems(path.words):
+        yield last, 0, [each for name, each in beside if name.lower() == genders[last]][:1]
 
 
 def _named(wording: Wording, rows: PathRows) -> Iterator[Reading]:
     """Yield the values beside the walks whose names stand in the question, longest names first."""
-    unexplained = set(wording.unexplained(rows.candidate))
+    unexplained = wording.unexplained(rows.candidate)
     text = f" {' '.join(stems(wording.text))} "
     kept = set(range(len(rows.rows)))
     for key, name, entity, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):
