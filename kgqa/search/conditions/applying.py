@@ -145,10 +145,8 @@ def apply_conditions(
         return [], []
     operations = Operations(request, tuple(topics), beside, wording.named, bool(wording.cues.words))
     try:
-        instances = operations.instances()
-        found = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *instances], trace)
-        every = [(found.get(each, Filtered(each)), score or 0.0) for each, score in [*ranked, *instances]]
-        whole = [(each, score) for each, score in every if each.is_whole(wording)]
+        every = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *operations.instances()], trace)
+        whole = [(each, score or 0.0) for each, score in every if each.is_whole(wording)]
         best = operations.found([(each.candidate, score) for each, score in whole])
     except (Undecidable, *TOLERATED):
         best = None
@@ -163,8 +161,7 @@ def _conditioned(graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace:
     best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
     if not best:
         return ranked, []
-    found = _filtered(graph, wording, best, trace)
-    chosen, score = max(((found.get(c, Filtered(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
+    chosen, score = max(_filtered(graph, wording, best, trace), key=lambda pair: pair[0].explained)
     unmet = chosen.unmet(wording)
     present = graph.named([each for each in unmet if isinstance(each, Entity)])
     notes = [*_time_notes(wording, unmet), *filter(None, [chosen.note])]
@@ -201,10 +198,12 @@ def _record(
     trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
 
 
-def _filtered(graph: KnowledgeGraph, wording: Wording, pairs: Scored, trace: Trace) -> dict[Candidate, Filtered]:
+def _filtered(
+    graph: KnowledgeGraph, wording: Wording, pairs: Scored, trace: Trace
+) -> list[tuple[Filtered, float | None]]:
     near = [c for c, _ in pairs if wording.time or wording.excluded or wording.unexplained(c)]
-    rows = read_rows(graph, near, trace, limit=MAX_WALKS)
-    return {each.candidate: _with_conditions(graph, wording, each) for each in rows}
+    rows = {each.candidate: each for each in read_rows(graph, near, trace, limit=MAX_WALKS)}
+    return [(_with_conditions(graph, wording, rows[c]) if c in rows else Filtered(c), score) for c, score in pairs]
 
 
 def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Filtered:
@@ -277,7 +276,11 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
     """
     path, types, noun = rows.candidate, graph.schema.types, stems(wording.noun)[-1:]
     beside = [(name, Condition(*key, entity)) for key, name, entity, _ in _some(rows) if key[0] == len(path.path)]
-    if wording.noun not in word_table("stands_for", "en").values() and set(noun).isdisjoint(stems(path.leads_to)):
+    if (
+        noun
+        and wording.noun not in word_table("stands_for", "en").values()
+        and set(noun).isdisjoint(stems(path.leads_to))
+    ):
         of_type = [pair for pair in beside if len(pair[1].steps) == 1 and pair[1].steps[0].relation in types]
         typed = [each for name, each in of_type if stems(name)[-1:] == noun]
         yield wording.noun, 1, typed[:1]
