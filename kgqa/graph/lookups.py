@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kgqa.graph.query.pattern_text import flat_text, nested_text, term_list, values_clause
-from kgqa.graph.query.patterns import Node, PathPattern
+from kgqa.graph.query.patterns import Node, PathPattern, pattern_text, term_list, values_clause
 from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.store import Row, Rows, count_value
 from kgqa.model import Direction, Entity, Literal, Value
@@ -135,17 +134,17 @@ def from_clause(view: Iterable[Entity]) -> str:
 
 def ends_branch(walk: PathPattern) -> Branch:
     """Return the look-up of the ends of a path."""
-    return Branch((walk.end,), nested_text(walk))
+    return Branch((walk.end,), pattern_text(walk))
 
 
 def walks_branch(walk: PathPattern, ends: Sequence[Value] | None) -> Branch:
     """Return the look-up of complete walks along a path, without the topic; only to these ends if some are given."""
     if ends is None:
-        return Branch(walk.nodes[1:], flat_text(walk))
+        return Branch(walk.nodes[1:], pattern_text(walk, nested=False))
     # Virtuoso replaces a single value by a constant, and then returns a boolean as the number 1
     alone = len(ends) == 1 and isinstance(ends[0], Literal)
     chosen = values_clause(walk.end, [*ends, Entity("urn:kgqa:nothing")] if alone else ends)
-    return Branch(walk.nodes[1:], f"  {chosen}\n{flat_text(walk)}")
+    return Branch(walk.nodes[1:], f"  {chosen}\n{pattern_text(walk, nested=False)}")
 
 
 def relations_branch(
@@ -169,7 +168,9 @@ def relations_branch(
     end = render_term(walk.end)
     previous = walk.nodes[-2] if walk.edges else None
     kept = [previous, walk.end] if any(returning.values()) and isinstance(previous, Variable) else [walk.end]
-    ends = f"    {{ SELECT DISTINCT{term_list(kept)} WHERE {{\n{nested_text(walk)}\n    }} LIMIT " if walk.edges else ""
+    ends = (
+        f"    {{ SELECT DISTINCT{term_list(kept)} WHERE {{\n{pattern_text(walk)}\n    }} LIMIT " if walk.edges else ""
+    )
     parts = []
     for side, edge, test in (
         ("out", f"{end} ?out ?next .", []),
@@ -220,7 +221,7 @@ def unclaimed_branch(
     owner, value = (entered_from, Variable("other")) if out else (Variable("other"), entered_from)
     edge = term_list([walk.end, exit_, value] if out else [owner, exit_, walk.end])
     lines = [
-        f"  {{ SELECT DISTINCT{term_list(kept)} WHERE {{\n{nested_text(walk)}\n  }} LIMIT {cap} }}",
+        f"  {{ SELECT DISTINCT{term_list(kept)} WHERE {{\n{pattern_text(walk)}\n  }} LIMIT {cap} }}",
         f" {edge} .",
         f"  FILTER NOT EXISTS {{{term_list([owner, claim, value])} . }}",
         *(f"  FILTER NOT EXISTS {{ {end}{term_list(pair)} . }}" for pair in untrue),
@@ -266,14 +267,14 @@ def quiet_edges_branch(
 
 def hop_lookups(nodes: Iterable[Entity], walk: PathPattern) -> list[NodeLookup]:
     """Return the look-ups of the nodes and literals to which a hop from ?node leads."""
-    end, after = render_term(walk.end), f"\n{flat_text(walk)}\n}}"
+    end, after = render_term(walk.end), f"\n{pattern_text(walk, nested=False)}\n}}"
     return [NodeLookup(node, f"DISTINCT ?node {end}", "  ", after) for node in nodes]
 
 
 def hop_count_lookups(nodes: Iterable[Entity], walk: PathPattern) -> list[NodeLookup]:
     """Return the look-ups of the number of nodes and literals to which a hop from ?node leads; no row for none."""
     before = f"  {{ SELECT DISTINCT ?node {render_term(walk.end)} WHERE {{\n  "
-    after = f"\n{flat_text(walk)}\n  }} }}\n}}\nGROUP BY ?node"
+    after = f"\n{pattern_text(walk, nested=False)}\n  }} }}\n}}\nGROUP BY ?node"
     return [NodeLookup(node, "?node (COUNT(*) AS ?count)", before, after) for node in nodes]
 
 

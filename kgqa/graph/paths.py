@@ -12,7 +12,8 @@ from kgqa.graph import lookups
 from kgqa.graph.folding import StatementExit, fold_steps, in_order, statement_exits
 from kgqa.graph.lookups import NODE, Branch
 from kgqa.graph.queries import Errors, Queries
-from kgqa.graph.query.patterns import PathPattern, hop_pattern, joined_pattern, path_pattern, returns
+from kgqa.graph.query.conditions import candidate_pattern
+from kgqa.graph.query.patterns import PathPattern, hop_pattern, path_pattern, returns
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.declarations import SIDES
@@ -195,10 +196,10 @@ class PathQueries:
 
         A hop through a mediator never leads back to the node before it: nobody is their own spouse.
 
-        Raises the same errors as `joined_pattern`.
+        Raises the same errors as `candidate_pattern`.
         """
         path = candidate.path
-        walk = joined_pattern(path, **candidate.limits, rule=self.walk_rule, inverse=self.tables.inverses.get)
+        walk = candidate_pattern(candidate, self.walk_rule, self.tables.inverses.get)
         if not self.returns_through_mediators:
             through = [at for at in range(1, len(path)) if self.tables.leads_to_mediator(path.steps[at - 1])]
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
@@ -207,7 +208,7 @@ class PathQueries:
 
     def _without_mediators(self, walk: PathPattern, steps: Sequence[Step]) -> PathPattern:
         if steps and self.tables.mediators.extent(steps[-1]) == "some":
-            return replace(walk, **mediator_filters(self.schema, self.tables.mediators))
+            return replace(walk, not_mediator=mediator_filters(walk.end, self.schema, self.tables.mediators))
         return walk
 
     # --- nodes
@@ -312,7 +313,8 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known, inward = tables.subject_relations, {step.relation for step in steps if step.direction == "in"}
+        known: dict[str, frozenset[str]] = tables.computed("subject-relations", dict)
+        inward = {step.relation for step in steps if step.direction == "in"}
         new = sorted(relation for relation in inward if relation not in known)
         branches = [lookups.subject_relations_branch(Entity(name), sample=SAMPLED_SUBJECTS) for name in new]
         # the relations are only a hint: none if it takes too long

@@ -9,7 +9,7 @@ import pytest
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.queries import Queries
 from kgqa.graph.store import Rows
-from kgqa.graph.tables.labels import LABEL_BATCH
+from kgqa.graph.tables.labels import BATCH
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
@@ -121,9 +121,9 @@ class TestHub:
             assert not whole.approximate and len(whole.values) == 40
 
     def test_labels_in_batches(self, make):
-        lines = [f'<http://e/n{n}> <{RDFS}label> "name {n}"@en .' for n in range(3 * LABEL_BATCH + 7) if n % 10]
+        lines = [f'<http://e/n{n}> <{RDFS}label> "name {n}"@en .' for n in range(3 * BATCH + 7) if n % 10]
         graph = make(lines, "rdfs")
-        nodes = [Entity(f"http://e/n{n}") for n in range(3 * LABEL_BATCH + 7)]
+        nodes = [Entity(f"http://e/n{n}") for n in range(3 * BATCH + 7)]
         for _ in range(2):  # the second call uses the cache
             labels = graph.labels(nodes)
             assert labels == {Entity(f"http://e/n{n}"): f"name {n}" for n in range(len(nodes)) if n % 10}

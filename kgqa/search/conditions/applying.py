@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.words import condition_words, node_variable, operation_words
+from kgqa.graph.query.words import all_words
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.model.conditions import Condition
 from kgqa.rank.lexical import stem, terms
@@ -188,13 +187,9 @@ def _record(
     graph: KnowledgeGraph, candidate: Candidate, cues: Sequence[str], noun: str, cue: str, trace: Trace
 ) -> None:
     """Record which words led to which conditions, and to the operation; without a cue, it was the noun."""
-    found = [
-        ReadCondition(words, condition_words(graph, condition, node_variable(condition.at, len(candidate.path))))
-        for words, condition in zip_longest(cues, candidate.conditions, fillvalue=noun)
-        if isinstance(condition, Condition)
-    ]
-    if candidate.operation is not None:
-        found.append(ReadCondition(cue, operation_words(graph, candidate.operation, candidate.path.steps)))
+    conditions, operation = all_words(graph, candidate)
+    found = [ReadCondition(*pair) for pair in zip([*cues, *[noun] * len(conditions)], conditions)]
+    found += [ReadCondition(cue, operation)] if operation else []
     trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
 
 

@@ -193,6 +193,7 @@ OPERATIONS = st.lists(
 )
 
 
+@pytest.mark.soak
 @settings(max_examples=30 if SOAK else 3, deadline=None)
 @given(OPERATIONS)
 def test_any_sequence_of_edits_equals_a_load(tmp_path_factory, operations):

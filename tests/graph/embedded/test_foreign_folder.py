@@ -135,6 +135,7 @@ def test_record_that_is_a_pipe_is_refused(copy):
         EmbeddedStore(copy)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.cli
 @settings(max_examples=MAX_EXAMPLES)
@@ -150,6 +151,7 @@ def test_any_graph_record_gives_a_graph_or_an_error(graph, tmp_path_factory, dam
     assert sorted(item.name for item in target.iterdir()) == ["g", "more.nt"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.cli
 @settings(max_examples=MAX_EXAMPLES)

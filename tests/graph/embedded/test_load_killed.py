@@ -96,6 +96,7 @@ def killed_loads(tmp_path: Path, *, into_graph: bool):
         shutil.rmtree(folder)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
 @pytest.mark.parametrize("then", ["resume", "discard"])
 def test_killed_at_a_write(tmp_path, into_graph, then):

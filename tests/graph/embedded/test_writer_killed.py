@@ -96,6 +96,7 @@ def open_for_editing(folder: Path) -> EmbeddedStore:
             time.sleep(0.02)
 
 
+@pytest.mark.soak
 def test_killed_while_editing_and_publishing(tmp_path, load, python):
     folder, stop = tmp_path / "g", tmp_path / "stop"
     EmbeddedStore(folder, writable=True, create=True).close()
@@ -154,6 +155,7 @@ def test_notice_of_the_next_load(tmp_path, load, python, users_of, wait_until):
     assert_published_alike(load, GraphFolder(tmp_path / "g"))
 
 
+@pytest.mark.soak
 def test_worker_killed_while_editing(tmp_path, load):
     """The store finds out whether the edit was made, and its hash is right."""
     generator = random.Random(11)

@@ -14,8 +14,7 @@ from rdflib.plugins.sparql.parser import parseUpdate
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query.export import StatementVocabulary
 from kgqa.graph.query.operations import query_text
-from kgqa.graph.query.pattern_text import nested_text
-from kgqa.graph.query.patterns import Edge, MarkTest, PathPattern, TypeTest
+from kgqa.graph.query.patterns import PathPattern, pattern_text
 from kgqa.graph.query.templates import Comment, Variable, render, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.model import Entity, Literal
@@ -23,14 +22,8 @@ from kgqa.model import Entity, Literal
 A, B, R = Entity("http://e/a"), Entity("http://e/b"), Entity("http://e/r")
 WALK = PathPattern(
     nodes=(A, Variable("e1"), Variable("answer")),
-    edges=(
-        Edge(A, R, Variable("e1")),
-        Edge(Variable("answer"), Entity("http://e/q"), Variable("e1")),
-    ),
+    edges=((A, R, Variable("e1")), (Variable("answer"), Entity("http://e/q"), Variable("e1"))),
     different=((Variable("answer"), A), (Variable("e1"), A)),
-    not_prefixed=(Literal("http://e/g.x"),),
-    not_typed=(TypeTest(Entity("http://e/type"), B),),
-    not_marked=(MarkTest(Entity("http://e/type"), Entity("http://e/marker"), Literal("true")),),
 )
 FULL = {
     "all_nodes": [{}],
@@ -59,18 +52,17 @@ FULL = {
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
     ],
     "has_predicate": [{"predicate": R}],
-    "labels_by_predicate": [
+    "values_of": [
         {"nodes": [A, B], "predicates": predicates, "predicate": predicate, "languages": languages}
         for predicate in (Variable("predicate"), None)
         for predicates, languages in (([R], []), ([R, B], [Literal("de-AT"), Literal("")]))
     ],
-    "marked_types": [{"marker": R}],
+    "declarations": [{"predicates": [R]}, {"predicates": [R, A]}],
     "mediator_edges": [
-        {"node": Variable("object"), "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"node": Variable("subject"), "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"node": Variable("subject"), "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+        {"node": Variable("object"), "is_object": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"node": Variable("subject"), "is_object": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"node": Variable("subject"), "is_object": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
-    "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
     "predicate_pairs": [{"predicate": R}],
     "last_edit": [{"number": R}],
     "facts_in_chunks": [{"chunks": [A], "in_chunk": R, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}],
@@ -142,7 +134,17 @@ class TestTemplates:
                 render(name, view=view, **{k: v for k, v in values.items() if k != key})
             except (UndefinedError, InvalidTerm):
                 continue
-            assert key in ("marks", "kept", "chosen", "cap", "keep", "previous", "marker", "type_predicates")
+            assert key in (
+                "marks",
+                "kept",
+                "chosen",
+                "cap",
+                "keep",
+                "previous",
+                "marker",
+                "type_predicates",
+                "is_object",
+            )
 
     @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
     def test_untyped_values_are_refused(self, value):
@@ -150,7 +152,7 @@ class TestTemplates:
             with pytest.raises(InvalidTerm, match="only typed terms"):
                 render(name, view=(), **{key: value})
         with pytest.raises((InvalidTerm, TypeError)):
-            render("labels_by_predicate", view=(), nodes=[A, value], predicates=[R], predicate=None, languages=[])
+            render("values_of", view=(), nodes=[A, value], predicates=[R], predicate=None, languages=[])
         with pytest.raises(InvalidTerm):
             render("any_triple", view=(value,))
 
@@ -261,13 +263,13 @@ class TestTerms:
 
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_comment_never_changes_a_query(self, text):
-        query = query_text("SELECT ?answer", (), nested_text(WALK))
+        query = query_text("SELECT ?answer", (), pattern_text(WALK))
         ox.Store().query(prepare_for_engine(f"{render_term(Comment(text))}\n{query}"))
 
     def test_injection_stays_a_literal(self):
         """Literals that look like SPARQL stay literals."""
         text = render(
-            "labels_by_predicate",
+            "values_of",
             view=(),
             nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")],
             predicates=[R],
