@@ -46,8 +46,7 @@ WRITER = (
     + """
 import sys
 from pathlib import Path
-from kgqa.graph.embedded import store as embedded, working_copy
-working_copy.MAX_TRANSACTION = 100
+from kgqa.graph.embedded import store as embedded
 store = embedded.EmbeddedStore(Path(sys.argv[1]), writable=True, create=True)
 k = number(store) + 1
 print("open", k - 1, store.notice(), flush=True)
