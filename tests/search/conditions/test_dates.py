@@ -37,7 +37,6 @@ CITIES = {"Colonia": "-0150-05-04", "Marrow": "0700-03-03", "Newton": "1950-10-1
     ("time", "expected"),
     [
         ("before 100 BC", ["Colonia"]),
-        ("before 900", ["Colonia", "Marrow"]),
         ("in the year 700", ["Marrow"]),
         ("after 1800", ["Newton", "Oldton"]),
         ("after 2100", []),
@@ -48,10 +47,7 @@ def test_things_with_a_date_in_any_year(time, expected):
     assert names(lines, f"Which cities in Landia were founded {time}?")[0] == expected
 
 
-UNKNOWN = (f"<{E}.well-known/genid/0123>", "_:unknown", f'"-13798000000-01-01"^^<{XSD}date>')
-
-
-@pytest.mark.parametrize("unknown", UNKNOWN)
+@pytest.mark.parametrize("unknown", [f"<{E}.well-known/genid/0123>", "_:unknown", day("-13798000000-01-01")])
 @pytest.mark.parametrize("question", ["Who was born in Halvik in 1950?", "Who is the oldest person born in Halvik?"])
 def test_unknown_dates_are_not_compared(unknown, question):
     people = {"Selma": day("1950-05-04"), "Tormund": unknown, "Momoko": None}
@@ -60,7 +56,6 @@ def test_unknown_dates_are_not_compared(unknown, question):
 
 def test_year_after_a_name_is_no_date_of_the_answer():
     lines = things("person", "Alien", "directed", "date_of_birth", {"Ridley": day("1937-11-30")})
-    found, notes = names(lines, "Who directed Alien (1979)?")
-    assert found == ["Ridley"] and "“1979”" in notes
-    found, notes = names(lines, "Who directed Alien in 1979?")
-    assert found == ["Ridley"] and "“in 1979”" in notes
+    for time in ("(1979)", "in 1979"):
+        found, notes = names(lines, f"Who directed Alien {time}?")
+        assert found == ["Ridley"] and f"“{time.strip('()')}”" in notes

@@ -37,7 +37,7 @@ def office(terms):
     return lines
 
 
-def studio(films, dates=()):
+def studio(films):
     lines = named("m.s", "Big Studio", "film.production_company")
     for number in range(films):
         film = f"m.f{number:03d}"
@@ -45,7 +45,6 @@ def studio(films, dates=()):
             *named(film, f"Movie Number {number:03d}", "film.film"),
             triple("m.s", "film.production_company.films", film),
         ]
-        lines += [triple(film, f"film.film.{what}", f'"{1990 + number}"') for what in dates]
     return lines
 
 
@@ -77,15 +76,17 @@ def test_unread_time_is_noted():
     assert found.status == "unsupported"
 
 
-@pytest.mark.parametrize(("question", "noted"), [("in 2001", True), ("before 2001", False)])
-def test_terms_without_ends(question, noted):
-    found = answered(office(STARTS), f"Who was Chancellor of Arland {question}?")
-    assert names(found) == ["Ann Alpha", "Bob Beta"]
-    assert any("ended before 2001" in note for note in found.notes) == noted
-
-
-def test_start_is_compared_if_the_question_asks_for_it():
-    assert names(answered(office(STARTS), "Who became Chancellor of Arland in 1998?")) == ["Bob Beta"]
+@pytest.mark.parametrize(
+    ("question", "expected", "noted"),
+    [
+        ("Who was Chancellor of Arland in 2001?", ["Ann Alpha", "Bob Beta"], True),
+        ("Who was Chancellor of Arland before 2001?", ["Ann Alpha", "Bob Beta"], False),
+        ("Who became Chancellor of Arland in 1998?", ["Bob Beta"], False),
+    ],
+)
+def test_terms_without_ends(question, expected, noted):
+    found = answered(office(STARTS), question)
+    assert names(found) == expected and any("ended before 2001" in note for note in found.notes) == noted
 
 
 def test_each_excluded_entity_needs_a_condition():
@@ -96,10 +97,8 @@ def test_each_excluded_entity_needs_a_condition():
     assert len(found.answers) == 3 and any("Zanzibar Nights" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("number", [3, 255])
-def test_exclusion_beyond_the_walks_that_are_read(number):
-    lines = [*studio(260), *(triple(f"m.f{each:03d}", "film.film.sequel", f"m.f{number:03d}") for each in range(100))]
-    question = f"{{}} films did Big Studio make other than Movie Number {number:03d}?"
-    found = names(answered(lines, question.format("Which")))
-    assert len(found) == 259 and f"Movie Number {number:03d}" not in found
-    assert names(answered(lines, question.format("How many"))) == ["259"]
+def test_exclusion_beyond_the_walks_that_are_read():
+    lines = [*studio(260), *(triple(f"m.f{each:03d}", "film.film.sequel", "m.f255") for each in range(100))]
+    found = names(answered(lines, "Which films did Big Studio make other than Movie Number 255?"))
+    assert len(found) == 259 and "Movie Number 255" not in found
+    assert names(answered(lines, "How many films did Big Studio make other than Movie Number 255?")) == ["259"]
