@@ -12,31 +12,18 @@ from kgqa.trace.trace import Trace
 
 from .conftest import ent, path
 
-FILMS = (
-    # two actors in one film, each with a part
-    "m.film film.film.starring m.p1",
-    "m.p1 film.performance.actor m.ann",
-    "m.p1 film.performance.character m.queen",
-    "m.p1 type.object.type film.performance",
-    "m.film film.film.starring m.p2",
-    "m.p2 film.performance.actor m.bob",
-    "m.p2 film.performance.character m.king",
-    "m.p2 type.object.type film.performance",
-    # one of the parts played by the other elsewhere
-    "m.other film.film.starring m.p3",
-    "m.p3 film.performance.actor m.bob",
-    "m.p3 film.performance.character m.queen",
-    "m.p3 type.object.type film.performance",
-    "m.ann people.person.nationality m.france",
-    "m.bob people.person.nationality m.spain",
-)
+PARTS = (("p1", "film", "ann", "queen"), ("p2", "film", "bob", "king"), ("p3", "other", "bob", "queen"))
 CAST = ("film.film.starring", "film.performance.actor")
 FRENCH = path("m.france", "^people.person.nationality")
 
 
 @pytest.fixture
 def films(small):
-    return small(*FILMS)
+    lines = ["m.ann people.person.nationality m.france", "m.bob people.person.nationality m.spain"]
+    for part, film, actor, character in PARTS:
+        lines += [f"m.{film} film.film.starring m.{part}", f"m.{part} type.object.type film.performance"]
+        lines += [f"m.{part} film.performance.actor m.{actor}", f"m.{part} film.performance.character m.{character}"]
+    return small(*lines)
 
 
 def joined(films, *candidates):

@@ -48,19 +48,9 @@ def test_path_without_ends_is_not_counted(small):
     assert found(graph, "How many films did Ann make after 1995?", film).operation.kind == "count"
 
 
-@pytest.mark.parametrize(
-    "types",
-    [
-        (),
-        (
-            "ann type.object.type person",
-            "bob type.object.type person",
-            "father type.object.type person",
-            "mother type.object.type person",
-        ),
-    ],
-)
-def test_relation_followed_backwards_does_not_lead_to_its_own_noun(small, types):
+@pytest.mark.parametrize("typed", ["", "ann bob father mother"])
+def test_relation_followed_backwards_does_not_lead_to_its_own_noun(small, typed):
+    types = [f"{each} type.object.type person" for each in typed.split()]
     graph = small("father children ann", "mother children ann", "father children bob", *types)
     parents = to("ann", "^children", leads_to="children")
     siblings = to("ann", "^children", "children", leads_to="children")

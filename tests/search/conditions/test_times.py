@@ -10,8 +10,6 @@ from kgqa.search.conditions.times import read_time
 @pytest.mark.parametrize(
     ("text", "first", "last"),
     [
-        ("who was king in 1998?", 1998, 1998),
-        ("films after 2000", 2001, None),
         ("songs in the 1990s", 1990, 1999),
         ("king no later than 1862", None, 1862),
         ("king from 2000 on?", 2000, None),
@@ -44,7 +42,6 @@ def test_years(text, first, last):
         ("king around 1990", None, "around 1990"),
         ("king before May 1990", None, "before May 1990"),
         ("born on May 3, 1990", 1990, "May 3, 1990"),
-        ("born on 1990-05-03", 1990, "1990-05-03"),
     ],
 )
 def test_words_of_a_time_that_are_not_read(text, first, unread):
