@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.lookups import Branch
 from kgqa.graph.paths import Ends
+from kgqa.graph.queries import PATHS
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.search.tolerance import TOLERATED
 from kgqa.trace import GaveUp, Joined
@@ -127,8 +127,8 @@ class JoinFinder:
             if part != candidate.path:
                 paths = [RelationPath(each.topic, each.steps[:1]) for each in paths if self._begins_at_mediator(each)]
             others = list(dict.fromkeys(paths)) if here[0] else []
-            for start in range(0, len(others), Branch.size):
-                some = others[start : start + Branch.size]
+            for start in range(0, len(others), PATHS):
+                some = others[start : start + PATHS]
                 near = [(Join(len(part), path), ends) for path, ends in zip(some, self._ends(some))]
                 near = [(join, ends) for join, ends in near if _may_meet(here, ends)]
                 found += self._met(candidate, joins, near, here)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
+from kgqa.errors import QueryRejected, RowCapMet, StoreTimeout, StoreUnavailable
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.lookups import Branch
 from kgqa.graph.paths import Ends
+from kgqa.graph.queries import PATHS
 from kgqa.graph.store import Rows
 from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Triple
 from kgqa.settings.table import WALK_RULES
@@ -124,15 +124,21 @@ def fresh(store: FaultyStore, trace: Trace | None = None) -> KnowledgeGraph:
 
 
 def test_a_batch_is_one_query(store):
-    found = fresh(store).paths.ends(paths(Branch.size + 5), limit=2)
+    found = fresh(store).paths.ends(paths(PATHS + 5), limit=2)
     assert len(store.asked) == 2
     assert all(len(ends.values) == 2 and ends.approximate for ends in found)
 
 
-def test_the_row_cap_of_a_server_limits_a_batch(store):
-    store.capabilities = type(store.capabilities)(row_cap=100)
-    fresh(store).paths.ends(paths(20), limit=18)
-    assert len(store.asked) == 4
+def test_a_batch_that_meets_the_row_cap_is_halved(store):
+    def capped(query, **options):
+        rows = FaultyStore.select(store, query, **options)
+        if len(rows) >= 20:
+            raise RowCapMet("cut", cap=20)
+        return rows
+
+    store.select = capped
+    assert [len(ends.values) for ends in fresh(store).paths.ends(paths(20), limit=2)] == [2] * 20
+    assert len(store.asked) == 1 + 2 + 4
 
 
 @pytest.mark.parametrize("error", [StoreTimeout("late"), QueryRejected("too long")])

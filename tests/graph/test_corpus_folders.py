@@ -11,8 +11,7 @@ from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.loading import load_into_folder
-from kgqa.graph.opening import open_graph, open_graph_of, open_store
+from kgqa.graph.opening import load_into_folder, open_graph, open_graph_of, open_store
 from kgqa.model import Entity
 from kgqa.settings.keys import set_key
 from kgqa.settings.values import resolve

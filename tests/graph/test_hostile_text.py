@@ -16,8 +16,8 @@ from kgqa.errors import InvalidTerm, KgqaError, QueryRejected, StoreTimeout, Sto
 from kgqa.graph.detection import detect_schema
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.lookups import Branch, NodeLookup, walks_branch
 from kgqa.graph.names.server_index import ServerIndex
+from kgqa.graph.queries import Queries
 from kgqa.graph.query.explain import explain
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.query.tokens import tokens
@@ -135,10 +135,8 @@ def ask_question(graph: KnowledgeGraph, question: str, **options):
 
 
 def walks_to(graph: KnowledgeGraph, value) -> object:
-    """Run a query with the value directly on the store."""
-    walk = graph.paths.pattern(Candidate(RelationPath(ANN, (Step("http://e/age"),))))
-    query = Branch.query([walks_branch(walk, [value])], graph.view, 2)
-    return graph.store.select(query, timeout=10.0)
+    """Look up the walks that end in the value."""
+    return graph.paths.walks([Candidate(RelationPath(ANN, (Step("http://e/age"),)))], ends=[value], limit=2)
 
 
 _ORDERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
@@ -207,14 +205,17 @@ def recorded_graph(graphs) -> Iterator[RecordedGraph]:
         log.close()
 
 
+def one_by_one(queries: Queries, lookups, *, look_up=Queries.look_up, **options) -> list:
+    return [look_up(queries, [each], **options)[0] for each in lookups]
+
+
 @pytest.fixture(scope="module")
 def harmless_structures(recorded_graph) -> frozenset[str]:
     """Return the structures of all queries that harmless text leads to, those of halved batches among them."""
     done = set()
     with pytest.MonkeyPatch.context() as patch:
-        for size in (Branch.size, 1):
-            patch.setattr(Branch, "size", size)
-            patch.setattr(NodeLookup, "size", size)
+        for look_up in (Queries.look_up, one_by_one):
+            patch.setattr(Queries, "look_up", look_up)
             for text in HARMLESS:
                 done |= run(recorded_graph.graph, text)
     assert done >= set(calls("")) - {"explain"}

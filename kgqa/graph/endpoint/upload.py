@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
-from kgqa.graph.editing import batches, terms, triple_chars
+from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
+from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job
@@ -48,17 +48,14 @@ def send_edit(send: SendUpdate, graph: str, adds: Sequence[Triple], removes: Seq
     leaves these two graphs behind, and the edited graph as it was.
     """
     name, everything = Entity(graph), [*removes, *adds]
-    if (
-        len(everything) <= INLINE_TRIPLES
-        and len(list(batches(everything, INLINE_TRIPLES, BATCH_CHARS, length=triple_chars))) <= 1
-    ):
+    if len(everything) <= INLINE_TRIPLES and len(list(batches(everything, INLINE_TRIPLES, BATCH_CHARS))) <= 1:
         send("edit", graph=name, adds=list(map(terms, adds)), removes=list(map(terms, removes)))
         return
     edit = f"{EDIT_GRAPHS}{uuid.uuid4()}"
     staged = {Entity(f"{edit}:adds"): adds, Entity(f"{edit}:removes"): removes}
     try:
         for each, triples in staged.items():
-            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
+            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS):
                 send("insert_triples", graph=each, triples=list(map(terms, batch)))
         added, removed = staged
         send("edit_staged", graph=name, adds=added, removes=removed, timeout=EDIT_SECONDS)
@@ -97,7 +94,7 @@ def choose_target_graph(store: UpdatableStore) -> str:
         LoadError: the server has several user graphs. StoreError: see `Store.select`.
     """
     try:
-        found = user_graphs(store)
+        found = named_graphs(store)
     except (StoreTimeout, PartialResult) as error:
         raise LoadError(
             f"The graph to load into cannot be chosen: {error.message}",

@@ -155,18 +155,6 @@ def path_pattern(
     return PathPattern(tuple(names), edges_along(path.topic, path.steps, names[1:]), tuple(different))
 
 
-def hop_pattern(start: Node, steps: Sequence[Step], *, returns: bool) -> PathPattern:
-    """Build the pattern of a few steps from a node or a variable.
-
-    Args:
-        returns: whether the steps may lead back to the node where they start.
-    """
-    inner = [Variable(f"e{index}") for index in range(1, len(steps))]
-    nodes: list[Node] = [start, *inner, Variable("answer")]
-    different = () if returns else ((nodes[-1], start),)
-    return PathPattern(tuple(nodes), edges_along(start, steps, nodes[1:]), different)
-
-
 def joined_pattern(
     path: RelationPath,
     joins: Sequence[Join],
