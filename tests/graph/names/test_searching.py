@@ -93,10 +93,8 @@ class TestNames:
         assert graph.search("0123abcd") == [] and graph.search("genid") == []
 
     def test_an_opaque_id_without_a_name_is_described(self, make):
-        graph = make(
-            ns("m.a type.object.type people.marriage", "m.b people.p.q m.c")
-            + [f'<{NS}m.c> <{NS}type.object.name> "Cid"@en .']
-        )
+        name = f'<{NS}m.c> <{NS}type.object.name> "Cid"@en .'
+        graph = make([*ns("m.a type.object.type people.marriage", "m.b people.p.q m.c"), name])
         values = [ent(name) for name in ("m.a", "m.b", "m.none", "m.c")]
         names = ["unnamed marriage", "unnamed with q Cid", "unnamed", "Cid"]
         assert [each.name for each in graph.named(values, describe=True)] == names
