@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -118,7 +119,7 @@ def demo_folder(cache: Cache) -> Path:
     end = time.monotonic() + DEMO_SECONDS
     with as_file(files("kgqa") / "demo" / "graph.nt") as source:
         folder = cache.entry("demo", hashlib.sha256(source.read_bytes()).hexdigest()[:12])
-        while not GraphFolder(folder).exists():
+        while not _is_readable(folder):
             try:
                 # free: a step to a mediator and the next step count as one hop
                 load_graph(folder, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
@@ -127,6 +128,15 @@ def demo_folder(cache: Cache) -> Path:
                     raise
                 time.sleep(0.05)
     return folder
+
+
+def _is_readable(folder: Path) -> bool:
+    """Return whether a folder has a graph. One that is damaged, or of another version of kgqa, is removed."""
+    try:
+        return GraphFolder(folder).exists() and bool(GraphFolder(folder).meta())
+    except StoreUnavailable:
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
 
 
 # --- graphs
