@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits
 from kgqa.graph.queries import NODES, Errors, Lookup, Queries
 from kgqa.graph.query.pattern_text import flat_text, nested_text, term_list, values_clause
-from kgqa.graph.query.patterns import PathPattern, joined_pattern, path_pattern, returns
+from kgqa.graph.query.patterns import Node, PathPattern, joined_pattern, path_pattern, returns
 from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.declarations import SIDES
@@ -23,7 +23,7 @@ from kgqa.model import Candidate, Direction, Entity, Literal, RelationPath, Step
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
 
-ANSWER, RELATION, VALUE, COUNT = map(Variable, ("answer", "relation", "value", "count"))
+ANSWER, NODE, RELATION, VALUE, COUNT = map(Variable, ("answer", "node", "relation", "value", "count"))
 MAX_DESCRIBING = 12
 MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
@@ -226,7 +226,7 @@ class PathQueries:
     def hop_counts(self, nodes: Iterable[Entity], steps: Sequence[Step], *, loops: bool = False) -> dict[Entity, int]:
         """Count the entities and literals to which a hop leads from each node; see `hop`."""
         rows_of = self._at_nodes(
-            nodes, (COUNT,), lambda node: _counted((), ANSWER, self._hop_text(node, steps, loops)), None
+            nodes, (COUNT,), lambda node: _counted((ANSWER,), self._hop_text(node, steps, loops)), None
         )
         return {node: count_value(rows[0][0]) for node, rows in rows_of.items()}
 
@@ -242,7 +242,7 @@ class PathQueries:
         limit: int | None,
     ) -> dict[Entity, list[Row]]:
         """Return the rows of a look-up at each of the nodes that a query can name."""
-        wanted = [node for node in dict.fromkeys(nodes) if not is_blank_node(node)]
+        wanted = _askable(nodes)
         lookups = [Lookup(variables, pattern(node), most=NODES) for node in wanted]
         return dict(zip(wanted, self.queries.look_up(lookups, limit=limit)))
 
@@ -272,23 +272,30 @@ class PathQueries:
                 break
         return [edge for kept in edges for edge in kept[:limit]]
 
-    def relations_at(self, nodes: Iterable[Entity]) -> dict[Entity, Counter[Step]]:
-        """Count the distinct edges of each node by relation and direction, noise included."""
-        found = {node: Counter[Step]() for node in nodes}
-        asked = [(node, side) for node in found if not is_blank_node(node) for side in SIDES]
-        lookups = [
-            Lookup((RELATION, COUNT), _counted((RELATION,), VALUE, _edge(node, side)), most=NODES)
-            for node, side in asked
-        ]
-        for (node, side), rows in zip(asked, self.queries.look_up(lookups)):
-            # rdflib counts one group without a relation where there are no edges
-            numbers = {Step(name.iri, side): count_value(count) for name, count in rows if isinstance(name, Entity)}
-            found[node].update(numbers)
-        return found
-
     def degrees(self, nodes: Iterable[Entity]) -> dict[Entity, int]:
         """Count the edges of each node in both directions, noise included."""
-        return {node: counts.total() for node, counts in self.relations_at(nodes).items()}
+        total = dict.fromkeys(nodes, 0)
+        for _, node, count in self._edge_counts(total, NODE):
+            total[node] += count if node in total else 0
+        return total
+
+    def relations_at(self, nodes: Iterable[Entity]) -> Counter[Step]:
+        """Count the edges of nodes together, by relation and direction, noise included."""
+        total: Counter[Step] = Counter()
+        for side, relation, count in self._edge_counts(nodes, RELATION):
+            total[Step(relation.iri, side)] += count
+        return total
+
+    def _edge_counts(self, nodes: Iterable[Entity], group: Variable) -> Iterator[tuple[Direction, Entity, int]]:
+        """Count the distinct edges of nodes by direction and by the values of ?node or ?relation."""
+        wanted = _askable(nodes)
+        parts = [wanted[start : start + NODES] for start in range(0, len(wanted), NODES)]
+        asked = [(side, f"  {values_clause(NODE, part)}{_edge(NODE, side)}") for side in SIDES for part in parts]
+        lookups = [Lookup((group, COUNT), _counted((NODE, RELATION, VALUE), text, group), most=1) for _, text in asked]
+        for (side, _), rows in zip(asked, self.queries.look_up(lookups)):
+            for value, count in rows:
+                if isinstance(value, Entity):  # rdflib counts one group without a value where there are no edges
+                    yield side, value, count_value(count)
 
     def present(self, nodes: Iterable[Entity]) -> set[Entity]:
         """Return those of the nodes that any triple has as its subject or object."""
@@ -358,16 +365,22 @@ def _columns(lookup: Lookup, rows: Sequence[Row]) -> dict[str, set[Value]]:
             for place, name in enumerate(lookup.variables) if isinstance(name, Variable)}  # fmt: skip
 
 
-def _edge(node: Entity, direction: Direction) -> str:
+def _askable(nodes: Iterable[Entity]) -> list[Entity]:
+    """Return the distinct nodes that a query can name."""
+    return [node for node in dict.fromkeys(nodes) if not is_blank_node(node)]
+
+
+def _edge(node: Node, direction: Direction) -> str:
     name = render_term(node)
     return f"  {name} ?relation ?value ." if direction == "out" else f"  ?value ?relation {name} ."
 
 
-def _counted(groups: tuple[Variable, ...], counted: Variable, pattern: str) -> str:
-    """Return the pattern of the number (?count) of distinct values of a variable, for each group."""
-    columns, grouping = term_list(groups), f" GROUP BY{term_list(groups)}" if groups else ""
-    distinct = f"{{ SELECT DISTINCT{columns}{term_list([counted])} WHERE {{\n{pattern}\n  }} }}"
-    return f"  {{ SELECT{columns} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }}{grouping} }}"
+def _counted(counted: Sequence[Variable], pattern: str, group: Variable | None = None) -> str:
+    """Return the pattern of the number (?count) of distinct rows of a pattern, for each value of a variable."""
+    column = f" {render_term(group)}" if group else ""
+    distinct = f"{{ SELECT DISTINCT{term_list(counted)} WHERE {{\n{pattern}\n  }} }}"
+    grouping = f" GROUP BY{column}" if group else ""
+    return f"  {{ SELECT{column} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }}{grouping} }}"
 
 
 def _edges(rows: Iterable[Row], direction: Direction) -> list[tuple[Step, Value]]:

@@ -232,4 +232,4 @@ def test_degrees_of_many_nodes_in_few_queries(make):
     trace = Trace()
     found = graph.for_question(trace).paths.degrees([Entity(f"http://e/n{n}") for n in range(60)])
     assert found == {Entity(f"http://e/n{n}"): n % 7 for n in range(60)}
-    assert trace.usage().queries == 3
+    assert trace.usage().queries == 4

@@ -138,10 +138,14 @@ def _describe(
     edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
 ) -> dict[Entity, str]:
     """Describe nodes by a type or else an edge; a blank node without edges is an unknown value."""
-    known: dict[Entity, tuple[str, Value]] = {}
-    for node, step, value in edges([node for node in nodes if not is_blank_node(node)]):
-        if node not in known or (step.relation in schema.types and known[node][0] not in schema.types):
-            known[node] = step.relation, value
+
+    def rank(edge: tuple[Entity, Step, Value]) -> tuple[bool, bool, str, str]:
+        _, step, value = edge
+        general = isinstance(value, Entity) and value.iri.startswith(schema.noise_prefixes)
+        return step.relation not in schema.types, general, step.relation, str(value)
+
+    every = edges([node for node in nodes if not is_blank_node(node)])
+    known = {node: (step.relation, value) for node, step, value in sorted(every, key=rank, reverse=True)}
     words = labels([v for edge in known.values() for v in (Entity(edge[0]), edge[1]) if isinstance(v, Entity)])
     # a server cannot be asked about its own blank nodes
     own = ("_:", "nodeID:")

@@ -6,7 +6,6 @@ names of relations among the graph's relations; no text becomes part of a query.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,7 +31,7 @@ from kgqa.methods.counselor.calls.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.calls.seen import SeenValues
 from kgqa.methods.counselor.calls.value_writer import MAX_NODES, ValueWriter, in_languages
 from kgqa.methods.resources import Resources
-from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.text.words import arrow_words
@@ -221,10 +220,8 @@ class GraphFunctions:
     def _relations(self, start: NodeSet) -> _Result:
         """Return the relations of a set, with numbers of edges."""
         present = self._hops.present(start.nodes)
-        counts = Counter[Step]()
-        for edges in self.graph.paths.relations_at(start.nodes[:MAX_NODES]).values() if present else ():
-            counts += edges
-        listed = [f"{name} ({counts[hop[0]]})" for hop, name in present.items()]
+        counts = self.graph.paths.relations_at(start.nodes[:MAX_NODES]) if present else {}
+        listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
         text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
         return _Result(Found(nodes=start, total=len(listed)), text or "nothing: there are no relations.")
 

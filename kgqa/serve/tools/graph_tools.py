@@ -77,7 +77,7 @@ def neighbours(
     """
     entity = entity_by_id(graph, id)
     limit, offset = max(1, min(limit, MAX_NEIGHBOURS)), max(0, min(offset, MAX_NEIGHBOURS))
-    counts = graph.paths.relations_at([entity])[entity]
+    counts = graph.paths.relations_at([entity])
     hidden = {*graph.schema.label, *graph.schema.alias}
     wanted = [step for step in counts if direction in (None, step.direction)]
     if relation:

@@ -96,7 +96,7 @@ class TestNames:
         name = f'<{NS}m.c> <{NS}type.object.name> "Cid"@en .'
         graph = make([*ns("m.a type.object.type people.marriage", "m.b people.p.q m.c"), name])
         values = [ent(name) for name in ("m.a", "m.b", "m.none", "m.c")]
-        names = ["unnamed people marriage", "unnamed with q Cid", "unnamed", "Cid"]
+        names = ["unnamed people marriage", "unnamed with p q Cid", "unnamed", "Cid"]
         assert [each.name for each in graph.named(values, describe=True)] == names
         assert [each.name for each in graph.named(values)] == ["m.a", "m.b", "m.none", "Cid"]
 
