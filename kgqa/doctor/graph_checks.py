@@ -25,7 +25,7 @@ from kgqa.doctor.subject import (
 )
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, schema_fits
-from kgqa.graph.endpoint.store import MAX_SCANNED_TRIPLES
+from kgqa.graph.endpoint.fingerprint import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import Variable, render
 from kgqa.graph.store import Rows, single_count

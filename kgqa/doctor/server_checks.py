@@ -73,13 +73,11 @@ def check_server(subject: Subject) -> Iterator[Finding]:
         subject.bears_load = True
         yield skipped("server", "The graph is not on a server.")
         return
-    header, profile = (
-        store.reply_headers(render("any_triple", view=())).get("server", "unknown software"),
-        store.profile,
-    )
+    profile = store.profile
     if profile.allows_scans and urlsplit(store.url).hostname not in profile.hosts:
         subject.bears_load = True
-    yield ok("server", f"{header}; profile: {profile.title}, at most {profile.concurrency} concurrent requests.")
+    kind = f"{store.software or 'unknown software'}; profile: {profile.title}"
+    yield ok("server", f"{kind}, at most {profile.concurrency} concurrent requests.")
 
 
 def check_graph(subject: Subject) -> Iterator[Finding]:
@@ -126,7 +124,7 @@ def check_row_cap(subject: Subject) -> Iterator[Finding]:
 
 def check_time_limit(subject: Subject) -> Iterator[Finding]:
     """Check what happens to a count that cannot finish within SLOW_SECONDS, and the server's own limit."""
-    triples, limit = subject.id.triples or 10_000, subject.store.limits.seconds if subject.access else None
+    triples, limit = subject.id.triples or 10_000, subject.store.time_limit if subject.access else None
     factors = math.ceil(COMBINATIONS / math.log10(max(triples, 2)))
     if factors > MOST_FACTORS:
         yield skipped("time limit", "The graph is too small for a slow query.")

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgqa.graph.queries import Lookup
-from kgqa.graph.query.pattern_text import nested_text, term_list, values_clause
-from kgqa.graph.query.patterns import Node, PathPattern
+from kgqa.graph.query.patterns import Node, PathPattern, pattern_text, term_list, values_clause
 from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.tables.declarations import SIDES
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -40,7 +39,9 @@ def relations_lookup(walk: PathPattern, *, cap: int, not_node: Entity | None, re
     """
     end = render_term(walk.end)
     kept = _end_nodes(walk) if returning else [walk.end]
-    ends = f"    {{ SELECT DISTINCT{term_list(kept)} WHERE {{\n{nested_text(walk)}\n    }} LIMIT " if walk.edges else ""
+    ends = (
+        f"    {{ SELECT DISTINCT{term_list(kept)} WHERE {{\n{pattern_text(walk)}\n    }} LIMIT " if walk.edges else ""
+    )
     parts = []
     for side, edge in _edges_at(end):
         lines = [f"{ends}{cap} }}"] if walk.edges else []
@@ -99,7 +100,7 @@ class StatementExit:
         kinds = [[walk.end, Entity(schema.mediator_untrue[0]), Entity(kind)] for kind in schema.mediator_untrue[1:]]
         absent = [[owner, Entity(self.claim), value], *kinds]
         lines = [
-            f"  {{ SELECT DISTINCT{term_list(_end_nodes(walk))} WHERE {{\n{nested_text(walk)}\n  }} LIMIT {cap} }}",
+            f"  {{ SELECT DISTINCT{term_list(_end_nodes(walk))} WHERE {{\n{pattern_text(walk)}\n  }} LIMIT {cap} }}",
             f" {term_list(edge)} .",
             *(f"  FILTER NOT EXISTS {{{term_list(triple)} . }}" for triple in absent),
         ]

@@ -11,8 +11,8 @@ from typing import Any
 from kgqa.errors import StoreTimeout
 from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits
 from kgqa.graph.queries import NODES, Errors, Lookup, Queries
-from kgqa.graph.query.pattern_text import flat_text, nested_text, term_list, values_clause
-from kgqa.graph.query.patterns import Node, PathPattern, joined_pattern, path_pattern, returns
+from kgqa.graph.query.conditions import candidate_pattern
+from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, returns, term_list, values_clause
 from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.declarations import SIDES
@@ -149,7 +149,7 @@ class PathQueries:
             PartialResult: `limit` is None, and a path has more ends than the store's row cap.
         """
         patterns = map(self.pattern, candidates)
-        lookups = [Lookup((walk.end,), nested_text(walk)) for walk in patterns]
+        lookups = [Lookup((walk.end,), pattern_text(walk)) for walk in patterns]
         most = None if limit is None else limit + 1
         return [rows if isinstance(rows, Exception) else _ends(rows, limit)
                 for rows in self.queries.look_up(lookups, limit=most, tolerated=tolerated)]  # fmt: skip
@@ -178,7 +178,10 @@ class PathQueries:
             # Virtuoso replaces a single value by a constant, and then returns a boolean as the number 1
             alone = len(wanted) == 1 and isinstance(wanted[0], Literal)
             chosen = f"  {values_clause(ANSWER, [*wanted, Entity('urn:kgqa:nothing')] if alone else wanted)}\n"
-        lookups = [Lookup(walk.nodes[1:], f"{chosen}{flat_text(walk)}") for walk in map(self.pattern, candidates)]
+        lookups = [
+            Lookup(walk.nodes[1:], f"{chosen}{pattern_text(walk, nested=False)}")
+            for walk in map(self.pattern, candidates)
+        ]
         rows_of = self.queries.look_up(lookups, limit=limit, seconds=seconds, tolerated=tolerated)
         return [rows if isinstance(rows, Exception) else [(each.path.topic, *row) for row in rows]
                 for each, rows in zip(candidates, rows_of)]  # fmt: skip
@@ -188,16 +191,16 @@ class PathQueries:
 
         A hop through a mediator never leads back to the node before it: nobody is their own spouse.
 
-        Raises the same errors as `joined_pattern`.
+        Raises the same errors as `candidate_pattern`.
         """
         path = candidate.path
-        walk = joined_pattern(path, **candidate.limits, rule=self.walk_rule, inverse=self.tables.inverses.get)
+        walk = candidate_pattern(candidate, self.walk_rule, self.tables.inverses.get)
         if not self.returns_through_mediators:
             through = [at for at in range(1, len(path)) if self.tables.leads_to_mediator(path.steps[at - 1])]
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
             walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))
         if path.steps and self.tables.mediators.extent(path.steps[-1]) == "some":
-            walk = replace(walk, **mediator_filters(self.schema, self.tables.mediators))
+            walk = replace(walk, not_mediator=mediator_filters(walk.end, self.schema, self.tables.mediators))
         return walk
 
     # --- nodes
@@ -232,7 +235,7 @@ class PathQueries:
 
     def _hop_text(self, node: Entity, steps: Sequence[Step], loops: bool) -> str:
         walk = self.pattern(Candidate(RelationPath(node, tuple(steps))))
-        return flat_text(replace(walk, different=()) if loops and len(steps) == 1 else walk)
+        return pattern_text(replace(walk, different=()) if loops and len(steps) == 1 else walk, nested=False)
 
     def _at_nodes(
         self,

@@ -10,8 +10,7 @@ from functools import cache
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, RowCapMet, StoreCrashed, StoreTimeout
-from kgqa.graph.query.pattern_text import term_list
-from kgqa.graph.query.patterns import Node
+from kgqa.graph.query.patterns import Node, term_list
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.store import Row, Rows, Store, count_value
 from kgqa.model import Entity

@@ -45,7 +45,7 @@ def gather_evidence(
         values instead; if it selects end nodes by a value, also that of their values and of the values of the rivals.
     """
     path, operation = candidate.path, candidate.operation
-    words, computed = all_words(graph, candidate.conditions, operation, path.steps)
+    words, computed = all_words(graph, candidate)
     marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": operation}
     marks |= {"condition_words": words, "operation_words": computed}
     steps = operation.steps if operation else ()

@@ -85,7 +85,7 @@ def answer_of_path(
     operation = candidate.operation
     exported = export(graph, candidate)
     values = tuple(dict.fromkeys(graph.run_exported(exported.sparql)))
-    words, computed = all_words(graph, candidate.conditions, operation, candidate.path.steps)
+    words, computed = all_words(graph, candidate)
     trace.record(Read(path=candidate.words, answers=len(values), conditions=words, operation=computed))
     compared = operation.topics if operation else ()
     others = {topic.value for topic in topics} - {candidate.path.topic, *compared}

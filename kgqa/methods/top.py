@@ -21,7 +21,8 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
-from kgqa.search.conditions.applying import NOT_APPLIED, Conditions, Wording, is_negated, without_excluded
+from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, is_negated, without_excluded
+from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.times import without_qualifier
 from kgqa.search.cues import read_cues
 from kgqa.search.entity_selection import select_entities
@@ -171,11 +172,10 @@ def answer(
             ranked = decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
             if view is None:
-                wording = Wording(text, drop_spans(text, spans), cues.asked_for, excluded, "".join(cues.words[-1:]))
+                wording, beside = Wording(text, spans, excluded, cues), Beside(graph, resources.encoder)
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
-                conditions = Conditions(graph, resources.encoder, wording, request, asked, " ".join(mentions), trace)
-                ranked = conditions.applied(ranked, worded=bool(cues.words))
-                empty = replace(empty, notes=(*notes, *conditions.notes))
+                ranked, more = apply_conditions(beside, wording, request, asked, ranked, trace)
+                empty = replace(empty, notes=(*notes, *more))
                 if kind and not ranked:
                     return replace(declined(question, kind), method=METHOD, topics=tuple(topics))
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)

@@ -73,7 +73,7 @@ class Candidate:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What limits the walks along the path, as keyword arguments of `joined_pattern`."""
+        """What limits the walks along the path, as keyword arguments of a `Candidate`."""
         return {"joins": self.joins, "restricted": self.restricted, "conditions": self.conditions}
 
     @property

@@ -14,7 +14,6 @@ from typing import Literal
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.paths import Expansion
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.text.words import (
     PathWording,
@@ -153,32 +152,33 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
     return len(grouped_steps(path, graph.tables.leads_to_mediator))
 
 
-def make_candidate(
-    graph: KnowledgeGraph,
-    path: RelationPath,
-    settings: BeamSettings,
-    *,
-    approximate: bool = False,
-    restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = (),
-) -> Candidate:
-    """Build a candidate from a path, described in plain words, or with full names and arrows as published."""
-    hops = hop_words(path, graph.schema, graph.tables.relation_labels, is_mediator=graph.tables.leads_to_mediator)
-    if settings.last_only:
-        words = hops[-1]
-    elif settings.wording == "published":
-        words = published_words(path, graph.schema, graph.tables.relation_labels)
-    else:
+def worded(graph: KnowledgeGraph, candidates: Sequence[Candidate], settings: BeamSettings) -> list[Candidate]:
+    """Describe the paths of candidates in plain words, or with full names and arrows as published."""
+    schema, tables = graph.schema, graph.tables
+    kinds = _kinds(graph, [each.path.steps[-1] for each in candidates]) if settings.kinds else {}
+    found = []
+    for candidate in candidates:
+        path = candidate.path
+        hops = hop_words(path, schema, tables.relation_labels, is_mediator=tables.leads_to_mediator)
         words = ", ".join(hops)
-    leads_to = _end_words(graph, path.steps[-1]) if settings.kinds and path.steps else ""
-    return Candidate(path, words, approximate, hops, leads_to, restricted=restricted)
+        if settings.last_only:
+            words = hops[-1]
+        elif settings.wording == "published":
+            words = published_words(path, schema, tables.relation_labels)
+        found.append(replace(candidate, words=words, hops=hops, leads_to=kinds.get(path.steps[-1], "")))
+    return found
 
 
-def _end_words(graph: KnowledgeGraph, step: Step) -> str:
-    """Return the type of a step's end nodes in words, or if it is unknown, the relations that describe these nodes."""
-    if type_ := graph.tables.target_type(step):
-        return type_words(type_, graph.schema)
-    relations = graph.paths.describing_relations([step])[step]
-    return ", ".join(relation_words(relation, graph.schema, graph.tables.relation_labels) for relation in relations)
+def _kinds(graph: KnowledgeGraph, steps: Sequence[Step]) -> dict[Step, str]:
+    """Return the type of each step's end nodes in words; if it is unknown, the relations that describe the nodes."""
+    types = {step: graph.tables.target_type(step) for step in steps}
+    describing = graph.paths.describing_relations(step for step, type_ in types.items() if not type_)
+    return {
+        step: type_words(type_, graph.schema)
+        if type_
+        else ", ".join(relation_words(each, graph.schema, graph.tables.relation_labels) for each in describing[step])
+        for step, type_ in types.items()
+    }
 
 
 def _expand(
@@ -190,67 +190,43 @@ def _expand(
 ) -> list[Candidate]:
     found: dict[RelationPath, Candidate] = {}
     late: StoreTimeout | None = None
+    extent = graph.tables.mediators.extent
     # one more edge may follow a mediator; this also limits chains of several mediators
     longest = settings.depth if settings.mediator_hop == "edge" else 3 * settings.depth
     waiting = list(frontier)
     while waiting:
-        parents, waiting = waiting, []
-        incomplete: list[Candidate] = []
-        expansions = graph.paths.steps(parents, tolerated=(StoreTimeout,))
-        if settings.kinds:
-            _look_up_kinds(graph, parents, expansions, settings)
-        for parent, expansion in zip(parents, expansions):
+        longer: list[Candidate] = []
+        for parent, expansion in zip(waiting, graph.paths.steps(waiting, tolerated=(StoreTimeout,))):
             if isinstance(expansion, StoreTimeout):
                 # the other paths are still extended, but all candidates are marked as approximate
                 late = expansion
                 trace.record(GaveUp(path=_shown(graph, parent.path), error=str(expansion)))
                 continue
             approximate = parent.approximate or expansion.approximate
-            onward = 0
-            completing = bool(settings.completed) and graph.paths.ends_on_mediators(parent.path)
-            for step in expansion.steps:
-                path = parent.path.then(step)
-                cost = path_cost(graph, path, settings)
-                if cost > settings.depth + completing:
-                    continue
-                candidate = make_candidate(graph, path, settings, approximate=approximate, restricted=parent.restricted)
-                extent = graph.tables.mediators.extent(step)
-                if extent != "all":
-                    found.setdefault(path, candidate)
-                if extent != "none" and len(path) < longest:
-                    waiting.append(candidate)
-                    onward += 1
-                elif extent != "none" and settings.completed and cost == settings.depth:
-                    incomplete.append(candidate)
+            deepest = settings.depth + (bool(settings.completed) and graph.paths.ends_on_mediators(parent.path))
+            paths = [
+                path for path in map(parent.path.then, expansion.steps) if path_cost(graph, path, settings) <= deepest
+            ]
+            longer += [Candidate(path, approximate=approximate, restricted=parent.restricted) for path in paths]
+            onward = [path for path in paths if extent(path.steps[-1]) != "none" and len(path) < longest]
             trace.record(
                 Expanded(
                     path=_shown(graph, parent.path),
                     steps=len(expansion.steps),
-                    through_mediators=onward,
+                    through_mediators=len(onward),
                     approximate=approximate,
                 )
             )
-        if incomplete:
+        longer = worded(graph, longer, settings)
+        found |= {each.path: each for each in longer if extent(each.path.steps[-1]) != "all" and each.path not in found}
+        through = [each for each in longer if extent(each.path.steps[-1]) != "none"]
+        waiting = [each for each in through if len(each.path) < longest]
+        incomplete = [each for each in through if len(each.path) == longest]
+        if settings.completed and incomplete:
             waiting += prefilter(incomplete)[: settings.completed]
     if late and not found:
         raise late
     return [replace(candidate, approximate=True) if late else candidate for candidate in found.values()]
-
-
-def _look_up_kinds(
-    graph: KnowledgeGraph,
-    parents: Sequence[Candidate],
-    expansions: Sequence[Expansion | StoreTimeout],
-    settings: BeamSettings,
-) -> None:
-    """Look up, concurrently, which relations describe the end nodes of all steps within the depth."""
-    steps = {
-        step: None
-        for parent, expansion in zip(parents, expansions)
-        for step in (() if isinstance(expansion, StoreTimeout) else expansion.steps)
-        if path_cost(graph, parent.path.then(step), settings) <= settings.depth and not graph.tables.target_type(step)
-    }
-    graph.paths.describing_relations(steps)
 
 
 def _shown(graph: KnowledgeGraph, path: RelationPath) -> str:

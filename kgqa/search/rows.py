@@ -31,29 +31,14 @@ FieldKey = tuple[int, tuple[Step, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """One property of a node in a walk.
+class Row:
+    """A walk along a path, from the topic to an end, and the fields of its mediators and its end.
 
-    `at`: the node's index in the walk; 0 is the topic. `steps`: the way from the node to the values, one step, or two
-    through a mediator. `values`: the values, at most `MAX_VALUES`.
+    `fields`: the values of each property of a node, at most `MAX_VALUES`; the same key in all rows of a path.
     """
 
-    at: int
-    steps: tuple[Step, ...]
-    values: tuple[Named, ...]
-
-    @property
-    def key(self) -> FieldKey:
-        """Which property it is; the same in all rows of a path."""
-        return self.at, self.steps
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A walk along a path, from the topic to an end, and the fields of its mediators and its end."""
-
     walk: tuple[Named, ...]
-    fields: tuple[Field, ...]
+    fields: Mapping[FieldKey, tuple[Named, ...]]
 
     @property
     def end(self) -> Named:
@@ -76,10 +61,11 @@ class PathRows:
 
     def values(self) -> dict[tuple[FieldKey, Named], set[int]]:
         """Return the values of the fields, each with the numbers of the rows that have it."""
-        found: dict[tuple[FieldKey, Named], set[int]] = {}
+        found: dict[tuple[FieldKey, Named], set[int]] = defaultdict(set)
         for number, row in enumerate(self.rows):
-            for key, value in ((field.key, value) for field in row.fields for value in field.values):
-                found.setdefault((key, value), set()).add(number)
+            for key, values in row.fields.items():
+                for value in values:
+                    found[key, value].add(number)
         return found
 
 
@@ -112,38 +98,32 @@ def read_rows(
     edges = _fields(graph, nodes, mediators)
     names = _names(graph, nodes, edges)
     return [
-        _path_rows(graph, candidate, walks[:limit], edges, names, len(walks) <= limit) for candidate, walks in every
+        PathRows(
+            candidate,
+            tuple(_row(graph, candidate.path, walk, edges, names) for walk in walks[:limit]),
+            len(walks) <= limit,
+        )
+        for candidate, walks in every
     ]
 
 
-def _path_rows(
-    graph: KnowledgeGraph,
-    candidate: Candidate,
-    walks: Sequence[tuple[Value, ...]],
-    edges: Edges,
-    names: Mapping[Value, Named],
-    complete: bool,
-) -> PathRows:
-    path = candidate.path
-    passed = [_passed(graph, path, at) for at in range(len(path) + 1)]
-    rows = []
-    for walk in walks:
-        fields = []
-        for at, node in enumerate(walk[1:], start=1):
-            is_mediator = graph.tables.leads_to_mediator(path.steps[at - 1])
-            own = edges.get(node, {})
-            outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
-            for steps, values in own.items():
-                # a mediator at the end may lead to others along the relation of the topic: the spouses of a marriage
-                if steps[0] in passed[at] and ((is_mediator and at < len(path)) or len(steps) > 1):
-                    continue
-                if is_mediator and steps[0].direction == "in" and outward.issuperset(values):
-                    continue  # the inverse of an outward field
-                others = [names[v] for v in values if v in names and v != walk[at - 1]]
-                if others:
-                    fields.append(Field(at, steps, tuple(others[:MAX_VALUES])))
-        rows.append(Row(tuple(names.get(node) or Named(node, "", "") for node in walk), tuple(fields)))
-    return PathRows(candidate, tuple(rows), complete)
+def _row(
+    graph: KnowledgeGraph, path: RelationPath, walk: Sequence[Value], edges: Edges, names: Mapping[Value, Named]
+) -> Row:
+    fields = {}
+    for at, node in enumerate(walk[1:], start=1):
+        is_mediator = graph.tables.leads_to_mediator(path.steps[at - 1])
+        passed = _passed(graph, path, at)
+        own = edges.get(node, {})
+        outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
+        for steps, values in own.items():
+            # a mediator at the end may lead to others along the relation of the topic: the spouses of a marriage
+            is_passed = steps[0] in passed and (len(steps) > 1 or (is_mediator and at < len(path)))
+            is_inverse = is_mediator and steps[0].direction == "in" and outward.issuperset(values)
+            others = tuple(names[v] for v in values if v in names and v != walk[at - 1])
+            if others and not is_passed and not is_inverse:
+                fields[at, steps] = others[:MAX_VALUES]
+    return Row(tuple(names.get(node) or Named(node, "", "") for node in walk), fields)
 
 
 def _passed(graph: KnowledgeGraph, path: RelationPath, at: int) -> set[Step]:
@@ -163,14 +143,14 @@ def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[
     entities = _entities(nodes)
     links = [node for node in entities if node in mediators]
     beyond: dict[Value, list[tuple[Entity, Step]]] = defaultdict(list)
-    for node, step, value in [*graph.paths.edges(entities), *(graph.paths.edges(links, "in") if links else ())]:
+    for node, step, value in [*graph.paths.edges(entities), *graph.paths.edges(links, "in")]:
         if graph.tables.is_noise(step.relation) and (step.relation not in graph.schema.types or node in mediators):
             continue
         if not graph.tables.leads_to_mediator(step):
             found[node][(step,)].append(value)
         elif node not in mediators and len(beyond) < MAX_BEYOND:
             beyond[value].append((node, step))
-    for mediator, step, value in graph.paths.edges(_entities(beyond)) if beyond else ():
+    for mediator, step, value in graph.paths.edges(_entities(beyond)):
         if not graph.tables.leads_to_mediator(step) and not graph.tables.is_noise(step.relation):
             for node, first in beyond[mediator]:
                 if value != node and value not in found[node][first, step]:

@@ -86,12 +86,12 @@ def connect():
         yield connect
 
 
-def send_query(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> tuple[int, bytes]:
-    """Return status and body of the reply to a query."""
+def send_query(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> bytes:
+    """Return the body of the reply to a query."""
     at = time.monotonic() + seconds
     transport.detect(seconds)
-    with transport.slot(at) as deadline, transport.reply(query, kind="SELECT", deadline=deadline) as reply:
-        return reply.status, b"".join(reply.chunks)
+    with transport.slot(at) as deadline:
+        return transport.send(query, "SELECT", deadline, lambda body, headers: bytes(body))[0]
 
 
 def seconds_of(call, *args, **options) -> float:

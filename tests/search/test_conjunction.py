@@ -8,9 +8,9 @@ import pytest
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.queries import Queries
-from kgqa.model import Join
-from kgqa.search.beam import BeamSettings, make_candidate
-from kgqa.search.conjunction import JoinFinder, join_topics
+from kgqa.model import Candidate, Join
+from kgqa.search.beam import BeamSettings, worded
+from kgqa.search.conjunction import JoinFinder
 from kgqa.trace.trace import Trace
 
 from .conftest import ent, path
@@ -37,7 +37,7 @@ CAST = ("film.film.starring", "film.performance.actor")
 
 
 def candidates(graph, *paths):
-    return [make_candidate(graph, each, BeamSettings()) for each in paths]
+    return worded(graph, [Candidate(each) for each in paths], BeamSettings())
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_meet_at_the_answer(films):
     cast = candidates(films, path("m.film", *CAST))
     french = candidates(films, path("m.france", "^people.person.nationality"))
     trace = Trace()
-    found = join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=JoinFinder(films), trace=trace)
+    found = JoinFinder(films).join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, trace)
     assert found[0].joins == (Join(2, path("m.france", "^people.person.nationality")),)
     assert films.paths.ends([found[0]])[0].values == (ent("m.ann"),)
     assert [event.kind for event in trace.events()] == ["joined"]
@@ -59,7 +59,7 @@ def test_meet_at_the_mediator_before_the_answer(films):
     """Two actors played the queen, but only one of them in the film."""
     cast = candidates(films, path("m.film", *CAST))
     queen = candidates(films, path("m.queen", "^film.performance.character", "film.performance.actor"))
-    found = join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, finder=JoinFinder(films), trace=Trace())
+    found = JoinFinder(films).join_topics(cast, {ent("m.film"): cast, ent("m.queen"): queen}, Trace())
     assert found[0].joins == (Join(1, path("m.queen", "^film.performance.character")),)
     assert films.paths.ends([found[0]])[0].values == (ent("m.ann"),)
 
@@ -72,7 +72,7 @@ def test_timeouts_are_recorded(films, monkeypatch):
     french = candidates(films, path("m.france", "^people.person.nationality"))
     monkeypatch.setattr(Queries, "look_up", timed_out)
     finder, trace = JoinFinder(films), Trace()
-    assert join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, finder=finder, trace=trace) == []
+    assert finder.join_topics(cast, {ent("m.film"): cast, ent("m.france"): french}, trace) == []
     assert finder.timed_out and "gave_up" in {event.kind for event in trace.events()}
 
 
@@ -83,6 +83,6 @@ def test_join_respects_selected_entities(films):
     cast = [replace(item, restricted=restricted) for item in candidates(films, there)]
     french = candidates(films, path("m.france", "^people.person.nationality"))
     partners = {ent("m.bob"): cast, ent("m.france"): french}
-    assert join_topics(cast, partners, finder=JoinFinder(films), trace=Trace()) == []
+    assert JoinFinder(films).join_topics(cast, partners, Trace()) == []
     free = [replace(item, restricted=()) for item in cast]
-    assert join_topics(free, partners, finder=JoinFinder(films), trace=Trace())
+    assert JoinFinder(films).join_topics(free, partners, Trace())

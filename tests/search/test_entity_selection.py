@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import AnsweringPick, ScoringChooser
-from kgqa.search.beam import BeamSettings, make_candidate
+from kgqa.search.beam import BeamSettings, worded
 from kgqa.search.entity_selection import CHUNK, FILTER_ABOVE, select_entities
 from kgqa.trace.trace import Trace
 
@@ -30,7 +31,7 @@ class NamedEntityChooser(ScoringChooser):
 def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name,
            **options):  # fmt: skip
     chooser = chooser or NamedEntityChooser()
-    candidates = [make_candidate(graph, each, BeamSettings()) for each in paths]
+    candidates = worded(graph, [Candidate(each) for each in paths], BeamSettings())
     trace = Trace()
     found = select_entities(
         graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace, **options

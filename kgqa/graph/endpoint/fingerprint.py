@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
-
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, single_count
@@ -31,8 +29,13 @@ QUESTION_SHARE = 0.25
 """Counting takes at most this share of the time that a question has left."""
 RETRY_FACTOR = 1.5
 """Counts that were not complete in time are repeated with at least this many times as much time."""
-LARGE_TRIPLES = 10_000_000
-"""Every server counts this many triples in much less than COUNT_SECONDS. Virtuoso counts five million in 0.1 s."""
+MAX_SCANNED_TRIPLES = 20_000_000
+"""Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
+
+On 5 million triples, Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s. Every
+server counts up to this number in much less than COUNT_SECONDS."""
+AT_LEAST = "at least"
+"""The key of a count that ends at MAX_SCANNED_TRIPLES; made only if all triples could not be counted."""
 Counts = dict[str, int | None]
 
 
@@ -41,7 +44,7 @@ class EndpointFingerprint:
 
     Args:
         select: runs a query, without the cache of results.
-        load, save: read and write the text of counts that took long.
+        load, save: read and write, for these graphs, the text of counts that took long.
     """
 
     def __init__(
@@ -49,15 +52,13 @@ class EndpointFingerprint:
         graphs: Sequence[str],
         *,
         select: Callable[..., Rows],
-        load: Callable[[], str | None],
-        save: Callable[[str], None],
+        load: Callable[[Sequence[str]], bytes | None],
+        save: Callable[[Sequence[str], bytes], None],
     ) -> None:
         self._graphs = tuple(graphs)
-        self._view = tuple(map(Entity, graphs))
         self._select, self._load, self._save = select, load, save
         self._lock = threading.Lock()
         self._counts: Counts | None = None
-        self._has_many: bool | None = None
         self._tried = 0.0
         """The seconds in which the counts could not be completed."""
 
@@ -67,10 +68,10 @@ class EndpointFingerprint:
         return self.counts().get("triples")
 
     @property
-    def large(self) -> bool:
-        """Whether there are too many triples to count in time, judged by counts of predicates or a limited count."""
+    def is_large(self) -> bool:
+        """Whether there are more than MAX_SCANNED_TRIPLES; False if the server was too busy to tell."""
         counts = self.counts()
-        return counts.get("triples") is None and (_is_large(counts) or self._has_many_triples())
+        return (counts.get("triples") or 0) > MAX_SCANNED_TRIPLES or counts.get(AT_LEAST) == MAX_SCANNED_TRIPLES
 
     def text(self, *, wait: float = ALL_COUNTS_SECONDS) -> str:
         """Return the fingerprint: `remote-` and 25 hex digits. Empty if it could not be computed in time.
@@ -81,7 +82,7 @@ class EndpointFingerprint:
         Raises:
             StoreUnavailable: the server cannot be reached.
         """
-        counts = self.counts(wait=wait)
+        counts = {name: count for name, count in self.counts(wait=wait).items() if name != AT_LEAST}
         if not any(counts.values()):
             return ""
         facts = json.dumps([sorted(self._graphs), counts], sort_keys=True)
@@ -89,52 +90,36 @@ class EndpointFingerprint:
 
     def counts(self, *, wait: float = ALL_COUNTS_SECONDS) -> Counts:
         """Return the number of triples, in total and by predicate; nothing if they could not be counted in time."""
-        if self._counts is not None:
-            return self._counts
         seconds = min(ALL_COUNTS_SECONDS, _question_seconds())
-        if not self._lock.acquire(timeout=min(wait, seconds)):
-            return {}
-        try:
-            if self._counts is None and seconds >= RETRY_FACTOR * self._tried:
-                self._counts = self._loaded() or self._count_all(seconds)
-                self._tried = seconds
-            return self._counts or {}
-        finally:
-            self._lock.release()
+        if self._counts is None and self._lock.acquire(timeout=min(wait, seconds)):
+            try:
+                if self._counts is None and seconds >= RETRY_FACTOR * self._tried:
+                    self._counts = json.loads(self._load(self._graphs) or b"null") or self._count_all(seconds)
+                    self._tried = seconds
+            finally:
+                self._lock.release()
+        return self._counts or {}
 
     def _count_all(self, seconds: float) -> Counts | None:
         """Count everything; return None if there is less time than a count may take, and it is not enough."""
         started = time.monotonic()
         at = started + seconds
         counts: Counts = {"triples": self._count(at, "count_triples")}
+        if counts["triples"] is None:
+            counts[AT_LEAST] = self._count(at, "count_up_to", most=MAX_SCANNED_TRIPLES)
         for predicate in detection_predicates():
             counts[predicate] = self._count(at, "count_predicate", predicate=Entity(predicate))
         if None in counts.values() and seconds < COUNT_SECONDS:
             return None
-        # if the triples could not be counted, perhaps the server was busy: do not save such counts for a day
-        if time.monotonic() - started > SLOW_SECONDS and (counts["triples"] or _is_large(counts)):
-            self._save(json.dumps(counts))
+        # if not even some triples could be counted, the server was busy: do not save such counts for a day
+        if time.monotonic() - started > SLOW_SECONDS and (counts["triples"] or counts.get(AT_LEAST)):
+            self._save(self._graphs, json.dumps(counts).encode())
         return counts
-
-    def _has_many_triples(self) -> bool:
-        """Return whether a count that stops at twice LARGE_TRIPLES reaches that number. The query is sent only once."""
-        with self._lock:
-            if self._has_many is None:
-                limit, at = 2 * LARGE_TRIPLES, time.monotonic() + min(COUNT_SECONDS, _question_seconds())
-                self._has_many = self._count(at, "count_up_to", most=limit) == limit
-            return self._has_many
-
-    def _loaded(self) -> Counts | None:
-        try:
-            counts = msgspec.json.decode(self._load() or "null", type=Counts | None)
-        except msgspec.DecodeError:
-            return None
-        return counts if counts and "triples" in counts else None
 
     def _count(self, at: float, template: str, **values: Any) -> int | None:
         seconds = min(COUNT_SECONDS, at - time.monotonic())
         try:
-            query = render(template, view=self._view, **values)
+            query = render(template, view=tuple(map(Entity, self._graphs)), **values)
             return single_count(self._select(query, timeout=seconds, fresh=True)) if seconds > 0 else None
         except (StoreTimeout, PartialResult, QueryRejected):
             return None
@@ -144,11 +129,6 @@ def _question_seconds() -> float:
     """Return the seconds that a question of this thread can spare for counting."""
     end = question_end.get()
     return float("inf") if end is None else max(0.001, QUESTION_SHARE * (end - time.monotonic()))
-
-
-def _is_large(counts: Counts) -> bool:
-    """Return whether the sum of all counts exceeds LARGE_TRIPLES."""
-    return sum(count or 0 for count in counts.values()) > LARGE_TRIPLES
 
 
 def detection_predicates() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Profiles of the kinds of SPARQL servers, read from endpoints.toml, and the limits that a server sets itself."""
+"""Profiles of the kinds of SPARQL servers, read from endpoints.toml."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from kgqa.errors import PartialResult, SettingsError, StoreUnavailable
-from kgqa.graph.endpoint.results import decode_rows
-from kgqa.model import Literal, Value
+from kgqa.errors import SettingsError
 
 FIXED_ORDER_MARK = "# from the first line to the last\n"
 """First line of a template in queries/ that lists its patterns in the best join order, starting from few nodes."""
@@ -33,7 +31,7 @@ class Profile:
         timeout_unit: unit of the time limit. min_timeout: the shortest time limit that is sent, in seconds.
         truncates_on_timeout: whether the server silently sends an incomplete result at the time limit. kgqa sends a
             time limit to such a server only if the server's own limit is known to be no shorter.
-        limits_query: name of a template in queries/ that asks for the server's own limits.
+        limits_query: name of a template in queries/ that asks for the server's own time limit, in seconds.
         limit_error: regular expression for the error message that a time limit is too long; its group `seconds` is the
             longest limit that the server allows.
         timeout_headers, timeout_texts: headers and parts of error messages that mean that the server ran out of time.
@@ -77,9 +75,26 @@ class Profile:
         """Return a query in the form in which it is sent to this server."""
         return f"{self.fixed_order}\n{query}" if self.fixed_order and query.startswith(FIXED_ORDER_MARK) else query
 
-    def time_limit(self, seconds: float) -> str:
-        """Format a time limit for this server, rounded up, so that the server does not give up before kgqa."""
+    def time_limit(self, seconds: float, longest: float | None) -> str:
+        """Format the time limit of a query for this server, rounded up: the server must not give up before kgqa.
+
+        If a query is sent with a time limit, Virtuoso stops at the limit and sends the rows found so far, with status
+        200 and, unless the query aggregates, without any sign that rows are missing (measured: 8 rows of many
+        thousand). It stops at its own limit if that is shorter. Therefore a reply that arrives before the limit sent by
+        kgqa is certain to be complete only if the server's own limit is known to be at least as long. A query sent
+        without a limit ends with an error at the server's own limit.
+
+        Args:
+            longest: the server's own limit in seconds; None if it is not known.
+
+        Returns:
+            The limit; empty if none may be sent.
+        """
         seconds = max(seconds, self.min_timeout)
+        if longest is None:
+            longest = 0.0 if self.truncates_on_timeout else math.inf
+        if seconds > longest or not (self.timeout_parameter or self.timeout_header):
+            return ""
         return f"{max(1, math.ceil(seconds))}s" if self.timeout_unit == "s-suffix" else str(math.ceil(seconds * 1000))
 
 
@@ -102,16 +117,16 @@ def profiles() -> dict[str, Profile]:
     return {name: msgspec.convert({"name": name, **table}, Profile) for name, table in tables.items()}
 
 
-def profile_named(name: str | Profile) -> Profile:
-    """Return the profile with this name; a profile is returned unchanged.
+def profile_named(name: str) -> Profile:
+    """Return the profile with this name.
 
     Raises:
         SettingsError: there is no profile with this name.
     """
     known = profiles()
-    if isinstance(name, str) and name not in known:
+    if name not in known:
         raise SettingsError(f"Unknown endpoint profile {name!r}.", f"Choose auto or one of {', '.join(known)}.")
-    return known[name] if isinstance(name, str) else name
+    return known[name]
 
 
 def profile_of(url: str, server_header: str = "") -> Profile:
@@ -120,58 +135,3 @@ def profile_of(url: str, server_header: str = "") -> Profile:
     by_host = (each for each in known if host in each.hosts)
     by_header = (each for each in known if each.server and re.search(each.server, server_header, re.IGNORECASE))
     return next(by_host, None) or next(by_header, profiles()["generic"])
-
-
-@dataclass(frozen=True)
-class ServerLimits:
-    """A server's own limits on seconds per query and rows per result; None means unknown, `math.inf` means no limit.
-
-    kgqa needs these limits because of Virtuoso. If a query is sent with a time limit, Virtuoso stops at the limit and
-    sends the rows found so far, with status 200 and, unless the query aggregates, without any sign that rows are
-    missing (measured: 8 rows of many thousand). Virtuoso stops at its own limit if that is shorter than the limit sent.
-    Therefore a reply that arrives before the limit sent by kgqa is certain to be complete only if the server's own
-    limit is known to be at least as long. A query sent without a limit ends with an error at the server's own limit.
-    """
-
-    seconds: float | None = None
-    rows: float | None = None
-
-    def permit(self, seconds: float, profile: Profile) -> bool:
-        """Return whether a time limit of `seconds` may be sent with a query."""
-        if not (profile.timeout_parameter or profile.timeout_header):
-            return False
-        if self.seconds is None:
-            return not profile.truncates_on_timeout
-        return max(seconds, profile.min_timeout) <= self.seconds
-
-
-UNKNOWN = ServerLimits()
-
-
-def read_limits(body: bytes) -> ServerLimits:
-    """Read the reply to a profile's `limits_query`: one row of seconds and rows; unbound or 0 means no limit.
-
-    Returns:
-        The limits; UNKNOWN if the reply has any other form.
-    """
-    try:
-        (row,) = decode_rows(body, max_rows=1, variables=("seconds", "rows"))
-        return ServerLimits(*map(_limit, row))
-    except (PartialResult, StoreUnavailable, ValueError):
-        return UNKNOWN
-
-
-def limit_in_error(profile: Profile, status: int, body: bytes) -> float | None:
-    """Return the server's own limit in seconds from the error that refuses a longer limit; None for other replies."""
-    if not profile.limit_error or status < 400:
-        return None
-    match = re.search(profile.limit_error, body.decode("utf-8", "replace"))
-    return float(match["seconds"]) if match else None
-
-
-def _limit(value: Value | None) -> float | None:
-    if not isinstance(value, Literal):
-        return math.inf
-    if not re.fullmatch(r"[0-9]{1,15}", value.value.strip()):
-        return None
-    return float(value.value) or math.inf

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 from kgqa.errors import (
     LoginRefused,
@@ -23,7 +23,8 @@ from kgqa.errors import (
     StoreUnavailable,
 )
 from kgqa.graph.endpoint.profiles import Profile, reply_signs
-from kgqa.graph.query.tokens import tokens
+from kgqa.graph.endpoint.results import CHECK_ADDRESS
+from kgqa.graph.query.tokens import solid_tokens
 from kgqa.graph.store import Rows
 from kgqa.text.words import clean
 
@@ -34,107 +35,130 @@ RAISE_CAP = (
 NARROW_QUERY = "Narrow the query, add a LIMIT, or raise the server's own limits."
 LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
-_JSON_TYPES = ("application/sparql-results+json", "application/json", "text/json")
-_AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+UPDATED = (200, 201, 202, 204)
 _AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
-_STATUS_ERRORS: dict[int, tuple[type[StoreError], str, str]] = {
-    **dict.fromkeys(
-        range(200, 300),
-        (StoreUnavailable, "{url} sent no result ({}).", "Check the address of the SPARQL endpoint."),
+_JSON_TYPES = ("", "application/sparql-results+json", "application/json", "text/json")
+_ANY = range(600)
+_FAULTS: tuple[tuple[Collection[int], str, type[StoreError], str, str], ...] = (
+    ((408, 504), "", StoreTimeout, "The server ran out of time ({status}).{quoted}", ""),
+    (_ANY, "timeout_texts", StoreTimeout, "The server ran out of time ({status}).{quoted}", ""),
+    ((401, 403), "", LoginRefused, "{url} refuses access ({status}).{quoted}", LOGIN),
+    (
+        _ANY,
+        "denied_texts",
+        LoginRefused,
+        "{url} does not allow this user to run this request ({status}).{quoted}",
+        f"{LOGIN} To write, a Virtuoso user needs the right SPARQL_UPDATE.",
     ),
-    **dict.fromkeys(range(300, 400), (StoreUnavailable, "{url} has moved ({}){location}.", "Use the new address.")),
-    **dict.fromkeys(
+    (range(200, 300), "", StoreUnavailable, "{url} sent no result ({status}).", CHECK_ADDRESS),
+    (range(300, 400), "", StoreUnavailable, "{url} has moved ({status}){location}.", "Use the new address."),
+    (
         (404, 405, 410),
-        (StoreUnavailable, "No SPARQL endpoint at {url} ({}).", "Check the path; on Virtuoso it is /sparql."),
+        "",
+        StoreUnavailable,
+        "No SPARQL endpoint at {url} ({status}).",
+        "Check the path; on Virtuoso it is /sparql.",
     ),
-    **dict.fromkeys(
+    (
         (406, 415),
-        (StoreUnavailable, "{url} sends no results as JSON, or accepts no forms ({}).{quoted}", "Use another server."),
+        "",
+        StoreUnavailable,
+        "{url} sends no results as JSON, or accepts no forms ({status}).{quoted}",
+        "Use another server.",
     ),
-    **dict.fromkeys(
-        (413, 414), (QueryRejected, "The query is too long for the server ({}).", "Split it into shorter queries.")
+    (
+        (413, 414),
+        "",
+        QueryRejected,
+        "The query is too long for the server ({status}).",
+        "Split it into shorter queries.",
     ),
-    **dict.fromkeys((429, 502, 503), (StoreUnavailable, "{url} cannot answer now ({}).{quoted}", "Try again later.")),
-}
-"""The class, message and hint of the error for each status; {} stands for the status."""
+    (
+        (429,),
+        "",
+        StoreUnavailable,
+        "{url} received too many requests ({status}).{quoted}",
+        "Try again later, or lower endpoint.concurrency or endpoint.rate.",
+    ),
+    ((502, 503), "", StoreUnavailable, "{url} cannot answer now ({status}).{quoted}", "Try again later."),
+)
+"""The errors for replies without a result: statuses, the attribute of profiles that lists texts one of which the reply
+contains (empty for any text), class, message and hint. The first that fits holds."""
 
 
 def reply_error(
-    status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
+    status: int,
+    headers: Mapping[str, str],
+    body: str,
+    profile: Profile,
+    url: str,
+    *,
+    query: str = "",
+    is_update: bool = False,
 ) -> StoreError | None:
     """Return the error for the status and headers of a reply; None if the reply is a result.
 
     Args:
         headers: the values of the headers by lower-case name.
-        body: the beginning of the body, if the status is not 200.
-        query: the query that was sent. Its words are ignored in error messages, because servers repeat the query there.
+        body: the beginning of the body; not needed if the reply to a query has status 200.
+        query: the query or update that was sent. Its words are ignored in error messages, because servers repeat them.
     """
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_page = "html" in content_type
     if reply_signs(profile, "timeout_headers") & headers.keys():
         return StoreTimeout(
             "The server ended the query at its time limit and sent an incomplete result, which is not used.",
             "Narrow the query.",
         )
+    if is_update and status in UPDATED and not is_page:
+        return None
+    if status == 200:
+        if content_type in _JSON_TYPES:
+            return None
+        what = "a web page" if is_page else clean(content_type)[:60]
+        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result.", CHECK_ADDRESS)
     if status == 206:
         return PartialResult("The server sent only a part of the result (HTTP 206).", NARROW_QUERY)
-    if status != 200:
-        if status == 500 and body.lstrip()[:1] == "{" and '"bindings"' in body:
-            # Virtuoso sends this status with part of the rows when it runs out of time while sending
-            return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
-        return _status_error(status, headers, error_text(body, query), profile, url)
-    content_type = _content_type(headers)
-    if content_type and content_type not in _JSON_TYPES:
-        what = "a web page" if "html" in content_type else clean(content_type)[:60]
-        return StoreUnavailable(f"{url} sent {what}, not a SPARQL result.", "Check the address of the SPARQL endpoint.")
-    return None
+    if status == 500 and body.lstrip()[:1] == "{" and '"bindings"' in body:
+        # Virtuoso sends this status with part of the rows when it runs out of time while sending
+        return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
+    text = error_text(body, query)
+    quoted = f" The server says: {text[:QUOTED_CHARS]}" if text else ""
+    location = clean(headers.get("location", ""))[:200]
+    places = {
+        "status": f"HTTP {status}",
+        "url": url,
+        "quoted": quoted,
+        "location": f" to {location}" if location else "",
+    }
+    for statuses, signs, kind, message, hint in _FAULTS:
+        if status in statuses and (not signs or _has_sign(text, profile, signs)):
+            error = kind(message.format(**places), hint)
+            if isinstance(error, LoginRefused):
+                error.status = status
+            return error
+    if is_page and status != 400:
+        return StoreUnavailable(f"{url} sent an error page (HTTP {status}).{quoted}", CHECK_ADDRESS)
+    return QueryRejected(f"The server rejects the {'update' if is_update else 'query'} (HTTP {status}).{quoted}")
 
 
 def is_transient(body: str, profile: Profile, *, query: str) -> bool:
     """Return whether an error is a conflict with another transaction; then the same query may succeed later."""
-    text = error_text(body, query).lower()
-    return any(sign in text for sign in reply_signs(profile, "retry_texts"))
-
-
-def update_error(
-    status: int, headers: Mapping[str, str], body: str, profile: Profile, url: str, *, query: str = ""
-) -> StoreError | None:
-    """Return the error for the reply to an update; None if the update succeeded. Arguments: see `reply_error`."""
-    timed_out = reply_signs(profile, "timeout_headers") & headers.keys()
-    if status in (200, 201, 202, 204) and "html" not in _content_type(headers) and not timed_out:
-        return None
-    return reply_error(status, headers, body, profile, url, query=query)
+    return _has_sign(error_text(body, query), profile, "retry_texts")
 
 
 def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
     """Return the error for an incomplete body: a timeout if the last bytes report a timeout, else `error`."""
-    text = tail.decode("utf-8", "replace").lower()
-    if any(sign in text for sign in reply_signs(profile, "timeout_texts")):
+    if _has_sign(tail.decode("utf-8", "replace"), profile, "timeout_texts"):
         return StoreTimeout(
             "The server ran out of time while sending the result, which is not used.", "Narrow the query."
         )
     return error
 
 
-def _status_error(status: int, headers: Mapping[str, str], text: str, profile: Profile, url: str) -> StoreError:
-    quoted = f" The server says: {text[:QUOTED_CHARS]}" if text else ""
+def _has_sign(text: str, profile: Profile, kind: str) -> bool:
     lower = text.lower()
-    if status in (408, 504) or any(sign in lower for sign in reply_signs(profile, "timeout_texts")):
-        return StoreTimeout(f"The server ran out of time on this query (HTTP {status}).{quoted}")
-    if status in (401, 403):
-        return LoginRefused(f"{url} refuses access (HTTP {status}).{quoted}", LOGIN, status=status)
-    if any(sign in lower for sign in reply_signs(profile, "denied_texts")):
-        return LoginRefused(
-            f"{url} does not allow this user to run this request (HTTP {status}).{quoted}",
-            f"{LOGIN} To write, a Virtuoso user needs the right SPARQL_UPDATE.",
-            status=status,
-        )
-    if "html" in _content_type(headers) and status not in (400, *_STATUS_ERRORS):
-        return StoreUnavailable(
-            f"{url} sent an error page (HTTP {status}).{quoted}", "Check the address of the SPARQL endpoint."
-        )
-    location = clean(headers.get("location", ""))[:200]
-    kind, message, hint = _STATUS_ERRORS.get(status, (QueryRejected, "The server rejects the query ({}).{quoted}", ""))
-    places = {"url": url, "quoted": quoted, "location": f" to {location}" if location else ""}
-    return kind(message.format(f"HTTP {status}", **places), hint)
+    return any(sign in lower for sign in reply_signs(profile, kind))
 
 
 def error_text(body: str, query: str) -> str:
@@ -149,10 +173,6 @@ def error_text(body: str, query: str) -> str:
         body = body.replace(query, "")
     # Virtuoso repeats the query at the end of its message, with different white space
     return clean(re.sub(r"<[^>]*>", " ", body.partition("SPARQL query:")[0]))
-
-
-def _content_type(headers: Mapping[str, str]) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int], headers: Mapping[str, str]) -> None:
@@ -190,8 +210,6 @@ def outer_limit(query: str) -> int | None:
 
 def is_total_aggregate(query: str) -> bool:
     """Return whether a result has exactly one row: the query selects only aggregates, without GROUP BY and HAVING."""
-    if not _AGGREGATE_CALL.search(query):  # faster than reading all tokens, which can take longer than the query
-        return False
     return selection(query)[1] and not {"GROUP", "HAVING"} & set(_outer_words(query))
 
 
@@ -201,31 +219,33 @@ def selection(query: str) -> tuple[tuple[str, ...], bool]:
 
     No variables are returned for `SELECT *`, and if an expression has no name, because servers make up a name then.
     """
-    names: list[str] = []
-    brackets, items, last, selects, plain, aggregates = 0, 0, "", False, False, False
-    for token in tokens(query):
-        word = token.text.upper()
-        if token.kind in ("space", "comment"):
+    words = (token.text for token in solid_tokens(query))
+    head = takewhile(
+        lambda text: text != "{" and text.upper() not in ("WHERE", "FROM"),
+        dropwhile(lambda text: text.upper() != "SELECT", words),
+    )
+    items: list[list[str]] = []  # a variable or a word, or all of an expression in brackets
+    depth = 0
+    for text in list(head)[1:]:
+        if depth == 0 and text.upper() in ("DISTINCT", "REDUCED"):
             continue
-        if selects and (token.text == "{" or word in ("WHERE", "FROM")):
-            break
-        if selects and token.text == "*" and not brackets:
-            return (), False
-        items += selects and not brackets and word not in ("DISTINCT", "REDUCED")
-        brackets += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "mark" else 0
-        if selects and token.kind == "variable" and (not brackets or (brackets == 1 and last == "AS")):
-            names.append(token.text[1:])
-            plain = plain or not brackets  # Virtuoso groups by such a variable
-        aggregates = aggregates or (token.kind == "word" and word in _AGGREGATES)
-        selects = selects or (token.kind == "word" and word == "SELECT")
-        last = word
-    return tuple(names) if len(names) == items else (), aggregates and not plain
+        if depth == 0:
+            items.append([])
+        items[-1].append(text)
+        depth += {"(": 1, ")": -1}.get(text, 0)
+    plain = [len(item) == 1 and item[0][0] in "?$" for item in items]
+    named = [len(item) > 3 and item[-3].upper() == "AS" for item in items]
+    names = (item[0] if alone else item[-2] for item, alone in zip(items, plain))
+    aggregates = any(text.upper() in _AGGREGATES for item in items for text in item)
+    # Virtuoso groups by a variable that stands alone
+    complete = all(alone or has_name for alone, has_name in zip(plain, named))
+    return tuple(name[1:] for name in names) if complete else (), aggregates and not any(plain)
 
 
 def _outer_words(query: str) -> list[str]:
     """Return the words and numbers of a query outside its braces, in upper case."""
     depth, words = 0, []
-    for token in tokens(query):
+    for token in solid_tokens(query):
         if token.kind == "mark":
             depth += {"{": 1, "}": -1}.get(token.text, 0)
         elif depth == 0 and token.kind in ("word", "number"):

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
+from typing import Literal as OneOf
 
 import msgspec
 
 from kgqa.errors import DamagedResult, PartialResult, StoreUnavailable
-from kgqa.graph.store import Rows
+from kgqa.graph.store import Row, Rows
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 from kgqa.text.words import clean
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _SHORT_YEAR = re.compile(r"\A-([0-9]{1,3})(?![0-9])")
+CHECK_ADDRESS = "Check the address of the SPARQL endpoint."
+Kind = OneOf["SELECT", "ASK", "UPDATE"]
+T = TypeVar("T")
+ResultReader = Callable[[bytes | bytearray, Mapping[str, str]], T]
+"""Reads a result from the body and the headers, by lower-case name, of a reply."""
 MAX_SPACE = 1000
 """Most characters of white space before a result."""
 _DATES = (_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime")
@@ -35,7 +42,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class _Table(msgspec.Struct):
-    bindings: list[dict[str, _Term]]
+    bindings: list[msgspec.Raw]
 
 
 class _Reply(msgspec.Struct):
@@ -46,7 +53,8 @@ class _Reply(msgspec.Struct):
     exception: Any = None
 
 
-_decoder = msgspec.json.Decoder(_Reply)
+_reply_decoder = msgspec.json.Decoder(_Reply)
+_row_decoder = msgspec.json.Decoder(dict[str, _Term])
 
 
 def decode_rows(body: bytes | bytearray, *, max_rows: int, variables: Sequence[str] = ()) -> Rows:
@@ -58,7 +66,7 @@ def decode_rows(body: bytes | bytearray, *, max_rows: int, variables: Sequence[s
 
     Raises:
         DamagedResult: the result is truncated.
-        PartialResult: the result has more than `max_rows` rows, or an error beside its rows.
+        PartialResult: the result has more than `max_rows` rows, which are not decoded, or an error beside its rows.
         StoreUnavailable: the reply is not the result of a SELECT query, lacks a variable, or has values of a variable
             that its head does not list.
     """
@@ -66,27 +74,29 @@ def decode_rows(body: bytes | bytearray, *, max_rows: int, variables: Sequence[s
     names = reply.head.vars
     if names is None or reply.results is None:
         raise _not_a_result("the variables or the rows are missing")
-    if reply.results.bindings and (missing := [name for name in variables if name not in names]):
+    bindings, columns, known = reply.results.bindings, tuple(variables or names), set(names)
+    if bindings and (missing := [name for name in variables if name not in known]):
         raise StoreUnavailable(
             f"The server's result lacks the variable ?{missing[0]} of the query.",
             "Check that the server supports SPARQL 1.1.",
         )
-    bindings, columns = reply.results.bindings, tuple(variables or names)
     if len(bindings) > max_rows:
         raise PartialResult(f"The result has more than {max_rows:,} rows.", "Narrow the query, or add a LIMIT.")
-    known = set(names)
-    if not all(row.keys() <= known for row in bindings):
-        raise _not_a_result("a row has a variable that the head does not list")
     seen: dict[str, Entity] = {}  # equal entities share one object
 
-    def term(name: str, row: dict[str, _Term]) -> Value | None:
-        if (found := row.get(name)) is None:
-            return None
-        if found.type == "uri":
-            return seen.get(found.value) or seen.setdefault(found.value, Entity(found.value))
-        return _other_term(found)
+    def row(text: msgspec.Raw) -> Row:
+        terms = _row_decoder.decode(text)
+        if not terms.keys() <= known:
+            raise _not_a_result("a row has a variable that the head does not list")
+        return tuple([value(terms[name]) if name in terms else None for name in columns])
 
-    return Rows(columns, [tuple([term(name, row) for name in columns]) for row in bindings])
+    def value(term: _Term) -> Value:
+        if term.type == "uri":
+            return seen.get(term.value) or seen.setdefault(term.value, Entity(term.value))
+        return _other_term(term)
+
+    with _errors():
+        return Rows(columns, list(map(row, bindings)))
 
 
 def decode_boolean(body: bytes | bytearray) -> bool:
@@ -101,18 +111,9 @@ def _decoded(body: bytes | bytearray) -> _Reply:
     start = len(codecs.BOM_UTF8) if body.startswith(codecs.BOM_UTF8) else 0
     if body[start : start + MAX_SPACE].lstrip()[:1] not in (b"{", b"["):
         what = "something other than a SPARQL result" if body else "an empty reply"
-        raise StoreUnavailable(f"The server sent {what}.", "Check the address of the SPARQL endpoint.")
-    try:
-        reply = _decoder.decode(memoryview(body)[start:])  # not copied: it may be large
-    except msgspec.ValidationError as error:
-        raise _not_a_result(str(error)) from error
-    except RecursionError as error:
-        raise _not_a_result("the JSON is nested too deeply") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedResult(
-            f"The server's reply is truncated or damaged ({clean(str(error))[:100]}) and is not used.",
-            "Try again, or narrow the query.",
-        ) from error
+        raise StoreUnavailable(f"The server sent {what}.", CHECK_ADDRESS)
+    with _errors():
+        reply = _reply_decoder.decode(memoryview(body)[start:])  # not copied: it may be large
     if reply.exception or str(reply.status).upper() == "ERROR":
         raise PartialResult(
             f"The server reports an error beside its result, which is not used: {clean(str(reply.exception))[:200]}",
@@ -121,17 +122,29 @@ def _decoded(body: bytes | bytearray) -> _Reply:
     return reply
 
 
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Raise the errors of `decode_rows` for those of the decoder."""
+    try:
+        yield
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _not_a_result(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedResult(
+            f"The server's reply is truncated or damaged ({clean(str(error))[:100]}) and is not used.",
+            "Try again, or narrow the query.",
+        ) from error
+
+
 def _other_term(term: _Term) -> Value:
     if term.type == "bnode":
         # queries can contain Virtuoso's blank nodes
         return Entity(term.value if term.value.startswith("nodeID://") else "_:" + term.value.removeprefix("_:"))
     if term.type not in ("literal", "typed-literal"):
         raise _not_a_result(f"unknown type of term {term.type[:40]!r}")
-    language = (term.language or "").lower()  # language tags are case-insensitive
-    datatype = term.datatype or XSD_STRING
-    if language or datatype in (XSD_STRING, RDF_LANG_STRING):
-        return Literal(term.value, XSD_STRING, language)
-    return Literal(canonical_text(term.value, datatype), datatype)
+    if term.language or term.datatype in (None, "", XSD_STRING, RDF_LANG_STRING):
+        return Literal(term.value, XSD_STRING, (term.language or "").lower())  # language tags are case-insensitive
+    return Literal(canonical_text(term.value, term.datatype), term.datatype)
 
 
 def canonical_text(text: str, datatype: str) -> str:
@@ -163,5 +176,5 @@ _CANONICAL: dict[str, Callable[[str], str]] = {
 def _not_a_result(detail: str) -> StoreUnavailable:
     return StoreUnavailable(
         f"The server sent JSON that is not a SPARQL result ({clean(detail)[:100]}).",
-        "Check the address of the SPARQL endpoint.",
+        CHECK_ADDRESS,
     )

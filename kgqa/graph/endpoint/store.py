@@ -6,18 +6,17 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from kgqa.errors import DamagedResult, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
+from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
 from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
-from kgqa.graph.endpoint.profiles import Profile, ServerLimits, profile_named, profile_of
-from kgqa.graph.endpoint.reply_errors import body_error, check_complete, reply_error, selection
-from kgqa.graph.endpoint.result_cache import MAX_BODY_BYTES, ResultCache
-from kgqa.graph.endpoint.results import decode_boolean, decode_rows
+from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
+from kgqa.graph.endpoint.reply_errors import check_complete, selection
+from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.results import Kind, ResultReader, T, decode_boolean, decode_rows
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
@@ -32,23 +31,14 @@ from kgqa.graph.store import (
     Rows,
 )
 from kgqa.model import Entity, Triple
-from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestDeadline
+from kgqa.net.limits import QueueTimeout
 from kgqa.text.words import clean
 
-T = TypeVar("T")
-ResultReader = Callable[[bytes | bytearray, Mapping[str, str]], T]
-MAX_RESULT_BYTES = 512 << 20
-TAIL_BYTES = 16 << 10
-"""The end of a broken reply in which a server may say why it ends."""
 MAX_QUERY_CHARS = 1 << 20
 MAX_SLOW_QUERIES = 10_000
 MAX_SECONDS = 1e7
 COUNTS_MAX_AGE = 86_400.0
 """Seconds for which saved counts of triples are used."""
-MAX_SCANNED_TRIPLES = 20_000_000
-"""Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
-
-On 5 million triples, Virtuoso takes 10 s for the slowest of these queries, and it stops queries after 60 s."""
 MIN_RETRY_FACTOR = 1.5
 """A query that timed out is sent again only with at least this many times its former time limit."""
 
@@ -89,9 +79,11 @@ class EndpointStore:
         self.timeout = timeout
         access = access or Access()
         self._user = access.user
-        kind = profile_of(self.url) if profile == "auto" else profile_named(profile)
-        detects = profile == "auto" and kind.name == "generic"
-        self._transport = Transport(self.url, access, kind, detects=detects)
+        detects = profile == "auto"
+        if isinstance(profile, str):
+            profile = profile_of(self.url) if detects else profile_named(profile)
+        detects = detects and profile.name == "generic"
+        self._transport = Transport(self.url, access, profile, detects=detects)
         self._caps = (row_cap,) if row_cap else ()
         self._cache = cache
         self._lock = threading.Lock()
@@ -135,9 +127,7 @@ class EndpointStore:
         """Return whether the graphs have at most MAX_SCANNED_TRIPLES triples, and the server is no public service."""
         if not self.profile.allows_scans:
             return False
-        triples = self.triples_of(graphs)
-        # graphs that are not counted in time are large, or the server is busy
-        return not self._fingerprint(graphs).large if triples is None else triples <= MAX_SCANNED_TRIPLES
+        return not self._fingerprint(graphs).is_large
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         """Return a hash of counts of triples, see `EndpointFingerprint.text`."""
@@ -152,13 +142,16 @@ class EndpointStore:
     def _fingerprint(self, graphs: Sequence[str]) -> EndpointFingerprint:
         with self._lock:
             if (known := self._fingerprints.get(tuple(graphs))) is None:
-                known = self._fingerprints[tuple(graphs)] = EndpointFingerprint(
-                    graphs,
-                    select=self.select,
-                    load=partial(self.load_fact, "counts", graphs, max_age=COUNTS_MAX_AGE),
-                    save=partial(self.save_fact, "counts", graphs),
-                )
+                known = EndpointFingerprint(graphs, select=self.select, load=self._load_counts, save=self._save_counts)
+                self._fingerprints[tuple(graphs)] = known
             return known
+
+    def _load_counts(self, graphs: Sequence[str]) -> bytes | None:
+        return self._cache.get(self._key("counts", *graphs), max_age=COUNTS_MAX_AGE) if self._cache else None
+
+    def _save_counts(self, graphs: Sequence[str], counts: bytes) -> None:
+        if self._cache:
+            self._cache.put(self._key("counts", *graphs), counts)
 
     @property
     def has_free_slot(self) -> bool:
@@ -175,10 +168,10 @@ class EndpointStore:
             check_complete(rows, query, self._transport.profile, self._caps, headers)
             return rows
 
-        return self._run(query, read, is_ask=False, timeout=timeout, fresh=fresh)
+        return self._run(query, read, "SELECT", timeout=timeout, fresh=fresh)
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
-        return self._run(query, lambda body, _: decode_boolean(body), is_ask=True, timeout=timeout, fresh=fresh)
+        return self._run(query, lambda body, _: decode_boolean(body), "ASK", timeout=timeout, fresh=fresh)
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         """Remove and add triples of the writable graph in one update; see `Store.edit`.
@@ -230,7 +223,11 @@ class EndpointStore:
     def _send_update(self, template: str, *, timeout: float | None = None, **values: Any) -> None:
         update = render(template, **values)
         refuse_surrogates(update)
-        self._transport.update(update, seconds=self.timeout if timeout is None else timeout)
+        seconds = self.timeout if timeout is None else timeout
+        at = time.monotonic() + seconds
+        self._transport.detect(seconds)
+        with self._transport.slot(at) as deadline:
+            self._transport.send(update, "UPDATE", deadline, lambda body, headers: None)
 
     def load(
         self,
@@ -267,10 +264,15 @@ class EndpointStore:
         return self._transport.profile
 
     @property
-    def limits(self) -> ServerLimits:
-        """The server's own limits; queried once if the profile has a query for limits."""
+    def time_limit(self) -> float | None:
+        """The server's own time limit of a query in seconds; infinity for none, None if it is not known."""
         self._transport.detect(self.timeout)
-        return self._transport.limits
+        return self._transport.time_limit
+
+    @property
+    def software(self) -> str:
+        """The Server header of the last reply; empty if there was none."""
+        return self._transport.software
 
     def responds(self, seconds: float) -> bool:
         """Return whether the server sends any reply within `seconds`."""
@@ -284,52 +286,27 @@ class EndpointStore:
     def _forget_results(self) -> None:
         self._changed = repr(time.time())
         if self._cache:
-            # facts that other users saved before this time are no longer used
-            self._cache.put_fact(_key("changed", self.url), self._changed)
+            self._cache.put(_key("changed", self.url), self._changed.encode())
         with self._lock:
             self._slow_queries.clear()
             self._fingerprints = {}
 
-    def load_fact(self, name: str, graphs: Sequence[str], *, max_age: float) -> str | None:
-        """Return the text saved for these graphs less than `max_age` seconds ago; None if there is none."""
-        if self._cache is None:
-            return None
-        changed = self._cache.fact(_key("changed", self.url), max_age=max_age)
-        if changed is not None:
-            max_age = min(max_age, time.time() - float(changed))
-        return self._cache.fact(_key(name, self.url, self._user, *graphs), max_age=max_age)
-
-    def save_fact(self, name: str, graphs: Sequence[str], text: str | None) -> None:
-        """Save a short text for these graphs; None removes the saved text."""
-        if self._cache:
-            self._cache.put_fact(_key(name, self.url, self._user, *graphs), text)
-
-    def reply_headers(self, query: str, *, timeout: float | None = None) -> dict[str, str]:
-        """Send a query and return the headers of the reply, whatever its status; used to diagnose a server."""
-        at = time.monotonic() + (timeout or self.timeout)
-        with (
-            self._transport.slot(at) as deadline,
-            self._transport.reply(query, kind="SELECT", deadline=deadline) as reply,
-        ):
-            return reply.headers
-
     # --- inside
 
-    def _run(self, query: str, read: ResultReader[T], *, is_ask: bool, timeout: float | None, fresh: bool) -> T:
+    def _run(self, query: str, read: ResultReader[T], kind: Kind, *, timeout: float | None, fresh: bool) -> T:
         self._check_open()
         if len(query) > MAX_QUERY_CHARS:
             raise QueryRejected(
                 f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
             )
-        query = prepare_for_server(query, reads="ASK" if is_ask else "SELECT")
+        query = prepare_for_server(query, reads=kind)
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # the time to compute the fingerprint (only once) does not count towards the limit of the query
         version = self.version_of()
         cached_as = None if fresh else self._result_key(query, limit)
         if self._cache and cached_as and (known := self._cache.get(cached_as)) is not None:
             return read(known, {})
-        at = time.monotonic() + limit
-        key = _key(query)
+        at, key = time.monotonic() + limit, _key(query)
         if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
                 f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again.",
@@ -338,7 +315,7 @@ class EndpointStore:
         self._transport.detect(limit)
         with self._transport.slot(at) as deadline:
             try:
-                result, body = self._send(query, read, is_ask=is_ask, deadline=deadline)
+                result, body = self._transport.send(query, kind, deadline, read)
             except QueueTimeout:
                 raise
             except StoreTimeout:
@@ -346,41 +323,9 @@ class EndpointStore:
                     self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
                 raise
         # after an edit, the result may include it or not
-        if self._cache and cached_as and len(body) <= MAX_BODY_BYTES and version == self.version_of():
-            self._cache.put(cached_as, bytes(body))
+        if self._cache and cached_as and version == self.version_of():
+            self._cache.put(cached_as, body)
         return result
-
-    def _send(
-        self, query: str, read: ResultReader[T], *, is_ask: bool, deadline: RequestDeadline
-    ) -> tuple[T, bytearray]:
-        """Send a query; send it a second time if the connection breaks or the reply is damaged.
-
-        Returns:
-            The result, and the body of the reply.
-        """
-        while True:
-            with self._transport.reply(query, kind="ASK" if is_ask else "SELECT", deadline=deadline) as reply:
-                profile = self._transport.profile
-                text = "" if reply.status == 200 else b"".join(reply.chunks).decode("utf-8", "replace")
-                error = reply_error(reply.status, reply.headers, text, profile, self.url, query=query)
-                if error:
-                    raise error
-                body = bytearray()
-                try:
-                    for chunk in reply.chunks:
-                        body += chunk
-                        if len(body) > MAX_RESULT_BYTES:
-                            raise PartialResult(
-                                f"The result is larger than {MAX_RESULT_BYTES:,} bytes.", "Narrow the query."
-                            )
-                    return read(body, reply.headers), body
-                except (PartialResult, StoreUnavailable) as problem:
-                    error = body_error(problem, bytes(body[-TAIL_BYTES:]), profile)
-                    if error is not problem:
-                        raise error from problem
-                    deadline.failures += isinstance(problem, DamagedResult)
-                    if deadline.failures >= MAX_FAILURES or not isinstance(problem, (ConnectionLost, DamagedResult)):
-                        raise
 
     def _result_key(self, query: str, limit: float) -> bytes | None:
         """Return the key of a query's result in the cache; None without a cache or a fingerprint."""
@@ -388,9 +333,13 @@ class EndpointStore:
         if graphs is None or (not graphs and self.capabilities.system_graphs):
             return None  # what the query reads is unknown, or has other graphs among it that are not worth counting
         text = self._fingerprint(graphs).text(wait=limit)
+        return self._key(text, query) if text else None
+
+    def _key(self, *parts: str) -> bytes:
+        """Return the key of something that is cached for this user until kgqa changes the server's data."""
         if self._changed is None and self._cache:
-            self._changed = self._cache.fact(_key("changed", self.url), max_age=float("inf")) or ""
-        return _key(self.url, self._user, f"{text}{self._changed}", query) if text else None
+            self._changed = (self._cache.get(_key("changed", self.url)) or b"").decode()
+        return _key(self.url, self._user, self._changed or "", *parts)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, takewhile
-from typing import Any, Protocol
 
 from kgqa.errors import KgqaError
 from kgqa.graph.query.operations import (
@@ -23,33 +22,16 @@ from kgqa.graph.query.operations import (
     totals,
     valued,
 )
-from kgqa.graph.query.pattern_text import nested_text
+from kgqa.graph.query.patterns import pattern_text
 from kgqa.graph.query.templates import Comment, render, render_term
 from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, solid_tokens, tokens
-from kgqa.graph.query.words import NamedGraph, query_words
-from kgqa.graph.store import Store
+from kgqa.graph.query.words import ExportableGraph, query_words
 from kgqa.model import Candidate, Entity, QueryClass, RelationPath, Value
 from kgqa.model.conditions import Comparison, Condition
 from kgqa.text.words import clean
 
 _DIGEST = "# digest of this query: "
 """The comment after the words of an exported query. A query that has another digest was changed by hand."""
-
-
-class ExportableGraph(NamedGraph, Protocol):
-    """The part of `KnowledgeGraph` that the export needs."""
-
-    @property
-    def store(self) -> Store: ...
-
-    @property
-    def view(self) -> tuple[Entity, ...]: ...
-
-    @property
-    def paths(self) -> Any: ...
-
-    @property
-    def queries(self) -> Any: ...
 
 
 class AnswerInQuery(KgqaError):
@@ -82,30 +64,28 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
         PartialResult: too many ends share the value that an extreme is about.
         StoreError: the look at the values failed.
     """
-    path, conditions, operation = candidate.path, candidate.conditions, candidate.operation
-    if not path.steps and not (operation and operation.topics):
+    operation, queries = candidate.operation, graph.queries
+    if not candidate.path.steps and not (operation and operation.topics):
         raise ValueError("a path without steps has no query")
-    walk = graph.paths.pattern(candidate) if path.steps else None
+    walk = graph.paths.pattern(candidate) if candidate.path.steps else None
     graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
-    words = query_words(graph, walk, conditions, operation, path.steps)
+    words = query_words(graph, candidate, walk)
     if operation is None:
-        assert walk is not None
-        text = query_text(f"SELECT DISTINCT {render_term(walk.end)}", graph.view, nested_text(walk))
-        return Exported(_with_words(text, words))
+        head = f"SELECT DISTINCT {render_term(walk.end)}"
+        return Exported(_with_words(query_text(head, queries.view, pattern_text(walk)), words))
     block = valued(operation, walk)
     top = sums = None
     if operation.kind not in ("count", "exists"):
-        limit = min(MAX_ROWS, graph.store.capabilities.row_cap or MAX_ROWS)
-        rows = graph.queries.rows(look_query(operation, block, graph.view, limit))
+        limit = min(MAX_ROWS, queries.store.capabilities.row_cap or MAX_ROWS)
+        rows = queries.rows(look_query(operation, block, queries.view, limit))
         filtered = len(rows) == limit and bool(block.scale)
         if filtered:  # values that cannot be converted may have taken the place of others
-            readable = replace(block, pattern=f"{block.pattern}\n{block.valid}")
-            rows = graph.queries.rows(look_query(operation, readable, graph.view, limit))
+            rows = queries.rows(look_query(operation, replace(block, pattern=block.readable), queries.view, limit))
         if operation.kind in operation.returns_ends:
-            top = top_of(operation, rows, complete=len(rows) < limit, filtered=filtered)
+            top = top_of(operation, block, rows, complete=len(rows) < limit, filtered=filtered)
         elif len(rows) < limit:
             sums = totals(operation, rows)
-    return Exported(_with_words(operation_query(operation, block, top, graph.view), words), top, sums)
+    return Exported(_with_words(operation_query(operation, block, top, queries.view), words), top, sums)
 
 
 def carried_words(sparql: str) -> list[str]:

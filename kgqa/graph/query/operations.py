@@ -14,15 +14,14 @@ from decimal import Decimal
 from itertools import product
 
 from kgqa.errors import PartialResult
-from kgqa.graph.query.pattern_text import comparison_key, edges_text, is_comparable, nested_text, values_clause
-from kgqa.graph.query.patterns import DOUBLE, INTEGER, Node, PathPattern, edges_along
+from kgqa.graph.query.conditions import DOUBLE, comparison_key, is_comparable
+from kgqa.graph.query.patterns import Node, PathPattern, edges_along, edges_text, pattern_text, values_clause
 from kgqa.graph.query.templates import Variable, render_term
 from kgqa.model import Entity, Literal, Value
-from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Operation
+from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, Operation
 
 MAX_ROWS = 10_000
 """Most values that are looked at; Virtuoso sorts no more."""
-_CASTS = {"number": DOUBLE, "decimal": Entity(XSD + "decimal"), "date": INTEGER}
 _ZONE = r"(?:Z|[-+][0-9]{2}:[0-9]{2})?"
 _DATE = re.compile(rf"(-?[0-9]{{1,6}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:[-+TZ ].*)?|{_ZONE})|{_ZONE})")
 _SORTABLE_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T00:00:00Z?)?)?)?")
@@ -35,25 +34,25 @@ class Valued:
 
     Attributes:
         pattern: the pattern of the ends and their values.
-        end: the end.
-        value: the value, before it is converted.
+        end: the variable of the end.
+        value: the variable of the value, before it is converted.
         scale: how values are converted; see `comparison_key`. Empty if they are counted.
     """
 
     pattern: str
-    end: Node
-    value: Node
+    end: str
+    value: str
     scale: str
 
     @property
     def key(self) -> str:
         """The expression of the value as a number."""
-        return comparison_key(self.value, self.scale, _CASTS[self.scale])
+        return comparison_key(self.value, self.scale)
 
     @property
-    def valid(self) -> str:
-        """The filter for values that can be converted."""
-        return f"  FILTER({is_comparable(self.value, self.scale)})"
+    def readable(self) -> str:
+        """The pattern of the values that can be converted."""
+        return f"{self.pattern}\n  FILTER({is_comparable(self.value, self.scale)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +62,14 @@ class Top:
     Attributes:
         ends: the ends with the best value, or the second best and so on; all of them.
         rivals: the next ends.
-        cast: how values are converted so that they sort: `none`, `text`, `number`, or `guarded` if some of them may be
-            no numbers or dates.
         before: the number of ends with better values.
+        key: the expression by which the values sort; empty if some of them may be no numbers or dates.
     """
 
     ends: tuple[Value, ...]
     rivals: tuple[Value, ...]
-    cast: str
     before: int
+    key: str
 
 
 def valued(operation: Operation, walk: PathPattern | None) -> Valued:
@@ -83,35 +81,39 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
     Raises:
         ValueError: the operation is at a node that the path does not have.
     """
-    end: Node = Variable("answer") if walk is None else walk.end
+    end: Node = walk.end if walk else Variable("answer")
     start = end
-    if operation.at is not None and walk is not None:
+    if walk and operation.at is not None:
         if not 0 < operation.at < len(walk.nodes):
             raise ValueError(f"the operation is at node {operation.at}, but the path has {len(walk.nodes) - 1} steps")
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
-    values = [Variable(f"value{index}") for index in range(1, len(operation.steps) + 1)]
-    ends = nested_text(walk) if walk else f"  {values_clause(end, operation.topics)}"
+    ends = pattern_text(walk) if walk else f"  {values_clause(end, operation.topics)}"
     scale = "decimal"  # exact; doubles if too large
     if operation.kind in operation.returns_ends:
         scale = "" if operation.counted else "number" if operation.scale == "number" else "date"
-    edges = edges_text(edges_along(start, operation.steps, values))
-    return Valued(f"{ends}\n{edges}".rstrip("\n"), end, values[-1] if values else start, scale)
+    return _with_values(operation, start, Valued(ends, render_term(end), "", scale))
+
+
+def _with_values(operation: Operation, start: Node, block: Valued, prefix: str = "value") -> Valued:
+    """Add the way from a node to its values to a pattern."""
+    nodes = [start, *(Variable(f"{prefix}{index}") for index in range(1, len(operation.steps) + 1))]
+    edges = edges_text(edges_along(operation.steps, nodes))
+    return replace(block, pattern=f"{block.pattern}\n{edges}".strip("\n"), value=render_term(nodes[-1]))
 
 
 def look_query(operation: Operation, block: Valued, view: Sequence[Entity], limit: int) -> str:
     """Return the query for pairs of an end and a value, best first; of an end and a count."""
-    end, value = render_term(block.end), render_term(block.value)
     down = "DESC" if operation.kind == "most" else "ASC"
     if not block.scale:
-        head = f"SELECT {end} (COUNT(DISTINCT {value}) AS ?number)"
-        return query_text(head, view, block.pattern, f"\nGROUP BY {end}\nORDER BY {down}(?number)\nLIMIT {limit}")
+        head = f"SELECT {block.end} (COUNT(DISTINCT {block.value}) AS ?number)"
+        return query_text(head, view, block.pattern, f"\nGROUP BY {block.end}\nORDER BY {down}(?number)\nLIMIT {limit}")
     order = f"\nORDER BY {down}({block.key})" if operation.kind in operation.returns_ends else ""
-    selected = " ".join(dict.fromkeys([end, value]))
+    selected = " ".join(dict.fromkeys([block.end, block.value]))
     return query_text(f"SELECT DISTINCT {selected}", view, block.pattern, f"{order}\nLIMIT {limit}")
 
 
-def top_of(operation: Operation, rows: Rows, *, complete: bool, filtered: bool) -> Top:
+def top_of(operation: Operation, block: Valued, rows: Rows, *, complete: bool, filtered: bool) -> Top:
     """Return the top of the ends, from the rows of `look_query`.
 
     Args:
@@ -122,40 +124,38 @@ def top_of(operation: Operation, rows: Rows, *, complete: bool, filtered: bool) 
         PartialResult: other rows may belong to the top.
     """
     scale = "number" if operation.counted else operation.scale
+    keys = [sort_key(row[-1], scale) for row in rows]
     best: dict[Value, float] = {}
-    values = [row[-1] for row in rows]
-    keys = [sort_key(value, scale) for value in values]
-    sign = 1 if operation.kind == "most" else -1
+    worst = math.inf
     for row, key in zip(rows, keys):
         if key is not None and row[0] is not None:
-            best[row[0]] = max(sign * key, best.get(row[0], sign * key))
-    ranked = sorted(best, key=lambda end: -best[end])
-    levels = sorted({*best.values()}, reverse=True)[operation.rank - 1 :]
-    worst = min((sign * key for key in keys if key is not None), default=math.inf)
-    if not complete and not (levels and worst < levels[0]):
+            signed = key if operation.kind == "most" else -key
+            best[row[0]] = max(signed, best.get(row[0], signed))
+            worst = min(worst, signed)
+    level = next(iter(sorted({*best.values()}, reverse=True)[operation.rank - 1 :]), -math.inf)
+    if not complete and worst >= level:
         raise PartialResult(
             f"More than {len(rows):,} values are at the top, so not all ends that have them can be found.",
             "Add a condition that leaves fewer ends.",
         )
-    before = sum(not levels or best[end] > levels[0] for end in ranked)
-    ends = [end for end in ranked if levels and best[end] == levels[0]]
+    ends = tuple(end for end, number in best.items() if number == level)
+    rivals = sorted((end for end, number in best.items() if number < level), key=lambda end: -best[end])
     readable = complete and not filtered and None not in keys
-    cast = "none" if operation.counted else _cast(values, scale) if readable else "guarded"
-    return Top(tuple(ends), tuple(ranked[before + len(ends) :]), cast, before)
+    plain = _plain_key(block.value, [row[-1] for row in rows], scale) if readable else ""
+    return Top(ends, tuple(rivals), len(best) - len(ends) - len(rivals), block.value if operation.counted else plain)
 
 
-def _cast(values: Sequence[Value | None], scale: str) -> str:
-    """Return how values, all of them numbers or dates, are converted so that they sort as numbers or dates."""
-    literals = [value for value in values if isinstance(value, Literal)]
-    kinds = {value.datatype for value in literals}
-    texts = [value.value for value in literals]
+def _plain_key(variable: str, values: Sequence[Value | None], scale: str) -> str:
+    """Return an expression that sorts values, all of them numbers or dates; "" if only `comparison_key` does."""
+    kinds = {value.datatype for value in values if isinstance(value, Literal)}
+    texts = [value.value for value in values if isinstance(value, Literal)]
     if scale == "number":
         equal = len({*map(float, texts)}) < len({*map(Decimal, texts)})  # but not to an engine with exact integers
-        return "none" if len(kinds) == 1 and kinds <= NUMBERS and not equal else "number"
-    alike = len({len(text) for text in texts}) == 1 or not any("T" in text for text in texts)
+        return variable if len(kinds) == 1 and kinds <= NUMBERS and not equal else f"{DOUBLE}(STR({variable}))"
+    alike = len({*map(len, texts)}) == 1 or not any("T" in text for text in texts)
     if not alike or not all(map(_SORTABLE_DATE.fullmatch, texts)):
-        return "guarded"
-    return "none" if len(kinds) == 1 else "text"
+        return ""
+    return variable if len(kinds) == 1 else f"STR({variable})"
 
 
 def sort_key(value: Value | None, scale: str) -> float | None:
@@ -180,53 +180,36 @@ def totals(operation: Operation, rows: Rows) -> list[float]:
 def operation_query(operation: Operation, block: Valued, top: Top | None, view: Sequence[Entity]) -> str:
     """Return the query whose result is the answer of an operation: an ASK query for `exists`, otherwise a SELECT query.
 
+    The query of a sum, an average or a difference has no row if there is no value.
+
     Args:
         top: the top of the ends, for `most` and `least`.
     """
-    end, value = render_term(block.end), render_term(block.value)
-    if operation.kind == "count":
+    end, kind = block.end, operation.kind
+    if kind == "count":
         return query_text(f"SELECT (COUNT(DISTINCT {end}) AS ?count)", view, block.pattern)
-    if operation.kind == "exists":
+    if kind == "exists":
         return query_text("ASK", view, block.pattern)
-    if top is None:
-        return _computed_query(operation, block, view)
-    if top.cast == "guarded":
-        pattern, key = f"{block.pattern}\n{block.valid}", block.key
-    else:
-        pattern = block.pattern
-        key = {"none": value, "text": f"STR({value})", "number": f"{render_term(DOUBLE)}(STR({value}))"}[top.cast]
-    best = {"most": "MAX", "least": "MIN"}[operation.kind]
-    key = f"COUNT(DISTINCT {value})" if operation.counted else f"{best}({key})"
-    order = f"{'DESC' if operation.kind == 'most' else 'ASC'}({key})"
-    limit = f"LIMIT {len(top.ends) or 1}" + (f" OFFSET {top.before}" if top.before else "")
-    return query_text(f"SELECT {end}", view, pattern, f"\nGROUP BY {end}\nORDER BY {order}\n{limit}")
-
-
-def _computed_query(operation: Operation, block: Valued, view: Sequence[Entity]) -> str:
-    """Return the query for a sum, an average or a difference; its result has no row if there is no value."""
-    if operation.kind == "difference":
+    if top is not None:
+        pattern, key = (block.pattern, top.key) if top.key else (block.readable, block.key)
+        best = "COUNT(DISTINCT " if operation.counted else "MAX(" if kind == "most" else "MIN("
+        order = f"{'DESC' if kind == 'most' else 'ASC'}({best}{key}))"
+        limit = f"LIMIT {len(top.ends) or 1}" + (f" OFFSET {top.before}" if top.before else "")
+        return query_text(f"SELECT {end}", view, pattern, f"\nGROUP BY {end}\nORDER BY {order}\n{limit}")
+    if kind == "difference":
         parts = []
         for number, topic in enumerate(operation.topics, start=1):
-            values = [Variable(f"value{number}_{index}") for index in range(1, len(operation.steps) + 1)]
-            one = replace(block, pattern=edges_text(edges_along(topic, operation.steps, values)), value=values[-1])
-            parts.append(f"  {{ SELECT ({one.key} AS ?key{number}) WHERE {{\n{one.pattern}\n{one.valid}\n  }} }}")
+            one = _with_values(operation, topic, replace(block, pattern=""), f"value{number}_")
+            parts.append(f"  {{ SELECT ({one.key} AS ?key{number}) WHERE {{\n{one.readable}\n  }} }}")
         return query_text("SELECT DISTINCT (ABS(?key1 - ?key2) AS ?difference)", view, "\n".join(parts))
-    function = {"sum": "SUM", "average": "AVG"}[operation.kind]
+    function = {"sum": "SUM", "average": "AVG"}[kind]
     # The second total is for numbers that are too large for the decimals of the engine. STRDT, and not a cast to
     # double: with a cast in COALESCE, Virtuoso converts every total to a double, and writes 6 digits of it.
-    double = f"STRDT(STR(?key), {render_term(DOUBLE)})"
+    double = f"STRDT(STR(?key), {DOUBLE})"
     total = f"(COALESCE({function}(?key), {function}({double})) AS ?total) (COUNT(?key) AS ?number)"
-    keyed = f"  {{ SELECT DISTINCT {render_term(block.end)} ({block.key} AS ?key) WHERE {{"
-    where = [
-        f"  {{ SELECT {total} WHERE {{",
-        keyed,
-        block.pattern,
-        block.valid,
-        "  } }",
-        "  } }",
-        "  FILTER(?number > 0)",
-    ]
-    return query_text("SELECT ?total", view, "\n".join(where))
+    keys = f"  {{ SELECT DISTINCT {end} ({block.key} AS ?key) WHERE {{\n{block.readable}\n  }} }}"
+    pattern = f"  {{ SELECT {total} WHERE {{\n{keys}\n  }} }}\n  FILTER(?number > 0)"
+    return query_text("SELECT ?total", view, pattern)
 
 
 def query_text(head: str, view: Sequence[Entity], pattern: str, tail: str = "") -> str:

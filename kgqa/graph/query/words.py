@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kgqa.graph.query.patterns import Node, PathPattern
-from kgqa.model import Entity, Step
+from kgqa.model import Candidate, Entity, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.schema import Schema
 from kgqa.text.words import clean, short_words
@@ -21,51 +21,49 @@ _BEST = {"most": ("most", "latest", "most"), "least": ("least", "earliest", "few
 """The words for the best number, date and count."""
 
 
-class NamedGraph(Protocol):
-    """The part of `KnowledgeGraph` that names entities and relations."""
+class ExportableGraph(Protocol):
+    """The part of `KnowledgeGraph` that the export needs."""
 
-    @property
-    def schema(self) -> Schema: ...
-
-    @property
-    def tables(self) -> Any: ...
+    schema: Schema
+    tables: Any
+    paths: Any
+    queries: Any
 
     def labels(self, entities: Sequence[Entity]) -> dict[Entity, str]: ...
 
 
-def condition_words(graph: NamedGraph, condition: Condition, node: str = "") -> str:
+def condition_words(graph: ExportableGraph, condition: Condition, length: int) -> str:
     """Return a condition in words, such as “government position held from” of ?e1 is in or before 1962.
 
     Args:
-        node: the variable of the condition's node in the query, such as ?e1; empty to leave the node out.
+        length: the number of steps of the path; its last node is ?answer.
     """
     test, steps = condition.test, condition.steps
+    node = "?answer" if condition.at == length else f"?e{condition.at}"
+    relation = relations_words(graph, steps)
     if not steps:
-        words = _value_words(test) if isinstance(test, Comparison) else f"is {_entity(graph, test)}"
-        words = words.replace("is ", "is not ", 1) if condition.negated else words
-        return f"{node} {words}".strip()
-    relation = _relations(graph, steps)
-    named = f"{relation} of {node}" if node else relation
+        tested = _value_words(test) if isinstance(test, Comparison) else f"is {node_words(graph, test)}"
+        return f"{node} {tested.replace('is ', 'is not ', 1) if condition.negated else tested}"
+    if test is None:
+        return f"there is {'no ' if condition.negated else ''}{relation} of {node}"
     if isinstance(test, Comparison):
-        text = f"{named} {_value_words(test)}"
-    elif test is None:
-        return f"there is {'no ' if condition.negated else ''}{named}"
+        text = f"{relation} of {node} {_value_words(test)}"
     elif len(steps) == 1 and steps[0].direction == "in":
-        text = f"{_entity(graph, test)} has {relation}: {node or 'it'}"
+        text = f"{node_words(graph, test)} has {relation}: {node}"
     else:
-        text = f"{node} has {relation}: {_entity(graph, test)}".strip()
+        text = f"{node} has {relation}: {node_words(graph, test)}"
     return f"it is not true that {text}" if condition.negated else text
 
 
-def operation_words(graph: NamedGraph, operation: Operation, path: Sequence[Step]) -> str:
+def operation_words(graph: ExportableGraph, operation: Operation, path: Sequence[Step]) -> str:
     """Return an operation in words, such as: Of these, take the one with the most “river length”, ...
 
     Args:
         path: the steps of the path. An operation without steps is on the nodes of the path, and is worded by the step
             that leads to them.
     """
-    relation = _relations(graph, operation.steps or path[: operation.at][-1:])
-    topics = " and ".join(_entity(graph, topic) for topic in operation.topics)
+    relation = relations_words(graph, operation.steps or path[: operation.at][-1:])
+    topics = " and ".join(node_words(graph, topic) for topic in operation.topics)
     if operation.kind in operation.returns_ends:
         best = _BEST[operation.kind][2 if operation.counted else operation.scale == "day"]
         rank = _RANKS[operation.rank - 1]
@@ -79,53 +77,45 @@ def operation_words(graph: NamedGraph, operation: Operation, path: Sequence[Step
     }[operation.kind]
 
 
-def all_words(
-    graph: NamedGraph, conditions: Sequence[Condition], operation: Operation | None, path: Sequence[Step]
-) -> tuple[tuple[str, ...], str]:
-    """Return the conditions on a path with these steps and the operation in words; "" for no operation."""
-    words = tuple(condition_words(graph, each, node_variable(each.at, len(path))) for each in conditions)
-    return words, operation_words(graph, operation, path) if operation else ""
+def all_words(graph: ExportableGraph, candidate: Candidate) -> tuple[tuple[str, ...], str]:
+    """Return the conditions and the operation of a candidate in words; "" for no operation."""
+    path, operation = candidate.path, candidate.operation
+    words = tuple(condition_words(graph, each, len(path)) for each in candidate.conditions)
+    return words, operation_words(graph, operation, path.steps) if operation else ""
 
 
-def node_variable(at: int, length: int) -> str:
-    """Return the variable of a node in the exported query of a path of this length: ?e1, ..., ?answer."""
-    return "?answer" if at == length else f"?e{at}"
+def query_words(graph: ExportableGraph, candidate: Candidate, walk: PathPattern | None) -> list[str]:
+    """Return what an exported query asks for: a first line, numbered conditions, and a last line for an extreme.
 
-
-def query_words(
-    graph: NamedGraph,
-    walk: PathPattern | None,
-    conditions: Sequence[Condition],
-    operation: Operation | None,
-    path: Sequence[Step],
-) -> list[str]:
-    """Return what an exported query asks for: a first line, numbered conditions, and a last line for an extreme."""
-    computed = operation_words(graph, operation, path) if operation else ""
+    Args:
+        walk: the pattern of the path; None if an operation compares topics.
+    """
+    conditions, computed = all_words(graph, candidate)
     if walk is None:
         return [computed]
-    extreme = operation is None or operation.kind in operation.returns_ends
-    head = "Find every ?answer" if extreme else computed.rstrip(".?")
-    lines = [f"{number}. {text}" for number, text in enumerate(_walk_words(graph, walk, conditions), 1)]
-    return [f"{head} such that", *lines, *([computed] if extreme and computed else [])]
+    details = []
+    for at, chosen in candidate.restricted:
+        names = ("one of: " if len(chosen) > 1 else "") + ", ".join(node_words(graph, each) for each in chosen)
+        details.append((at, f"{node_words(graph, walk.nodes[at])} is {names}, selected by a model"))
+    details += [(at, line) for at, join in walk.joins for line in _walk_words(graph, join)]
+    details += [(condition.at, words) for condition, words in zip(candidate.conditions, conditions)]
+    lines = [f"{number}. {text}" for number, text in enumerate(_walk_words(graph, walk, details), 1)]
+    if candidate.operation and candidate.operation.is_computed:
+        return [f"{computed.rstrip('.?')} such that", *lines]
+    return ["Find every ?answer such that", *lines, *([computed] if computed else [])]
 
 
-def _walk_words(graph: NamedGraph, walk: PathPattern, conditions: Sequence[Condition] = ()) -> list[str]:
-    chosen = dict(walk.restricted)
-    lines: list[str] = []
-    for at, edge in enumerate(walk.edges, start=1):
-        here = _node(graph, walk.nodes[at])
-        relation = short_words(edge.relation.iri, graph.schema, graph.tables.relation_labels)
-        others = [_node(graph, other) for node, other in walk.different if node == walk.nodes[at]]
-        where = f", where {here} is not {' or '.join(others)}" if others else ""
-        lines.append(f"{_node(graph, edge.subject)} has “{clean(relation)}”: {_node(graph, edge.object)}{where}")
-        if entities := chosen.get(at):
-            one = "" if len(entities) == 1 else "one of: "
-            lines.append(f"{here} is {one}{', '.join(_entity(graph, e) for e in entities)}, selected by a model")
-        lines += [line for place, join in walk.joins if place == at for line in _walk_words(graph, join)]
-        lines += [condition_words(graph, each, here) for each in conditions if each.at == at]
-    if walk.not_prefixed or walk.not_typed or walk.not_marked:
-        lines.append(f"{_node(graph, walk.end)} is not a mediator")
-    return lines
+def _walk_words(graph: ExportableGraph, walk: PathPattern, details: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Return one line for each edge, and the details of the node to which it leads."""
+    lines = []
+    for at, (subject, relation, object_) in enumerate(walk.edges, start=1):
+        here = walk.nodes[at]
+        others = " or ".join(node_words(graph, other) for node, other in walk.different if node == here)
+        where = f", where {node_words(graph, here)} is not {others}" if others else ""
+        named = relations_words(graph, [Step(relation.iri)])
+        lines.append(f"{node_words(graph, subject)} has {named}: {node_words(graph, object_)}{where}")
+        lines += [words for place, words in details if place == at]
+    return [*lines, f"{node_words(graph, walk.end)} is not a mediator"] if walk.not_mediator else lines
 
 
 def _value_words(test: Comparison) -> str:
@@ -136,17 +126,15 @@ def _value_words(test: Comparison) -> str:
     return f"{_IN_TIME[test.operator].format(preposition)} {value}"
 
 
-def _relations(graph: NamedGraph, steps: Sequence[Step]) -> str:
+def relations_words(graph: ExportableGraph, steps: Sequence[Step]) -> str:
+    """Return the relations on the way to a value in words, such as “length” of “river mouth”."""
     words = (short_words(step.relation, graph.schema, graph.tables.relation_labels) for step in reversed(steps))
     return " of ".join(f"“{clean(each)}”" for each in words)
 
 
-def _node(graph: NamedGraph, node: Node) -> str:
-    return _entity(graph, node) if isinstance(node, Entity) else f"?{node.name}"
-
-
-def _entity(graph: NamedGraph, entity: Entity | None) -> str:
-    if entity is None:
-        return "anything"
-    label, short = graph.labels([entity]).get(entity), clean(graph.schema.short_id(entity.iri))
+def node_words(graph: ExportableGraph, node: Node) -> str:
+    """Return a variable, or an entity by its label and id."""
+    if not isinstance(node, Entity):
+        return f"?{node.name}"
+    label, short = graph.labels([node]).get(node), clean(graph.schema.short_id(node.iri))
     return f"{clean(label)} ({short})" if label else short

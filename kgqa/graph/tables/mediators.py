@@ -14,11 +14,10 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from typing import Literal as OneOf
 
-from kgqa.graph.query.patterns import MarkTest, TypeTest
-from kgqa.graph.query.templates import Variable
+from kgqa.graph.query.patterns import Node, term_list
+from kgqa.graph.query.templates import Part, Variable, render_term
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.changes import VALUE, Changes, Select, matches
 from kgqa.graph.tables.declarations import SIDES, Declarations, Read, listed_mediators
@@ -159,17 +158,17 @@ class MediatorTable:
         return found
 
 
-def mediator_filters(schema: Schema, table: MediatorTable) -> dict[str, tuple[Any, ...]]:
+def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[Part, ...]:
     """Return the filters that remove mediators from the ends of a relation that also leads to other nodes."""
-    tests: dict[str, tuple[Any, ...]] = {
-        "not_prefixed": tuple(Literal(prefix) for prefix in schema.mediator_iri_prefixes),
-        "not_typed": tuple(
-            TypeTest(Entity(predicate), Entity(type_)) for predicate in schema.types for type_ in schema.mediator_types
-        ),
-    }
+    end = render_term(node)
+    lines = [
+        f"  FILTER(!STRSTARTS(STR({end}), {render_term(Literal(prefix))}))" for prefix in schema.mediator_iri_prefixes
+    ]
+    types = list(map(Entity, schema.types))
+    without = [term_list([type_, Entity(each)]) for type_ in types for each in schema.mediator_types]
     if schema.mediator_marked_by:
         marker = Entity(schema.mediator_marked_by[0])
-        tests["not_marked"] = tuple(
-            MarkTest(Entity(predicate), marker, mark) for predicate in schema.types for mark in table.marks
-        )
-    return tests
+        marks = [term_list([marker, mark]) for mark in table.marks]
+        without += [f" {render_term(type_)} ?mark . ?mark{mark}" for type_ in types for mark in marks]
+    lines += [f"  FILTER NOT EXISTS {{ {end}{rest} . }}" for rest in without]
+    return tuple(map(Part, lines))

@@ -12,7 +12,7 @@ from kgqa.methods.judging.judge import Judge
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.search.beam import HopResult
-from kgqa.search.conjunction import JoinFinder, join_topics
+from kgqa.search.conjunction import JoinFinder
 from kgqa.search.cues import Cues
 from kgqa.settings.values import Settings
 from kgqa.trace import Accepted, GaveUp
@@ -97,9 +97,7 @@ class Decisions:
             return alone
         # a join with a second topic is stronger evidence than a score, so all paths after the prefilter may be joined
         every = ranking.best_first([candidate for hop in hops for candidate in hop.shortlist])
-        joined = join_topics(
-            [candidate for candidate, _ in every], self._near(hops), finder=self._join_finder, trace=self._trace
-        )
+        joined = self._join_finder.join_topics([candidate for candidate, _ in every], self._near(hops), self._trace)
         scores = {(c.path, c.restricted): score for c, score in every}
         if self._join_finder.timed_out:
             alone = [(replace(candidate, approximate=True), score) for candidate, score in alone]
@@ -130,7 +128,7 @@ class Decisions:
         every = list({(c.path, c.restricted): c for c in [*kept, *(c for c, _ in others)]}.values())
         near = self._near(hops)
         partners = {topic: [*(c for c in kept if c.path.topic == topic), *near[topic]] for topic in near}
-        return join_topics(every, partners, finder=self._join_finder, trace=self._trace, alternatives=ALTERNATIVES)
+        return self._join_finder.join_topics(every, partners, self._trace, alternatives=ALTERNATIVES)
 
     def _joins(self, hops: Sequence[HopResult]) -> bool:
         return len(self._topics) > 1 and bool(hops) and self._settings.explore.combine == "intersect"

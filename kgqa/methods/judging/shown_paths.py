@@ -141,10 +141,9 @@ class ShownPaths:
         parts = [f"{ANSWER} = {self._name(row.end)}"]
         parts += [f"hop {n} = {self._name(row.walk[at])}" for n, at in enumerate(hops, start=1) if row.walk[at].name]
         touching = 0
-        found = {each.key: each for each in row.fields}
         for key in valued:
-            if key in found:
-                values = sorted(found[key].values, key=lambda v: (-self._touches(v), v.value in everywhere))
+            if key in row.fields:
+                values = sorted(row.fields[key], key=lambda v: (-self._touches(v), v.value in everywhere))
                 touching += self._touches(values[0]) > 0
                 different = list(dict.fromkeys(map(self._name, values)))  # a date may be stored typed and untyped
                 parts.append(f"{names[key]} = {', '.join(different[:2])}")
@@ -155,7 +154,7 @@ class ShownPaths:
         owner = dict.fromkeys(mediators, "") | {at: f"hop {n}'s " for n, at in enumerate(hops, start=1)}
         owner[len(rows.candidate.path)] = f"{ANSWER}'s "
         named: dict[FieldKey, str] = {}
-        for key in dict.fromkeys(each.key for row in rows.rows for each in row.fields):
+        for key in dict.fromkeys(key for row in rows.rows for key in row.fields):
             at, steps = key
             name = owner[at] + " / ".join(self._step_words(step) for step in steps)
             if name in named.values():
@@ -182,8 +181,8 @@ class ShownPaths:
         """Score each field: shared words of its name and values with the question, and the similarity of its name."""
         worth = dict.fromkeys(names, 0.0)
         for row in rows.rows:
-            for each in row.fields:
-                worth[each.key] = max(worth[each.key], 2.0 * max(map(self._touches, each.values), default=0.0))
+            for key, values in row.fields.items():
+                worth[key] = max(worth[key], 2.0 * max(map(self._touches, values)))
         similar = self._similarity(list(names.values()))
         for (key, name), close in zip(names.items(), similar):
             own = name.removeprefix(f"{ANSWER}'s ")
@@ -220,7 +219,7 @@ class ShownPaths:
         return len(words & self._asked) / len(words) if words else 0.0
 
 
-def values_of(row: Row, key: FieldKey) -> list[Named]:
+def values_of(row: Row, key: FieldKey) -> Sequence[Named]:
     """Return the values of one field in a row, or the node of the walk itself if the field has no steps."""
     at, steps = key
-    return [value for each in row.fields if each.key == key for value in each.values] if steps else [row.walk[at]]
+    return row.fields.get(key, ()) if steps else [row.walk[at]]

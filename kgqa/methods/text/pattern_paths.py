@@ -160,8 +160,7 @@ class PatternPaths:
             others = [path for other in found if other is not chain and other.end == chain.end for path in found[other]]
             for path in paths:
                 partners = [each for each in others if each.path.topic != path.path.topic][:PARTNERS]
-                for join in finder.some(path, (), partners, 1) if partners else ():
-                    yield replace(path, joins=(join,))
+                yield from finder.joined(path, partners, 1) if partners else ()
 
 
 def triples_first(triples: Sequence[Piece], paths: Sequence[Piece], k: int) -> list[Piece]:

@@ -21,7 +21,7 @@ from kgqa.methods.tog.published import LISTED, Chain, ThinkOnGraph
 from kgqa.methods.tog.replies import read_entities
 from kgqa.model import Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
-from kgqa.search.rows import Field, Row, read_rows
+from kgqa.search.rows import Row, read_rows
 from kgqa.search.tolerance import TOLERATED
 from kgqa.text.words import is_unnamed
 from kgqa.trace import GaveUp, Kept
@@ -59,11 +59,9 @@ class Reached:
         for value in self.values:
             yield Chain(start, (*nodes, value.value), self.score), value
         for record in self.records:
-            for field in record.fields:
-                if len(field.steps) == 1:
-                    for value in field.values:
-                        path, node = start.then(field.steps[0]), record.end.value
-                        yield Chain(path, (*nodes, node, value.value), self.score), value
+            for (_, steps), values in record.fields.items():
+                for value in values if len(steps) == 1 else ():
+                    yield Chain(start.then(*steps), (*nodes, record.end.value, value.value), self.score), value
 
 
 class RobustThinkOnGraph(ThinkOnGraph):
@@ -152,9 +150,11 @@ class RobustThinkOnGraph(ThinkOnGraph):
         alone: dict[str, list[str]] = {}
         for record in reached.records:
             fields = [
-                (self._field_name(reached, field), list(dict.fromkeys(map(_text, field.values[:MOST_IN_FIELD]))))
-                for field in sorted(record.fields, key=lambda field: isinstance(field.values[0].value, Literal))
-                if not self._is_type(field)
+                (self._field_name(reached, steps), list(dict.fromkeys(map(_text, values[:MOST_IN_FIELD]))))
+                for (_, steps), values in sorted(
+                    record.fields.items(), key=lambda field: isinstance(field[1][0].value, Literal)
+                )
+                if steps[0].relation not in self._graph.schema.types
             ]
             if len(fields) == 1:
                 alone.setdefault(fields[0][0], []).extend(fields[0][1])
@@ -163,14 +163,9 @@ class RobustThinkOnGraph(ThinkOnGraph):
         for name, texts in alone.items():
             yield "; ".join([f"{start}: {name}", *dict.fromkeys(texts)])
 
-    def _field_name(self, reached: Reached, field: Field) -> str:
-        path = reached.source.from_end().then(reached.step)
-        for step in field.steps:
-            path = path.then(step)
+    def _field_name(self, reached: Reached, steps: Sequence[Step]) -> str:
+        path = reached.source.from_end().then(reached.step, *steps)
         return path_words(self._graph, path)[-1].rsplit(": ", 1)[-1]
-
-    def _is_type(self, field: Field) -> bool:
-        return field.steps[0].relation in self._graph.schema.types
 
     def _triples(self) -> list[str]:
         return list(self._facts)

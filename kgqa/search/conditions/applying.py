@@ -6,26 +6,24 @@ Conditions are times, values that the question names, types, genders, and exclud
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.words import condition_words, node_variable, operation_words
-from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.graph.query.words import all_words
+from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.model.conditions import Condition
-from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import stem, terms
 from kgqa.search.beam import logical_hops
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.operations import Operations, Scored
+from kgqa.search.conditions.operations import Operations, Scored, Undecidable
 from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
-from kgqa.search.masking import Span
+from kgqa.search.cues import Cues
+from kgqa.search.masking import Span, drop_spans
 from kgqa.search.rows import FieldKey, PathRows, Row, read_rows
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import pattern, stem_list, stems, word_table
-from kgqa.text.words import relation_words
 from kgqa.trace import ConditionsRead, ReadCondition
 from kgqa.trace.trace import Trace
 
@@ -37,60 +35,68 @@ MAX_WALKS = 200
 NOT_APPLIED = "The time in the question was not applied"
 ONLY_PART = "Only the year of the time in the question was applied."
 
-
-@dataclass(slots=True)
-class Found:
-    """Conditions that were found on a path.
-
-    Attributes:
-        candidate: The path with the conditions.
-        cues: The words of the question that led to them, one per condition.
-        explained: How many words of the question they explain.
-        applied: The restrictions of the question, a time or excluded entities, that became conditions.
-        note: A sentence for the reader if the conditions are weaker than the question; "" if they are not.
-    """
-
-    candidate: Candidate
-    cues: list[str] = field(default_factory=list)
-    explained: int = 0
-    applied: set[Time | Entity] = field(default_factory=set)
-    note: str = ""
-
-    def add(self, cue: str, *conditions: Condition, explained: int = 1) -> None:
-        """Add conditions that a cue led to."""
-        self.candidate = replace(self.candidate, conditions=(*self.candidate.conditions, *conditions))
-        self.cues += [cue] * len(conditions)
-        self.explained += explained
+Reading = tuple[str, int, Sequence[Condition]]
+"""Words of the question, how many of its words they explain, and the conditions to which they lead, if any."""
 
 
 class Wording:
-    """What the question says apart from the names of its topics.
+    """What a question says apart from the names of its topics.
 
     Args:
         asked: The question.
-        text: The question without its topics.
-        noun: The kind of the answers, such as "university", or what stands for it: "person" for "who".
-        excluded: The entities after "other than" and the like.
-        last: The word for the last hop.
+        spans: The names of its topics.
+        excluded: The entities after "other than" and the like, which are not in the question.
+        cues: The cues about the path in the question.
 
     Attributes:
+        text: The question without the names of its topics.
+        named: The names of its topics.
+        noun: The kind of the answers, such as "university", or what stands for it: "person" for "who".
         time: The time in it.
         unread_time: The words of a time that could not be read; "" if there are none.
-        restrictions: The time and the excluded entities.
         names: The stems of the capitalised words after the first, which are names that were not linked.
     """
 
-    def __init__(self, asked: str, text: str, noun: str, excluded: tuple[Entity, ...], last: str) -> None:
-        self.text, self.noun, self.excluded, self.last = text, noun, excluded, last
-        self.time, self.unread_time = read_time(asked)[0], read_time(text)[1]
-        self.restrictions = (*([self.time] if self.time is not None else ()), *excluded)
-        has_case = re.search(r"[a-z]", text) is not None
-        self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", text.strip()))) if has_case else []
+    def __init__(self, asked: str, spans: Sequence[Span], excluded: tuple[Entity, ...], cues: Cues) -> None:
+        self.text = drop_spans(asked, spans)
+        self.named = " ".join(asked[span.start : span.end] for span in spans)
+        self.cues, self.noun, self.excluded = cues, cues.asked_for, excluded
+        self.time, self.unread_time = read_time(asked)[0], read_time(self.text)[1]
+        has_case = re.search(r"[a-z]", self.text) is not None
+        self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip()))) if has_case else []
 
     def unexplained(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""
         known = set(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
         return tuple(each for each in dict.fromkeys(terms(self.text)) if each not in known)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """A path with the conditions that a question puts on it.
+
+    Attributes:
+        candidate: The path with the conditions.
+        cues: The words of the question that led to them, one per condition.
+        explained: How many words of the question they explain.
+        note: A sentence for the reader if the conditions are weaker than the question; "" if they are not.
+    """
+
+    candidate: Candidate
+    cues: tuple[str, ...] = ()
+    explained: int = 0
+    note: str = ""
+
+    def unmet(self, wording: Wording) -> list[Time | Entity]:
+        """Return the time and the excluded entities of the question that did not become conditions."""
+        time, excluded = wording.time, {each.test for each in self.candidate.conditions if each.negated}
+        times = [time] if time is not None and time.cue not in self.cues else []
+        return [*times, *(entity for entity in wording.excluded if entity not in excluded)]
+
+    def is_whole(self, wording: Wording) -> bool:
+        """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
+        known = terms(" ".join([self.candidate.words, self.candidate.leads_to, *self.cues]))
+        return not self.unmet(wording) and not self.note and set(known).issuperset(wording.names)
 
 
 def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entity, ...]]:
@@ -113,120 +119,117 @@ def is_negated(text: str) -> bool:
     return pattern("{negation}").search(text) is not None
 
 
-class Filters:
-    """Finds the conditions that a question puts on one path.
+def apply_conditions(
+    beside: Beside, wording: Wording, request: Request | None, topics: Sequence[Entity], ranked: Scored, trace: Trace
+) -> tuple[Scored, list[str]]:
+    """Return the paths with the conditions and the operation of a question, and sentences for the reader.
+
+    Without an operation, the path whose conditions explain the most words of the question comes first, before the
+    others; with a condition on the time, only this path is returned. With an operation, only the best path with it is
+    returned; no path if there is none.
+
+    Args:
+        beside: Lookups beside the paths.
+        wording: The question without its topics.
+        request: What the question asks to compute; None if it asks for the ends of a path.
+        topics: The topics of the question, in its order.
+        ranked: Paths with their scores, best first.
+        trace: Records what was found.
+    """
+    if request is None:
+        return _conditioned(beside.graph, wording, ranked, trace)
+    # two topics are compared by their values in the graph, which are those of the present
+    past = wording.time is not None and not wording.time.is_now
+    if wording.unread_time or (request.kind in ("compare", "difference") and (wording.excluded or past)):
+        return [], []
+    operations = Operations(request, tuple(topics), beside, wording.named, bool(wording.cues.words))
+    try:
+        instances = operations.instances()
+        found = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *instances], trace)
+        every = [(found.get(each, Filtered(each)), score) for each, score in [*ranked, *instances]]
+        whole = [(each, score) for each, score in every if each.is_whole(wording)]
+        best = operations.found([(each.candidate, score) for each, score in whole])
+    except (Undecidable, *TOLERATED):
+        best = None
+    if best is None:
+        return [], []
+    cues = next((each.cues for each, _ in whole if each.candidate.path == best[0].path), ())
+    _record(beside.graph, best[0], cues, request.noun, request.cue, trace)
+    return [best], operations.notes
+
+
+def _conditioned(graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace: Trace) -> tuple[Scored, list[str]]:
+    best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
+    if not best:
+        return ranked, []
+    found = _filtered(graph, wording, best, trace)
+    chosen, score = max(((found.get(c, Filtered(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
+    unmet = chosen.unmet(wording)
+    present = graph.named([each for each in unmet if isinstance(each, Entity)])
+    notes = [*_time_notes(wording, unmet), *filter(None, [chosen.note])]
+    notes += [f"{entity.name} was not excluded, because it is not among the answers." for entity in present]
+    if not chosen.cues:
+        return ranked, notes
+    _record(graph, chosen.candidate, chosen.cues, wording.noun, "", trace)
+    # no answer rather than one from another time
+    others = ranked if wording.time is None or wording.time in unmet else []
+    return [(chosen.candidate, score), *others], notes
+
+
+def _time_notes(wording: Wording, unmet: Sequence[Time | Entity]) -> list[str]:
+    """Return what the reader is told of a time in the question that is not applied, or only in part."""
+    if wording.time is not None and wording.time not in unmet:
+        return [ONLY_PART] if wording.unread_time else []
+    if wording.time is not None and wording.time.is_now:
+        return [f"{NOT_APPLIED}."]
+    words = wording.unread_time or (wording.time and wording.time.cue)
+    return [f"{NOT_APPLIED}: “{words}”."] if words else []
+
+
+def _record(
+    graph: KnowledgeGraph, candidate: Candidate, cues: Sequence[str], noun: str, cue: str, trace: Trace
+) -> None:
+    """Record which words led to which conditions, and to the operation; without a cue, it was the noun."""
+    conditions, operation = all_words(graph, candidate)
+    found = [ReadCondition(*pair) for pair in zip([*cues, *[noun] * len(conditions)], conditions)]
+    found += [ReadCondition(cue, operation)] if operation else []
+    trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
+
+
+def _filtered(graph: KnowledgeGraph, wording: Wording, pairs: Scored, trace: Trace) -> dict[Candidate, Filtered]:
+    near = [c for c, _ in pairs if wording.time or wording.excluded or wording.unexplained(c)]
+    rows = read_rows(graph, near, trace, limit=MAX_WALKS)
+    return {each.candidate: _with_conditions(graph, wording, each) for each in rows}
+
+
+def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Filtered:
+    """Return a path with the conditions that a question puts on it, given rows of the path.
 
     If the question asks for things with a date in some time, and the path leads to the dates, the conditions are found
     on the path up to the things.
-
-    Args:
-        graph: The graph.
-        wording: The question without its topics.
-        rows: Rows of the path.
-
-    Attributes:
-        found: The path with its conditions.
     """
+    steps = rows.candidate.path.steps
+    leads_to_things = len(steps) > 1 and not graph.tables.leads_to_mediator(steps[-2])
+    if leads_to_things and _asks_for_others(wording, rows):
+        rows = _before_dates(rows)
+    candidate, note = rows.candidate, ""
+    found: list[Reading] = []
+    if wording.time is not None and rows.rows and not _asks_for_others(wording, rows):
+        conditions, note = time_conditions(graph, wording.time, wording.text, rows)
+        found.append((wording.time.cue, 1, conditions))
+    found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows)]
+    conditions = tuple(condition for _, _, several in found for condition in several)
+    cues = tuple(cue for cue, _, several in found for _ in several)
+    explained = sum(explained for _, explained, several in found if several)
+    return Filtered(replace(candidate, conditions=(*candidate.conditions, *conditions)), cues, explained, note)
 
-    def __init__(self, graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> None:
-        self._graph = graph
-        self._wording = wording
-        steps = rows.candidate.path.steps
-        leads_to_things = len(steps) > 1 and not graph.tables.leads_to_mediator(steps[-2])
-        self._rows = _before_dates(rows) if leads_to_things and self._asks_for_others(rows) else rows
-        self._values = self._rows.values()
-        self.found = Found(self._rows.candidate)
-        if self._rows.rows:
-            self._at_time()
-            self._excluding()
-            self._typed()
-            self._gendered()
-            self._named()
 
-    def _asks_for_others(self, rows: PathRows) -> bool:
-        """Return whether the ends are dates, and the question asks for something else that has a time."""
-        wording, time = self._wording, self._wording.time
-        words = {*stems(wording.noun), *stems(wording.text.replace(time.cue, " ") if time is not None else "")}
-        return time is not None and words.isdisjoint(stem_list("date_nouns")) and all(map(is_date, rows.ends))
-
-    def _at_time(self) -> None:
-        time = self._wording.time
-        if time is None or self._asks_for_others(self._rows):
-            return
-        tables = self._graph.tables
-        words = {
-            key: " ".join(relation_words(s.relation, tables.schema, tables.relation_labels) for s in key[1])
-            for key, _ in self._values
-        }
-        conditions, self.found.note = time_conditions(time, self._wording.text, self._rows, words)
-        if conditions:
-            self.found.add(time.cue, *conditions)
-            self.found.applied.add(time)
-
-    def _excluding(self) -> None:
-        """Exclude entities that are ends, or values beside the walks; an end may be on a walk that was not read."""
-        ends: FieldKey = (len(self._rows.candidate.path), ())
-        for entity in self._wording.excluded:
-            places = [ends] if self._is_end(entity) else [key for key, found in self._values if found.value == entity]
-            for place in places[:1]:
-                self.found.add("not", Condition(*place, entity, negated=True))
-                self.found.applied.add(entity)
-
-    def _is_end(self, entity: Entity) -> bool:
-        candidate = self._rows.candidate
-        if entity in self._rows.ends or self._rows.complete:
-            return entity in self._rows.ends
-        there = replace(candidate, conditions=(Condition(len(candidate.path), (), entity),))
-        (found,) = self._graph.paths.ends([there], limit=1, tolerated=TOLERATED)
-        return isinstance(found, TOLERATED) or bool(found.values)
-
-    def _typed(self) -> None:
-        """Add the type that the question asks for if only some ends have it."""
-        noun, types = self._wording.noun, self._graph.schema.types
-        last = stems(noun)[-1:]
-        if (
-            last
-            and noun not in word_table("stands_for", "en").values()
-            and last[0] not in stems(self.found.candidate.leads_to)
-        ):
-            self._of_kind(
-                noun, 1, lambda steps, name: steps[0].relation in types and not steps[1:] and stems(name)[-1:] == last
-            )
-
-    def _gendered(self) -> None:
-        """Add the gender that a word such as "mother" implies if only some ends have it.
-
-        Of several words for hops, only the last is about the ends: the father's country is not male.
-        """
-        genders = {stem(word): gender for word, gender in word_table("genders", "en").items()}
-        words = [word for word in stems(self._wording.text) if word in genders]
-        path = self.found.candidate
-        is_last = words[:1] == list(stems(self._wording.last)) or logical_hops(self._graph, path.path) == 1
-        if len({genders[word] for word in words}) == 1 and is_last and not set(words) & set(stems(path.words)):
-            self._of_kind(words[0], 0, lambda steps, name: name.lower() == genders[words[0]])
-
-    def _of_kind(self, cue: str, explained: int, fits: Callable[[Sequence[Step], str], bool]) -> None:
-        """Add the first fitting entity beside the ends that only some of them have."""
-        rows = self._rows.rows
-        for (key, value), numbers in self._values.items():
-            is_some = len({rows[number].end.value for number in numbers}) < len(self._rows.ends)
-            is_end = key[0] == len(self._rows.candidate.path) and fits(key[1], value.name)
-            if is_some and is_end and isinstance(value.value, Entity):
-                self.found.add(cue, Condition(*key, value.value), explained=explained)
-                return
-
-    def _named(self) -> None:
-        """Add the values beside the walks whose names stand in the question, longest names first."""
-        unexplained = set(self._wording.unexplained(self._rows.candidate))
-        text = f" {' '.join(stems(self._wording.text))} "
-        kept = set(range(len(self._rows.rows)))
-        for (key, value), numbers in sorted(self._values.items(), key=lambda item: -len(item[0][1].name)):
-            words = set(terms(value.name))
-            stands_there = words and words <= unexplained and f" {' '.join(stems(value.name))} " in text
-            if stands_there and isinstance(value.value, Entity) and numbers & kept and not kept <= numbers:
-                kept &= numbers
-                unexplained -= words
-                self.found.add(value.name, Condition(*key, value.value), explained=len(words))
+def _asks_for_others(wording: Wording, rows: PathRows) -> bool:
+    """Return whether the ends are dates, and the question asks for something else that has a time."""
+    if wording.time is None:
+        return False
+    words = {*stems(wording.noun), *stems(wording.text.replace(wording.time.cue, " "))}
+    return words.isdisjoint(stem_list("date_nouns")) and all(map(is_date, rows.ends))
 
 
 def _before_dates(rows: PathRows) -> PathRows:
@@ -234,120 +237,61 @@ def _before_dates(rows: PathRows) -> PathRows:
     path, hops = rows.candidate.path, rows.candidate.hops[:-1]
     before = RelationPath(path.topic, path.steps[:-1])
     shorter = replace(rows.candidate, path=before, words=", ".join(hops), hops=hops, leads_to="")
-    walks = {row.walk[:-1]: tuple(each for each in row.fields if each.at < len(path)) for row in rows.rows}
-    return PathRows(shorter, tuple(Row(walk, fields) for walk, fields in walks.items()), rows.complete)
+    every = {
+        row.walk[:-1]: {key: values for key, values in row.fields.items() if key[0] < len(path)} for row in rows.rows
+    }
+    return PathRows(shorter, tuple(Row(walk, fields) for walk, fields in every.items()), rows.complete)
 
 
-class Conditions:
-    """Finds the conditions and the operation that one question asks for.
+def _excluding(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterator[Reading]:
+    """Exclude entities that are ends, or values beside the walks; an end may be on a walk that was not read."""
+    ends: FieldKey = (len(rows.candidate.path), ())
+    for entity in wording.excluded:
+        is_end = entity in rows.ends
+        if not is_end and not rows.complete:
+            there = replace(rows.candidate, conditions=(Condition(*ends, entity),))
+            (found,) = graph.paths.ends([there], limit=1, tolerated=TOLERATED)
+            is_end = isinstance(found, TOLERATED) or bool(found.values)
+        places = [ends] if is_end else [key for key, value in rows.values() if value.value == entity]
+        yield "not", 1, [Condition(*place, entity, negated=True) for place in places[:1]]
 
-    Args:
-        graph: The graph.
-        encoder: The embedding model; None to compare words only.
-        wording: The question without its topics.
-        request: What the question asks to compute; None if it asks for the ends of a path.
-        topics: The topics of the question, in its order.
-        named: The names of the topics in the question.
-        trace: Records what was found.
 
-    Attributes:
-        notes: Sentences for the reader: how a word was read, and what was left out.
+def _some(rows: PathRows) -> list[tuple[FieldKey, str, Entity, set[int]]]:
+    """Return the entities beside the walks that only some rows have, with their names and the numbers of these rows."""
+    return [
+        (key, value.name, value.value, numbers)
+        for (key, value), numbers in rows.values().items()
+        if isinstance(value.value, Entity) and len(numbers) < len(rows.rows)
+    ]
+
+
+def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterator[Reading]:
+    """Yield the type that the question asks for, and the gender that a word such as "mother" implies.
+
+    Of several words for hops, only the last is about the ends: the father's country is not male.
     """
+    path, types, noun = rows.candidate, graph.schema.types, stems(wording.noun)[-1:]
+    beside = [(name, Condition(*key, entity)) for key, name, entity, _ in _some(rows) if key[0] == len(path.path)]
+    if wording.noun not in word_table("stands_for", "en").values() and set(noun).isdisjoint(stems(path.leads_to)):
+        of_type = [pair for pair in beside if len(pair[1].steps) == 1 and pair[1].steps[0].relation in types]
+        typed = [each for name, each in of_type if stems(name)[-1:] == noun]
+        yield wording.noun, 1, typed[:1]
+    genders = {stem(word): gender for word, gender in word_table("genders", "en").items()}
+    words = [word for word in stems(wording.text) if word in genders]
+    is_last = words[:1] == list(stems("".join(wording.cues.words[-1:]))) or logical_hops(graph, path.path) == 1
+    if len({genders[word] for word in words}) == 1 and is_last and not set(words) & set(stems(path.words)):
+        yield words[0], 0, [each for name, each in beside if name.lower() == genders[words[0]]][:1]
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        encoder: CachedEncoder | None,
-        wording: Wording,
-        request: Request | None,
-        topics: Sequence[Entity],
-        named: str,
-        trace: Trace,
-    ) -> None:
-        self._graph = graph
-        self._wording = wording
-        self._request = request
-        self._operations = Operations(request, topics, Beside(graph, encoder), named) if request else None
-        self._trace = trace
-        self.notes: list[str] = []
 
-    def applied(self, ranked: Scored, *, worded: bool = True) -> Scored:
-        """Return the paths with the conditions and the operation of the question.
-
-        Without an operation, the path whose conditions explain the most words of the question comes first, before the
-        others; with a condition on the time, only this path is returned. With an operation, only the best path with it
-        is returned; no path if there is none.
-
-        Args:
-            ranked: Paths with their scores, best first.
-            worded: Whether the question has words for the path, apart from its topics and cue words.
-        """
-        if self._request is None or self._operations is None:
-            return self._conditioned(ranked)
-        between_topics = self._request.kind in ("compare", "difference")
-        # two topics are compared by their values in the graph, which are those of the present
-        past = self._wording.time is not None and not self._wording.time.is_now
-        if self._wording.unread_time or (between_topics and (self._wording.excluded or past)):
-            return []
-        instances = self._operations.instances()
-        every = [*ranked, *instances]
-        found = self._found([*ranked[:LOOKED_AT], *instances])
-        whole = [(found.get(each, Found(each)), score) for each, score in every]
-        whole = [(each, score) for each, score in whole if self._is_whole(each)]
-        best = self._operations.found([(each.candidate, score) for each, score in whole], worded=worded)
-        if best is None:
-            return []
-        cues = next((each.cues for each, _ in whole if each.candidate.path == best[0].path), ())
-        self._record(best[0], cues, self._request.noun)
-        self.notes += self._operations.notes
-        return [best]
-
-    def _is_whole(self, found: Found) -> bool:
-        """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
-        known = terms(" ".join([found.candidate.words, found.candidate.leads_to, *found.cues]))
-        applied = found.applied.issuperset(self._wording.restrictions) and not found.note
-        return applied and set(known).issuperset(self._wording.names)
-
-    def _conditioned(self, ranked: Scored) -> Scored:
-        best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
-        if not best:
-            return ranked
-        found = self._found(best)
-        chosen, score = max(((found.get(c, Found(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
-        self._note_ignored(chosen)
-        if not chosen.cues:
-            return ranked
-        self._record(chosen.candidate, chosen.cues, self._wording.noun)
-        # no answer rather than one from another time
-        return [(chosen.candidate, score), *([] if self._wording.time in chosen.applied else ranked)]
-
-    def _note_ignored(self, chosen: Found) -> None:
-        """Note which restrictions of the question the answers do not fulfil."""
-        wording = self._wording
-        if wording.time is not None and wording.time in chosen.applied:
-            self.notes += [ONLY_PART] if wording.unread_time else []
-        elif wording.time is not None and wording.time.is_now:
-            self.notes.append(f"{NOT_APPLIED}.")
-        elif words := wording.unread_time or (wording.time and wording.time.cue):
-            self.notes.append(f"{NOT_APPLIED}: “{words}”.")
-        self.notes += [chosen.note] if chosen.note else []
-        for entity in self._graph.named([each for each in wording.excluded if each not in chosen.applied]):
-            self.notes.append(f"{entity.name} was not excluded, because it is not among the answers.")
-
-    def _record(self, candidate: Candidate, cues: Sequence[str], noun: str) -> None:
-        """Record which words led to which conditions, and to the operation; without a cue, it was the noun."""
-        graph, length = self._graph, len(candidate.path)
-        found = [
-            ReadCondition(cue, condition_words(graph, condition, node_variable(condition.at, length)))
-            for cue, condition in zip_longest(cues, candidate.conditions, fillvalue=noun)
-            if isinstance(condition, Condition)
-        ]
-        if candidate.operation is not None and self._request is not None:
-            words = operation_words(graph, candidate.operation, candidate.path.steps)
-            found.append(ReadCondition(self._request.cue, words))
-        self._trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
-
-    def _found(self, pairs: Scored) -> dict[Candidate, Found]:
-        near = [c for c, _ in pairs if self._wording.restrictions or self._wording.unexplained(c)]
-        rows = read_rows(self._graph, near, self._trace, limit=MAX_WALKS) if near else []
-        return {each.candidate: Filters(self._graph, self._wording, each).found for each in rows}
+def _named(wording: Wording, rows: PathRows) -> Iterator[Reading]:
+    """Yield the values beside the walks whose names stand in the question, longest names first."""
+    unexplained = set(wording.unexplained(rows.candidate))
+    text = f" {' '.join(stems(wording.text))} "
+    kept = set(range(len(rows.rows)))
+    for key, name, entity, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):
+        words = set(terms(name))
+        stands_there = words and words <= unexplained and f" {' '.join(stems(name))} " in text
+        if stands_there and numbers & kept and not kept <= numbers:
+            kept &= numbers
+            unexplained -= words
+            yield name, len(words), [Condition(*key, entity)]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
-from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Comparison, Condition, year
+from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import stem
 from kgqa.search.conditions.requests import Measure
 from kgqa.search.conditions.times import is_date, is_unknown
-from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stem_list, stems
 from kgqa.text.words import relation_words, type_words
 
@@ -24,8 +24,6 @@ ALIGNED = 0.5
 """Least cosine of a measure and a relation that have no word in common."""
 COVERED = 0.5
 """Least share of the nodes that have a value."""
-_LEAST = {"number": Literal("-1e99", XSD + "double"), "day": year(-999_999)}
-"""What is below every number or date; other values cannot be compared with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,10 @@ def is_number(value: Value) -> bool:
 
 
 class Beside:
-    """Lookups beside the walks of one question's paths. `type_steps`: the steps from an entity to its types."""
+    """Lookups beside the walks of one question's paths. `type_steps`: the steps from an entity to its types.
+
+    The lookups raise `StoreTimeout` and `PartialResult`.
+    """
 
     def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> None:
         self.graph = graph
@@ -64,36 +65,32 @@ class Beside:
         return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
 
     def steps(self, path: RelationPath) -> tuple[Step, ...]:
-        """Return the possible next steps of a path; none if the lookup takes too long."""
-        (found,) = self.graph.paths.steps([Candidate(path, "")], tolerated=TOLERATED)
-        return () if isinstance(found, TOLERATED) else found.steps
+        """Return the possible next steps of a path."""
+        steps: tuple[Step, ...] = self.graph.paths.steps([Candidate(path)])[0].steps
+        return steps
 
     def pairs(self, candidate: Candidate, steps: Sequence[Step]) -> list[tuple[Value, Value]]:
         """Return pairs of an end of a path and a value at the end of `steps` from it, at most `MAX_WALKS`."""
-        longer = replace(candidate, path=candidate.path.then(*steps))
-        (walks,) = self.graph.paths.walks([longer], limit=MAX_WALKS, tolerated=TOLERATED)
-        if isinstance(walks, TOLERATED):
-            return []
-        return list(dict.fromkeys((walk[len(candidate.path)], walk[-1]) for walk in walks))
+        (walks,) = self.graph.paths.walks([replace(candidate, path=candidate.path.then(*steps))], limit=MAX_WALKS)
+        return [(walk[len(candidate.path)], walk[-1]) for walk in walks]
 
     def ends(self, candidate: Candidate) -> tuple[Value, ...]:
-        """Return the ends of a path, at most `MAX_WALKS`; none if the lookup takes too long."""
-        (found,) = self.graph.paths.ends([candidate], limit=MAX_WALKS, tolerated=TOLERATED)
-        return () if isinstance(found, TOLERATED) else found.values
+        """Return the ends of a path, at most `MAX_WALKS`."""
+        ends: tuple[Value, ...] = self.graph.paths.ends([candidate], limit=MAX_WALKS)[0].values
+        return ends
 
-    def types(self, candidate: Candidate) -> dict[Entity, frozenset[Value]]:
+    def types(self, candidate: Candidate) -> dict[Entity, set[Value]]:
         """Return the types of the ends, each with the ends that have it."""
-        found: dict[Entity, set[Value]] = {}
-        for step in self.type_steps:
-            for end, type_ in self.pairs(candidate, [step]):
-                if isinstance(type_, Entity):
-                    found.setdefault(type_, set()).add(end)
-        return {type_: frozenset(ends) for type_, ends in found.items()}
+        found: dict[Entity, set[Value]] = defaultdict(set)
+        for end, type_ in (pair for step in self.type_steps for pair in self.pairs(candidate, [step])):
+            if isinstance(type_, Entity):
+                found[type_].add(end)
+        return found
 
-    def type_names(self, types: Sequence[Entity]) -> list[str]:
+    def type_names(self, types: Iterable[Entity]) -> dict[Entity, str]:
         """Return the name of each type."""
-        labels = self.graph.labels(types)
-        return [labels.get(type_) or type_words(type_.iri, self.graph.schema) for type_ in types]
+        labels = self.graph.labels(list(types))
+        return {each: labels.get(each) or type_words(each.iri, self.graph.schema) for each in types}
 
     def similarity(self, text: str, others: Sequence[str]) -> list[float]:
         """Return the cosine of a text with each other text; 0 without an embedding model."""
@@ -135,8 +132,8 @@ class Beside:
     def compared(self, candidate: Candidate, measure: Measure, at: int | None = None) -> Field | None:
         """Return the best field with numbers or dates, as the measure compares, for enough of the nodes.
 
-        Nodes whose value is unknown are left out. If there are too many nodes to look up, or the lookup takes too long,
-        the share of those with a value is unknown, and the field is taken.
+        Nodes whose value is unknown are left out. If there are too many nodes or values to look up, the share of those
+        with a value is unknown, and the field is taken.
 
         Args:
             candidate: The path.
@@ -148,18 +145,12 @@ class Beside:
             return None  # a person's own dates don't say who was the first president
         fits = is_date if measure.scale == "day" else is_number
         for field in self.fields(before.path, measure)[: 2 * MAX_FIELDS]:
-            pairs = self.pairs(before, field.steps)
-            if not any(fits(value) for _, value in pairs):
-                continue
-            comparable = Condition(len(before.path), field.steps, Comparison(">=", _LEAST[measure.scale]))
-            both = [before, replace(before, conditions=(*before.conditions, comparable))]
-            found = self.graph.paths.ends(both, limit=MAX_WALKS, tolerated=TOLERATED)
-            nodes, valued = (None if isinstance(each, TOLERATED) else each.values for each in found)
-            most = min(MAX_WALKS, self.graph.store.capabilities.row_cap or MAX_WALKS)
-            if nodes is None or valued is None or max(len(nodes), len(valued)) >= most:
+            pairs, nodes = self.pairs(before, field.steps), self.ends(before)
+            valued = {node for node, value in pairs if fits(value)}
+            if valued and max(len(pairs), len(nodes)) >= MAX_WALKS:
                 return field
             unknown = {node for node, value in pairs if is_unknown(value)}.difference(valued)
-            if len(valued) >= COVERED * (len(nodes) - len(unknown)):
+            if valued and len(valued) >= COVERED * (len(nodes) - len(unknown)):
                 return replace(field, without=tuple(sorted(set(nodes).difference(valued), key=str)))
         return None
 

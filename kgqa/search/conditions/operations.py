@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import Condition, Operation, OperationKind
 from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.conditions.beside import Beside, Field, is_number
@@ -53,62 +53,93 @@ def head_of(name: str) -> str:
     return str(word_table("plurals", "en").get(head, head))
 
 
-class Nouns:
-    """Compares the nouns of one question with the ends of paths.
+@dataclass(slots=True)
+class Operations:
+    """Finds operations for one question.
 
-    Args:
-        beside: Looks up types.
+    Attributes:
+        request: What the question asks to compute.
+        topics: The topics of the question, in the order of the question.
+        beside: Looks up types and values.
         named: The names of the topics in the question.
+        worded: Whether the question has words for the path, apart from its topics and cue words.
+        notes: Sentences for the reader on what was left out.
     """
 
-    def __init__(self, beside: Beside, named: str) -> None:
-        self._beside = beside
-        self._named = frozenset(stems(named))
+    request: Request
+    topics: tuple[Entity, ...]
+    beside: Beside
+    named: str = ""
+    worded: bool = True
+    notes: list[str] = field(default_factory=list)
 
-    def are_instances(self, path: RelationPath) -> bool:
+    def found(self, ranked: Scored) -> tuple[Candidate, float] | None:
+        """Return the first path with an operation that fits the question, with its score; None if there is none.
+
+        Args:
+            ranked: Paths with their scores, best first; the last one is always tried.
+
+        Raises:
+            Undecidable: The graph does not tell whether the best path answers the question.
+        """
+        if self.request.kind in ("compare", "difference"):
+            return self._between_topics()
+        scored = [(candidate, score or 0.0) for candidate, score in ranked]
+        if self.request.kind == "exists":
+            return self._existing(scored)
+        # in "which country ...", the entity with the name "Country" is the type of the answers, or a wrong topic
+        noun_is_topic = bool(self.request.noun) and stems(self.request.noun) == stems(self.named)
+        least = LEAST_SCORE if self.worded else LEAST_UNWORDED
+        for candidate, score in [*scored[:TRIED], *scored[TRIED:][-1:]]:
+            skipped = noun_is_topic and not self._are_instances(candidate.path)
+            found = self._on_ends(candidate, score) if not skipped and score >= min(least, TYPED_LEAST) else None
+            if found is not None and (score >= least or len(found.conditions) > len(candidate.conditions)):
+                return found, score
+        return None
+
+    def _are_instances(self, path: RelationPath) -> bool:
         """Return whether a path begins with the step from a type to its instances."""
-        return path.steps[0].direction == "in" and path.steps[0].relation in self._beside.graph.schema.types
+        return path.steps[0].direction == "in" and path.steps[0].relation in self.beside.graph.schema.types
 
-    def fitting(self, candidate: Candidate, noun: str, score: float) -> Candidate | None:
+    def _fitting(self, candidate: Candidate, noun: str, score: float) -> Candidate | None:
         """Return the candidate if its ends are what a noun names, with a type if only some are; else None.
 
         Raises:
             Undecidable: Some ends have a type that the noun names, and others have no type.
         """
-        last = candidate.path.steps[-1]
-        is_known = set(stems(noun)) < self._named or (len(candidate.path) == 1 and self.are_instances(candidate.path))
+        path, last = candidate.path, candidate.path.steps[-1]
+        is_known = set(stems(noun)) < set(stems(self.named)) or (len(path) == 1 and self._are_instances(path))
         if not stems(noun) or noun == "person" or is_known:
             return candidate
-        if any(step.direction == "in" and self._means(self._noun_of(step), noun) for step in candidate.path.steps):
+        if any(step.direction == "in" and self._means(self._noun_of(step), noun) for step in path.steps):
             return None  # backwards, "children" leads to parents, and from there to siblings
-        types = self._beside.types(candidate)
-        every = frozenset(end for ends in types.values() for end in ends)
+        types = self.beside.types(candidate)
+        every = set[Value]().union(*types.values())
         if not every and last.direction == "in":
-            near = self._beside.similarity(noun, [self._noun_of(last)])[0] >= NOUN_NEAR
+            near = self.beside.similarity(noun, [self._noun_of(last)])[0] >= NOUN_NEAR
             return candidate if score >= UNTYPED_LEAST and not near else None
-        names = dict(zip(types, self._beside.type_names(list(types))))
+        names = self.beside.type_names(types)
         same = [type_ for type_, name in names.items() if head_of(name) == head_of(noun)]
         best = max(same, key=lambda type_: (stems(names[type_]) == stems(noun), len(types[type_])), default=None)
-        if self.is_property(candidate, noun) or (best is not None and types[best] == every):
+        if self._is_property(path, noun) or (best is not None and types[best] == every):
             return candidate
         if best is None:
-            type_ = self._beside.graph.tables.target_type(last) or ""
-            return candidate if type_ and self._means(type_words(type_, self._beside.graph.schema), noun) else None
-        if len(every) < len(self._beside.ends(candidate)):
+            type_ = self.beside.graph.tables.target_type(last) or ""
+            return candidate if type_ and self._means(type_words(type_, self.beside.graph.schema), noun) else None
+        if len(every) < len(self.beside.ends(candidate)):
             raise Undecidable
-        is_one = Condition(len(candidate.path), self._beside.type_steps[:1], best)
-        return replace(candidate, conditions=(*candidate.conditions, is_one))
+        return _limited(candidate, Condition(len(path), self.beside.type_steps[:1], best))
 
-    def is_property(self, candidate: Candidate, noun: str) -> bool:
+    def _is_property(self, path: RelationPath, noun: str) -> bool:
         """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
-        last = candidate.path.steps[-1]
+        last = path.steps[-1]
         return last.direction == "out" and self._means(self._noun_of(last), noun)
 
     def _noun_of(self, step: Step) -> str:
         """Return the words of a relation without its domain, or its label."""
-        graph = self._beside.graph
+        graph = self.beside.graph
         labelled = step.relation in graph.tables.relation_labels
-        return self._beside.words(step) if labelled else type_words(step.relation, graph.schema)
+        return self.beside.words(step) if labelled else type_words(step.relation, graph.schema)
 
     def _means(self, words: str, noun: str) -> bool:
         """Return whether two nouns mean the same.
@@ -120,189 +151,144 @@ class Nouns:
             return True
         if {*stems(noun)} & {*stems(words)} or {asked, other} & {*word_list("with_opposite")}:
             return False
-        return max(self._beside.similarity(each, [words])[0] for each in (noun, noun.removesuffix("s"))) >= NOUN_FITS
-
-
-class Operations:
-    """Finds operations for one question.
-
-    Args:
-        request: What the question asks to compute.
-        topics: The topics of the question, in the order of the question.
-        beside: Looks up types and values.
-        named: The names of the topics in the question.
-
-    Attributes:
-        notes: Sentences for the reader on what was left out.
-    """
-
-    def __init__(self, request: Request, topics: Sequence[Entity], beside: Beside, named: str = "") -> None:
-        self._request = request
-        # in "which country ...", the entity with the name "Country" is the type of the answers, or a wrong topic
-        self._noun_is_topic = bool(request.noun) and stems(request.noun) == stems(named)
-        self._topics = tuple(topics)
-        self._beside = beside
-        self._nouns = Nouns(beside, named)
-        self.notes: list[str] = []
-
-    def found(self, ranked: Scored, *, worded: bool = True) -> tuple[Candidate, float] | None:
-        """Return the first path with an operation that fits the question, with its score; None if there is none.
-
-        Args:
-            ranked: Paths with their scores, best first.
-            worded: Whether the question has words for the path, apart from its topics and cue words.
-        """
-        if self._request.kind in ("compare", "difference"):
-            return self._between_topics()
-        scored = [(candidate, score or 0.0) for candidate, score in ranked]
-        if self._request.kind == "exists":
-            return self._existing(scored)
-        least = LEAST_SCORE if worded else LEAST_UNWORDED
-        for candidate, score in [*scored[:TRIED], *scored[TRIED:][-1:]]:
-            skipped = self._noun_is_topic and not self._nouns.are_instances(candidate.path)
-            if skipped or score < min(least, TYPED_LEAST):
-                continue
-            try:
-                found = self._on_ends(candidate, score)
-            except Undecidable:
-                return None
-            if found is not None and (score >= least or len(found.conditions) > len(candidate.conditions)):
-                return found, score
-        return None
+        return max(self.beside.similarity(each, [words])[0] for each in (noun, noun.removesuffix("s"))) >= NOUN_FITS
 
     def _on_ends(self, candidate: Candidate, score: float) -> Candidate | None:
-        kind = self._request.kind
-        fitting = self._nouns.fitting(candidate, self._request.noun, score)
+        kind = self.request.kind
+        fitting = self._fitting(candidate, self.request.noun, score)
         if fitting is None:
             return None
         if kind == "count":
             return self._counted(candidate, fitting)
         if kind not in ("sum", "average"):
             return self._ordered(candidate, fitting, score)
-        field = self._beside.compared(fitting, self._request.measure)
-        self._note_missing(field)
-        return replace(fitting, operation=Operation(kind, field.steps)) if field else None
+        compared = self._compared(fitting)
+        return replace(fitting, operation=Operation(kind, compared.steps)) if compared else None
 
     def _counted(self, candidate: Candidate, fitting: Candidate) -> Candidate | None:
-        values = self._beside.ends(fitting)
-        if not values and not self._beside.ends(replace(candidate, conditions=())):
+        values = self.beside.ends(fitting)
+        if not values and not self.beside.ends(replace(candidate, conditions=())):
             raise Undecidable  # 0 is an answer only if conditions of the question exclude all ends
         if values and all(map(is_number, values)):
             return fitting  # the graph has the number
         outward = candidate.path.steps[-1].direction == "out" and not candidate.conditions
-        is_one = len(values) == 1 and outward and not self._nouns.is_property(fitting, self._request.noun)
-        if is_one or self._has_literals(fitting):
+        is_one = len(values) == 1 and outward and not self._is_property(fitting.path, self.request.noun)
+        if is_one or any(isinstance(value, Literal) for value in values):
             return None  # "how many cities" is not about the one capital
         return replace(fitting, operation=Operation("count"))
 
-    def _note_missing(self, field: Field | None) -> None:
-        """Note which ends have no value, because the answer is computed without them."""
-        if field is not None and field.without:
-            names = [named.name for named in self._beside.graph.named(field.without[:SHOWN_MISSING])]
-            more = f" and {len(field.without) - SHOWN_MISSING} more" if len(field.without) > SHOWN_MISSING else ""
-            self.notes.append(f"Computed without {', '.join(names)}{more}, which have no “{field.words}” in the graph.")
+    def _compared(self, candidate: Candidate, at: int | None = None) -> Field | None:
+        """Return the field that is compared or added, and note which ends have no value."""
+        found = self.beside.compared(candidate, self.request.measure, at)
+        if found is not None and found.without:
+            names = [named.name for named in self.beside.graph.named(found.without[:SHOWN_MISSING])]
+            more = f" and {len(found.without) - SHOWN_MISSING} more" if len(found.without) > SHOWN_MISSING else ""
+            self.notes.append(f"Computed without {', '.join(names)}{more}, which have no “{found.words}” in the graph.")
+        return found
 
     def _ordered(self, candidate: Candidate, fitting: Candidate, score: float) -> Candidate | None:
         """Order the ends by a value of theirs or of an event before them, or by how many others they have or follow."""
-        request, measure, path = self._request, self._request.measure, candidate.path
-        is_mediator = self._beside.graph.tables.leads_to_mediator
-        if pattern(r"\s*who(?:m|se)?\b").match(request.text) and self._has_literals(candidate):
+        request, measure, path = self.request, self.request.measure, candidate.path
+        is_mediator = self.beside.graph.tables.leads_to_mediator
+        are_literals = any(isinstance(end, Literal) for end in self.beside.ends(candidate))
+        if are_literals and pattern(r"\s*who(?:m|se)?\b").match(request.text):
             return None  # "who was the first president" doesn't ask for the date
         before_last = len(path) - len(grouped_steps(path, is_mediator)[-1])
         if request.kind == "most of" and not request.owned and before_last:
-            passed = Candidate(RelationPath(path.topic, path.steps[:before_last]), "")
-            if self._nouns.fitting(passed, request.counted, score) is not None:
+            passed = Candidate(RelationPath(path.topic, path.steps[:before_last]))
+            if self._fitting(passed, request.counted, score) is not None:
                 return replace(fitting, operation=self._ordering(at=before_last, counted=True))
         inner = [at for at in range(len(path) - 1, 0, -1) if measure.events and is_mediator(path.steps[at - 1])]
         for at in (*inner, None):
-            if field := self._beside.compared(fitting, measure, at):
-                self._note_missing(field)
-                return replace(fitting, operation=self._ordering(field.steps, at=at, scale=measure.scale))
+            if compared := self._compared(fitting, at):
+                return replace(fitting, operation=self._ordering(compared.steps, at=at, scale=measure.scale))
         fields = self._counted_fields(path) if request.kind == "most of" else []
         return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
 
-    def _has_literals(self, candidate: Candidate) -> bool:
-        return any(isinstance(end, Literal) for end in self._beside.ends(candidate))
-
     def _ordering(self, steps: Sequence[Step] = (), **options: Any) -> Operation:
         """Return the operation that takes the most or the least, as the question asks."""
-        kind: OperationKind = "most" if self._request.measure.most else "least"
-        return Operation(kind, tuple(steps), rank=self._request.rank, **options)
+        kind: OperationKind = "most" if self.request.measure.most else "least"
+        return Operation(kind, tuple(steps), rank=self.request.rank, **options)
 
     def _counted_fields(self, path: RelationPath) -> list[Field]:
         """Return the fields of a path's ends that may lead to what is counted, best first."""
-        worded = replace(self._request.measure, words=(), phrase=self._request.text)
-        fields = self._beside.fields(path, self._request.measure, either=True)
-        return fields if fields or self._request.owned else self._beside.fields(path, worded, either=True)
+        worded = replace(self.request.measure, words=(), phrase=self.request.text)
+        fields = self.beside.fields(path, self.request.measure, either=True)
+        return fields if fields or self.request.owned else self.beside.fields(path, worded, either=True)
 
     def _between_topics(self) -> tuple[Candidate, float] | None:
         """Compare two topics by a number or date that both have, or by how many others they have."""
-        measure, is_difference = self._request.measure, self._request.kind == "difference"
-        first, second = map(self._of_topic, self._topics) if len(self._topics) == 2 else ({}, {})
+        measure, is_difference = self.request.measure, self.request.kind == "difference"
+        first, second = map(self._of_topic, self.topics) if len(self.topics) == 2 else ({}, {})
         best = max((first[steps] for steps in first if steps in second), key=lambda pair: pair[0].fit, default=None)
         if best is None or (is_difference and measure.scale != "number"):
             return None
-        field, is_compared = best
-        options = {"scale": measure.scale if is_compared else "number", "counted": not is_compared}
+        compared, has_values = best
+        options = {"scale": measure.scale if has_values else "number", "counted": not has_values}
         operation = (
-            Operation("difference", field.steps, topics=self._topics)
+            Operation("difference", compared.steps, topics=self.topics)
             if is_difference
-            else self._ordering(field.steps, topics=self._topics, **options)
+            else self._ordering(compared.steps, topics=self.topics, **options)
         )
-        return Candidate(RelationPath(self._topics[0]), field.words, operation=operation), field.fit
+        return Candidate(RelationPath(self.topics[0]), compared.words, operation=operation), compared.fit
 
     def _of_topic(self, topic: Entity) -> dict[tuple[Step, ...], tuple[Field, bool]]:
         """Return the fields by which a topic can be compared, each with whether its values are."""
         path, found = RelationPath(topic), {}
-        fits = is_date if self._request.measure.scale == "day" else is_number
-        is_counted = bool(self._request.counted)
-        for field in self._counted_fields(path) if is_counted else self._beside.fields(path, self._request.measure):
-            values = [value for _, value in self._beside.pairs(Candidate(path, ""), field.steps)]
+        fits = is_date if self.request.measure.scale == "day" else is_number
+        is_counted = bool(self.request.counted)
+        for each in self._counted_fields(path) if is_counted else self.beside.fields(path, self.request.measure):
+            values = [value for _, value in self.beside.pairs(Candidate(path), each.steps)]
             if values and (is_counted or all(map(fits, values))):
-                found[field.steps] = (field, all(map(fits, values)))
+                found[each.steps] = (each, all(map(fits, values)))
         return found
 
     def _existing(self, ranked: Sequence[tuple[Candidate, float]]) -> tuple[Candidate, float] | None:
         """Ask whether a path leads from one topic to another: the best path that may lead to it."""
         alone = [pair for pair in ranked if not pair[0].joins][:TRIED]
-        if len(self._topics) != 2 or not alone or alone[0][1] < EXISTS_LEAST:
+        if len(self.topics) != 2 or not alone or alone[0][1] < EXISTS_LEAST:
             return None
         least = max(EXISTS_LEAST, alone[0][1] - EXISTS_MARGIN)
+        first, second = self.topics
         asked = [
-            (candidate, next(topic for topic in self._topics if topic != candidate.path.topic), score)
-            for candidate, score in alone
-            if score >= least
+            (each, second if each.path.topic == first else first, score) for each, score in alone if score >= least
         ]
-        led = [each for each in asked if each[1] in self._beside.ends(each[0])]
+        led = [each for each in asked if each[1] in self.beside.ends(each[0])]
         for candidate, other, score in led or [each for each in asked[:1] if self._may_be_end(*each[:2])]:
-            conditions = (*candidate.conditions, Condition(len(candidate.path), (), other))
-            return replace(candidate, conditions=conditions, operation=Operation("exists")), score
+            limited = _limited(candidate, Condition(len(candidate.path), (), other))
+            return replace(limited, operation=Operation("exists")), score
         return None
 
     def _may_be_end(self, candidate: Candidate, other: Entity) -> bool:
         """Return whether an entity has a type in common with the ends of a path, so that "no" says something."""
-        beside, path = self._beside, RelationPath(other)
-        own = {type_ for type_ in beside.types(Candidate(path, "")) if not beside.graph.tables.is_noise(type_.iri)}
-        return bool(own & set(beside.types(candidate))) or candidate.path.steps[-1].reversed() in beside.steps(path)
+        path, is_noise = RelationPath(other), self.beside.graph.tables.is_noise
+        types = {type_ for type_ in self.beside.types(Candidate(path)) if not is_noise(type_.iri)}
+        shared = types & self.beside.types(candidate).keys()
+        return bool(shared) or candidate.path.steps[-1].reversed() in self.beside.steps(path)
 
     def instances(self) -> Scored:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
-        request, types = self._request, self._beside.type_steps
-        if len(self._topics) != 1 or request.kind == "exists" or not types:
+        request, types = self.request, self.beside.type_steps
+        if len(self.topics) != 1 or request.kind == "exists" or not types:
             return []
-        (topic,), (name,) = self._topics, self._beside.type_names(self._topics)
+        ((topic, name),) = self.beside.type_names(self.topics).items()
         counts = request.kind == "most of" and not request.owned
         are_ends = stems(name)[-1:] == stems(request.noun)[-1:]
         if not are_ends and not (counts and stems(name)[-1:] == stems(request.counted)[-1:]):
             return []
         path = RelationPath(topic, (types[0].reversed(),))
         instances = Candidate(path, name, hops=(name,), leads_to=name)
-        if not self._beside.ends(instances):
+        if not self.beside.ends(instances):
             return []
         if are_ends:
             return [(instances, 1.0)]
-        steps = [each for each in self._beside.steps(path) if not self._beside.graph.tables.leads_to_mediator(each)]
-        texts = [self._beside.words(each) for each in steps]
-        close = self._beside.similarity(request.text, texts)
+        steps = [each for each in self.beside.steps(path) if not self.beside.graph.tables.leads_to_mediator(each)]
+        texts = [self.beside.words(each) for each in steps]
+        close = self.beside.similarity(request.text, texts)
         best = max(zip(close, texts, steps), key=lambda item: item[0], default=None)
         return [(Candidate(path.then(best[2]), best[1], hops=(name, best[1])), best[0])] if best else []
+
+
+def _limited(candidate: Candidate, condition: Condition) -> Candidate:
+    """Return a candidate with a further condition."""
+    return replace(candidate, conditions=(*candidate.conditions, condition))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Literal, Value
 from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBERS, YEAR, Comparison, Condition, Operator, year
 from kgqa.search.rows import FieldKey, PathRows
 from kgqa.search.words import meaning, pattern, stem_list, stems
-from kgqa.text.words import is_anonymous
+from kgqa.text.words import is_anonymous, relation_words
 
 NO_ENDS = "Answers that ended before {} may be included: the graph has “{}” but no end dates."
 _DATE = re.compile(rf"{DATE_TEXT[YEAR]}|{DATE_TEXT[MONTH]}|{DATE_TEXT[DAY]}([TZ+-].*)?")
@@ -98,23 +99,24 @@ def is_date(value: Value) -> bool:
     return value.datatype not in NUMBERS
 
 
-def time_conditions(
-    time: Time, text: str, rows: PathRows, words: Mapping[FieldKey, str]
-) -> tuple[tuple[Condition, ...], str]:
+def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows) -> tuple[tuple[Condition, ...], str]:
     """Return the conditions that a time puts on the dates of a path's nodes, and a note if they are weaker than it.
 
     Intervals of a mediator come first, then the dates of the ends that the question's verb names, then a single date.
     The dates of a person's life are only meant if the verb names them.
 
     Args:
+        graph: The graph.
         time: The time.
         text: The question.
         rows: Rows of the path.
-        words: The words of each field.
     """
     last = len(rows.candidate.path)
-    dates = _date_fields(rows)
-    inner = [key for key in dates if key[0] < last]
+    schema, labels = graph.schema, graph.tables.relation_labels
+    words = {
+        key: " ".join(relation_words(step.relation, schema, labels) for step in key[1]) for key in _date_fields(rows)
+    }
+    inner = [key for key in words if key[0] < last]
     starts = [key for key in inner if _is(words[key], "interval_start", "interval_end")]
     ends = [key for key in inner if _is(words[key], "interval_end", "interval_start")]
     intervals = [(start, end) for start in starts for end in ends if start[0] == end[0]]
@@ -125,13 +127,13 @@ def time_conditions(
     if all(map(is_date, rows.ends)):
         return _compared(time, (last, ())), ""
     wanted = stems(" ".join(meaning("events", verb) for verb in pattern(r"\b{events}\b").findall(text)))
-    named = [key for key in dates if not set(wanted).isdisjoint(stems(words[key]))]
+    named = [key for key in words if not set(wanted).isdisjoint(stems(words[key]))]
     if not named and len(inner) == 1 and inner[0] in starts:
         conditions = _overlapping(time, inner[0], None)
         is_weak = bool(conditions) and time.first is not None
         return conditions, NO_ENDS.format(time.first, words[inner[0]]) if is_weak else ""
     life = {*stem_list("birth"), *stem_list("end")}
-    at_end = [key for key in dates if key[0] == last and len(key[1]) == 1 and life.isdisjoint(stems(words[key]))]
+    at_end = [key for key in words if key[0] == last and len(key[1]) == 1 and life.isdisjoint(stems(words[key]))]
     single = next((keys[0] for keys in (inner, at_end) if len(keys) == 1), None)
     place = named[0] if named else single
     return _compared(time, place) if place else (), ""
@@ -139,11 +141,9 @@ def time_conditions(
 
 def _date_fields(rows: PathRows) -> list[FieldKey]:
     """Return the fields all of whose values are dates, apart from values that are unknown or out of range."""
-    are_dates: dict[FieldKey, bool] = {}
-    for key, value in rows.values():
-        if not is_unknown(value.value):
-            are_dates[key] = are_dates.get(key, True) and is_date(value.value)
-    return [key for key, dated in are_dates.items() if dated]
+    known = [(key, is_date(value.value)) for key, value in rows.values() if not is_unknown(value.value)]
+    others = {key for key, dated in known if not dated}
+    return list(dict.fromkeys(key for key, _ in known if key not in others))
 
 
 def is_unknown(value: Value) -> bool:

@@ -11,7 +11,6 @@ import urllib3
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.access import Access
-from kgqa.graph.endpoint.profiles import ServerLimits
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
@@ -74,7 +73,7 @@ def plain_request(server, query, **fields) -> tuple[int, int, dict[str, str]]:
 
 def test_profile_and_limits_are_detected(store):
     assert store.profile.name == "virtuoso"
-    assert store.limits == ServerLimits(seconds=OWN_SECONDS, rows=ROW_CAP)
+    assert store.time_limit == OWN_SECONDS
 
 
 # --- rows

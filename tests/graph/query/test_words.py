@@ -38,7 +38,7 @@ def graph():
     ],
 )  # fmt: skip
 def test_conditions(graph, condition, words):
-    assert condition_words(graph, condition, "?answer") == words
+    assert condition_words(graph, condition, 1) == words
     assert f". {words}" in explain(graph, graph.answer_query(INTO, conditions=[condition]))
 
 
@@ -65,12 +65,6 @@ def test_operations(graph, operation, words):
         words.replace(" such that", "."),
         words.replace(" such that", "?"),
     )
-
-
-def test_a_condition_without_its_node(graph):
-    mouth = Condition(1, (MOUTH,), NORTH_SEA)
-    assert condition_words(graph, mouth) == "has “river mouth”: North Sea (m.demo_north_sea)"
-    assert condition_words(graph, Condition(1, (MOUTH,), None)) == "there is “river mouth”"
 
 
 def test_selected_entities_and_joined_paths(graph):

@@ -7,7 +7,7 @@ import pytest
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, year
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.operations import Operations
+from kgqa.search.conditions.operations import Operations, Undecidable
 from kgqa.search.conditions.requests import read_request
 from tests.memory_graph import memory_graph
 
@@ -45,8 +45,11 @@ def to(topic: str, *steps: str, words: str = "", **parts) -> Candidate:
 def found(graph, question: str, *candidates: Candidate, cosine: float = 0.0):
     """Return the path with its operation that is found for a question among paths with a score of 0.9."""
     request = read_request(question)
-    operations = Operations(request, [candidates[0].path.topic], StubBeside(graph, cosine))
-    best = operations.found([(candidate, 0.9) for candidate in candidates])
+    operations = Operations(request, (candidates[0].path.topic,), StubBeside(graph, cosine))
+    try:
+        best = operations.found([(candidate, 0.9) for candidate in candidates])
+    except Undecidable:
+        return None
     return best and best[0]
 
 
