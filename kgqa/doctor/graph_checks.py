@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, schema_fits
 from kgqa.graph.endpoint.fingerprint import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import Variable, render
+from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, single_count
-from kgqa.graph.tables.labels import LABEL_BATCH, language_rank
+from kgqa.graph.tables.labels import BATCH, language_rank, values_of
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import BUNDLED, Schema, bundled_schema, language_list, load_schema
 from kgqa.storage.corpus_file import read_corpus_file
@@ -142,7 +143,7 @@ def check_labels(subject: Subject) -> Iterator[Finding]:
     found = f"{len(wanted)} of {len(entities)} sampled entities have a label in {tags}"
     found += f"; {len(named - wanted)} more in other languages." if named - wanted else "."
     found += f" The sample is incomplete: {missed}" if missed else ""
-    others = other_texts(graph, [node for node in entities if node not in named][:LABEL_BATCH])
+    others = other_texts(graph, [node for node in entities if node not in named][:BATCH])
     yield first_case(
         (
             len(named) < NO_LABELS * len(entities),
@@ -186,7 +187,7 @@ def check_tables(subject: Subject) -> Iterator[Finding]:
     yield warning("relation types", found, load) if unused else ok("relation types", found)
     count = sum(extent != "none" for side in graph.tables.mediators.leads.values() for extent in side.values())
     found = f"{counted(count, 'relation')} {'leads' if count == 1 else 'lead'} to mediators."
-    unmarked = schema.mediator_marked_by and not graph.tables.mediators.marks
+    unmarked = schema.mediator_marked_by and not graph.tables.declarations.marks
     missing = missing_mediators(graph.store, subject.id.iris, schema) if unmarked else ""
     listed = f" The graph marks no type as mediator, so kgqa uses its list of mediators in {schema.title}."
     yield first_case(
@@ -229,7 +230,7 @@ def check_known_entities(subject: Subject) -> Iterator[Finding]:
 def check_search(subject: Subject) -> Iterator[Finding]:
     """Check whether an entity is found by its label and how fast."""
     name, graph, started = "full-text search", subject.graph, time.monotonic()
-    labels = graph.labels(subject.sample[:LABEL_BATCH])
+    labels = graph.labels(subject.sample[:BATCH])
     entity, label = min(labels.items(), key=lambda item: (len(item[1]), item[0].iri), default=(None, ""))
     there = label and any(match.entity == entity or match.exact for match in graph.search(label))
     took = time.monotonic() - started
@@ -267,7 +268,7 @@ def check_latency(subject: Subject) -> Iterator[Finding]:
             measured("ends", graph.paths.ends, [path], limit=100)
             measured("second hop", graph.paths.steps, [path])
         graph.tables.labels.clear()
-        measured("labels", graph.labels, nodes[:LABEL_BATCH])
+        measured("labels", graph.labels, nodes[:BATCH])
         if time.monotonic() > until:
             break
     every = [seconds for measurements in durations.values() for seconds in measurements]
@@ -312,7 +313,7 @@ def draw_sample(graph: KnowledgeGraph) -> tuple[list[Entity], Exception | None]:
             entities.update((node, None) for edge in edges for node in edge if isinstance(node, Entity))
         except (StoreTimeout, PartialResult) as error:
             missed = error
-    return list(entities)[: 4 * LABEL_BATCH], missed
+    return list(entities)[: 4 * BATCH], missed
 
 
 def select(graph: KnowledgeGraph, template: str, **values: object) -> Rows:
@@ -322,11 +323,6 @@ def select(graph: KnowledgeGraph, template: str, **values: object) -> Rows:
 
 def names_of(graph: KnowledgeGraph, nodes: Sequence[Entity], predicates: Sequence[str]) -> list[tuple[Entity, Literal]]:
     """Return the names of nodes by these predicates in all languages."""
-    values = {
-        "predicates": [Entity(predicate) for predicate in predicates],
-        "predicate": Variable("predicate") if graph.store.capabilities.remote else None,
-        "languages": [],
-    }
-    batches = [nodes[start : start + LABEL_BATCH] for start in range(0, len(nodes) if predicates else 0, LABEL_BATCH)]
-    rows = [row for batch in batches for row in select(graph, "labels_by_predicate", nodes=batch, **values)]
+    remote = graph.store.capabilities.remote
+    rows = values_of(nodes, predicates, select=partial(select, graph), remote=remote)
     return [(node, name) for node, _, name in rows if isinstance(node, Entity) and isinstance(name, Literal)]

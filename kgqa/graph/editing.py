@@ -6,11 +6,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any, TypeVar
 
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import EditReport, Store, count_value
 from kgqa.model import Entity, Literal, Triple, Value
 
+Item = TypeVar("Item")
 PRESENT_LINKS, PRESENT_LITERALS, PRESENT_CHARS = 500, 50, 200_000
 """Limits of the triples whose presence is asked in one query: their number, by kind of object, and their characters."""
 MAX_EDITS, MAX_TRIPLES = 10_000, 100_000
@@ -104,17 +106,24 @@ def present_triples(store: Store, graph: str, triples: Sequence[Triple]) -> set[
     return found
 
 
-def batches(triples: Sequence[Triple], most: int, most_chars: int) -> Iterator[Sequence[Triple]]:
-    """Split triples into batches of at most `most` triples and `most_chars` characters, or of one longer triple."""
+def triple_chars(triple: Triple) -> int:
+    """Return the number of characters of a triple's terms."""
+    return len(triple.subject.iri) + len(triple.relation) + len(str(triple.object))
+
+
+def batches(
+    items: Sequence[Item], most: int, most_chars: int, *, length: Callable[[Any], int] = triple_chars
+) -> Iterator[Sequence[Item]]:
+    """Split items into batches of at most `most` items and a total length of `most_chars`, or of one longer item."""
     start = size = 0
-    for index, triple in enumerate(triples):
-        length = len(triple.subject.iri) + len(triple.relation) + len(str(triple.object))
-        if index > start and (index - start == most or size + length > most_chars):
-            yield triples[start:index]
+    for index, item in enumerate(items):
+        chars = length(item)
+        if index > start and (index - start == most or size + chars > most_chars):
+            yield items[start:index]
             start, size = index, 0
-        size += length
-    if triples:
-        yield triples[start:]
+        size += chars
+    if items:
+        yield items[start:]
 
 
 def terms(triple: Triple) -> tuple[Entity, Entity, Value]:

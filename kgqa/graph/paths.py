@@ -224,7 +224,7 @@ class PathQueries:
         cap = self.queries.store.capabilities.row_cap if limit is not None else None
         most = limit if limit is None else limit + 1 if cap is None else min(limit + 1, cap - 1)
         rows_of = self._at_nodes(nodes, (ANSWER,), lambda node: self._hop_text(node, steps, loops), most)
-        return {node: tuple(value for (value,) in rows) for node, rows in rows_of.items() if rows}
+        return {node: _ends(rows, None).values for node, rows in rows_of.items() if rows}
 
     def hop_counts(self, nodes: Iterable[Entity], steps: Sequence[Step], *, loops: bool = False) -> dict[Entity, int]:
         """Count the entities and literals to which a hop leads from each node; see `hop`."""
@@ -324,7 +324,8 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known, inward = tables.subject_relations, {step.relation for step in steps if step.direction == "in"}
+        known: dict[str, frozenset[str]] = tables.computed("subject-relations", dict)
+        inward = {step.relation for step in steps if step.direction == "in"}
         new = sorted(relation for relation in inward if relation not in known)
         lookups = [
             Lookup(

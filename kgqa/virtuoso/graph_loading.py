@@ -18,7 +18,7 @@ from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import choose_target_graph, target_graph
-from kgqa.graph.names.reading import NameShare, count_names, name_predicates, name_share
+from kgqa.graph.names.reading import NameReader, NameShare
 from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job
 from kgqa.graph.rdf.upload import UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
@@ -152,7 +152,7 @@ def load_into_url(
         if server is not None:
             notify("The files are loaded. Indexing the names ...")
             names = index_graph(server, store, schema, graph)
-        share = name_share(store, schema, (Entity(graph),), timeout=settings.graph.timeout)
+        share = NameReader(store, schema, (Entity(graph),), lambda: settings.graph.timeout).share()
     return UrlLoad(report, graph, schema, names, tuple(warnings), share)
 
 
@@ -195,9 +195,10 @@ def index_graph(server: Server, store: EndpointStore, schema: Schema, graph_iri:
         KgqaError: the server failed, or the names could not be counted in time.
     """
     try:
-        names = count_names(store, schema, (Entity(graph_iri),))
+        reader = NameReader(store, schema, (Entity(graph_iri),))
+        names = reader.count()
         if names:
-            for predicate in dict.fromkeys(predicate for _, predicate in name_predicates(schema)):
+            for predicate in reader.kinds:
                 server.sql("DB.DBA.RDF_OBJ_FT_RULE_ADD(?, ?, ?)", (graph_iri, predicate, INDEX_OWNER))
             server.sql("DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ()")
             # the interval in minutes; see SchedulerInterval in virtuoso.ini

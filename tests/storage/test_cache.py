@@ -196,16 +196,13 @@ def test_tables_that_cannot_be_read_are_named_and_computed_again(tmp_path, monke
     before = subprocess.run(command, capture_output=True, text=True, check=True)
     assert before.stderr == ""
     (tables,) = tmp_path.glob("graphs/*")
-    (tables / "edges.json").unlink()
-    (tables / "edges.json").mkdir()
-    (tables / "declarations.json").write_text("{")
+    (file,) = tables.glob("tables-*.json")
+    file.write_text("{")
     after = subprocess.run(command, capture_output=True, text=True, check=True)
     assert after.stdout.split(" queries, ")[0] == before.stdout.split(" queries, ")[0]
-    lines = sorted(after.stderr.splitlines())
-    assert lines[0].startswith(f"{tables}/declarations.json cannot be read: Expecting property name")
-    advice = "Its data are computed again; remove it if this message returns."
-    assert lines[1] == f"{tables}/edges.json cannot be read: Is a directory. {advice}"
-    assert len(lines) == 2
+    (line,) = after.stderr.splitlines()
+    assert line.startswith(f"{file} cannot be read: Expecting property name")
+    assert line.endswith("Its data are computed again; remove it if this message returns.")
 
 
 @pytest.mark.parametrize("damage", ["folder", "text", "cut"])

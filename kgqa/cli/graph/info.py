@@ -18,7 +18,7 @@ from kgqa.cli.options import (
     whole,
 )
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.names.reading import name_share
+from kgqa.graph.names.reading import NameReader
 from kgqa.graph.opening import open_graph_of
 from kgqa.methods.ask import cache_of
 from kgqa.text.words import clean
@@ -47,7 +47,7 @@ def info(folder: str | None, graph_path: str | None, max_relations: int, as_json
     """
     settings = settings_from(options, folder or graph_path)
     with open_graph_of(settings, cache=cache_of(settings)) as graph:
-        share = name_share(graph.store, graph.schema, graph.view, timeout=graph.timeout)
+        share = NameReader(graph.store, graph.schema, graph.view, lambda: graph.timeout).share()
         relations = {r: n for r, n in graph.tables.relations.items() if not graph.tables.is_noise(r)}
         iris = [entity.iri for entity in graph.view]
         folder_of = GraphFolder(Path(graph.store.location))

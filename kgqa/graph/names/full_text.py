@@ -30,19 +30,19 @@ EQUAL_BATCH = 200
 _OUTER_DOTS = re.compile(r"(?<!\w)\.|\.(?!\w)")
 
 
-class FullText:
-    """Searches the names of one graph. Thread-safe."""
+class FullText(NameReader):
+    """Searches the names of one graph. Thread-safe.
 
-    def __init__(self, reader: NameReader) -> None:
-        self._reader = reader
+    No result comes from a cache: its key is the fingerprint of the data, while the index may follow the data later.
+    """
 
-    def count(self, groups: Sequence[Sequence[str]], *, limit: int = MAX_COUNT) -> list[int]:
+    def counts(self, groups: Sequence[Sequence[str]], *, limit: int = MAX_COUNT) -> list[int]:
         """Count, for each group of phrases, the names with any of the phrases, up to `limit`."""
         found = []
         for start in range(0, len(groups), COUNT_BATCH):
             batch = groups[start : start + COUNT_BATCH]
             try:
-                rows = self._select("counts", patterns=[pattern(phrases) for phrases in batch], limit=limit)
+                rows = self.select("names_counts", patterns=[pattern(phrases) for phrases in batch], limit=limit)
             except QueryRejected:  # one of the phrases has only characters that the server ignores
                 found += [len(self.matching_any(phrases)) for phrases in batch]
                 continue
@@ -62,7 +62,7 @@ class FullText:
         """
         if not groups or not all(groups):
             return []
-        return self._names("matching", pattern=pattern(*groups), limit=limit, shortest=shortest)
+        return self.names(self.select("names_matching", pattern=pattern(*groups), limit=limit, shortest=shortest))
 
     def matching_any(self, phrases: Sequence[str]) -> list[Name]:
         """Find names with any of these phrases, without the phrases that the server rejects."""
@@ -79,14 +79,8 @@ class FullText:
     def equal(self, names: Sequence[Literal]) -> list[Name]:
         """Find the names that equal one of these literals."""
         batches = (names[start : start + EQUAL_BATCH] for start in range(0, len(names), EQUAL_BATCH))
-        return [name for batch in batches for name in self._names("equal", names=batch, limit=MAX_NAMES)]
-
-    def _names(self, template: str, **values: object) -> list[Name]:
-        return self._reader.names(self._select(template, **values))
-
-    def _select(self, template: str, **values: object) -> list:  # type: ignore[type-arg]
-        # not from the cache: its key is the fingerprint of the data, while the index may follow the data later
-        return self._reader.select(template, fresh=True, **values)
+        rows = (row for batch in batches for row in self.select("names_equal", names=batch, limit=MAX_NAMES))
+        return self.names(list(rows))
 
 
 def is_searchable(phrase: str) -> bool:

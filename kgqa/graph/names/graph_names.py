@@ -5,28 +5,24 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.names.full_text import FullText, is_searchable
 from kgqa.graph.names.index import NameIndex
-from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit, count_names, name_predicates
+from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit
 from kgqa.graph.names.server_index import ServerIndex
 from kgqa.graph.store import Row
-from kgqa.graph.tables.changes import ATTEMPTS, Changes
+from kgqa.graph.tables.changes import ATTEMPTS
 from kgqa.model import Literal, Triple
 from kgqa.storage.atomic_files import replace_file
 from kgqa.text.hints import Command, Hint, Option
 
 LONGEST_WAIT = 600.0
-UNCOUNTED_SECONDS = 600.0
-"""Seconds after a failed count of names during which the count is repeated only for questions with more time.
-
-Such a question must have at least MORE_TIME times as many seconds left as the question of the failed count."""
-MORE_TIME = 1.5
+UNCOUNTED_SECONDS = 120.0
+"""Seconds after a failed count of names during which it is not repeated."""
 CHOOSE_TOPIC = Hint(Command("ask", topic="ID"), client=Option("topic", "ID"))
 COUNT_FILE = "names-count.json"
 MAX_LOCAL_NAMES = 3_000_000
@@ -44,23 +40,15 @@ PLACES = 8
 MAX_PHRASE_WORDS = 8
 
 
-class EditedGraph(NamedGraph, Protocol):
-    """A graph whose index of names follows its edits."""
-
-    def version(self) -> str: ...
-
-    def changes_since(self, version: str) -> Changes | None: ...
-
-
 class GraphNames:
     """Opens the index of names on first use, and changes it after edits of the graph. Thread-safe."""
 
-    def __init__(self, graph: EditedGraph) -> None:
+    def __init__(self, graph: NamedGraph) -> None:
         self._graph = graph
         # not the lock of the other tables, which questions need while the index is opened, which may take minutes
         self._opening = threading.Lock()
         self._known: tuple[str, NameIndex] | None = None
-        self._opened: tuple[float, float] = (0.0, 0.0)  # when, and for a question with how many seconds
+        self._opened = 0.0
 
     @property
     def note(self) -> str:
@@ -74,25 +62,29 @@ class GraphNames:
             BudgetExhausted: the question has no more time.
             StoreError: the names cannot be read.
         """
-        if (names := self._current(limit)) is not None:
+        if (names := self._current()) is not None:
             return names
-        with _held(self._opening, limit):  # another question may be opening the index
+        # another question may be opening the index
+        while not self._opening.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
+            pass
+        try:
             for _ in range(ATTEMPTS):
                 if self._known:
                     self._follow(*self._known)
-                if (names := self._current(limit)) is not None:
-                    break
-                version, seconds = self._graph.version(), limit() or LONGEST_WAIT
+                if (current := self._current()) is not None:
+                    return current
+                version = self._graph.version()
                 if self._known and self._known[0] != version:
                     names = self._known[1]  # edits go on, and a new index would not be newer
                     continue
-                names = open_names(self._graph, limit=limit)
-                self._opened = (time.monotonic(), seconds)
+                names, self._opened = open_names(self._graph, limit=limit), time.monotonic()
                 if self._graph.version() == version:
                     self._known = (version, names)
                     break
             assert names is not None
             return names
+        finally:
+            self._opening.release()
 
     def save(self, folder: Path) -> None:
         """Write the index, if it is open, up to date and not on a server, into a folder that has none."""
@@ -107,19 +99,12 @@ class GraphNames:
                 self._known[1].close()
             self._known = None
 
-    def _current(self, limit: Limit) -> NameIndex | None:
-        """Return the index if it is open and up to date, else None.
-
-        For some time after a failed count of names, questions with little time get an index without a count.
-        """
-        known = self._known
-        if known is None or known[0] != self._graph.version().removesuffix("+"):
+    def _current(self) -> NameIndex | None:
+        """Return the index if it is open and up to date, and its names were counted or the count failed recently."""
+        if self._known is None or self._known[0] != self._graph.version().removesuffix("+"):
             return None
-        if not known[1].counted:
-            since, seconds = self._opened
-            recent = time.monotonic() - since < UNCOUNTED_SECONDS
-            return known[1] if recent and (limit() or LONGEST_WAIT) < MORE_TIME * seconds else None
-        return known[1]
+        recent = time.monotonic() - self._opened < UNCOUNTED_SECONDS
+        return self._known[1] if self._known[1].counted or recent else None
 
     def _follow(self, version: str, names: NameIndex) -> None:
         """Change the open index by the edits since a version, or else forget it.
@@ -132,23 +117,13 @@ class GraphNames:
             self._known = (changes.version, names)
 
     def _names_in(self, triples: tuple[Triple, ...]) -> list[Name]:
+        kinds = NameReader(self._graph.store, self._graph.schema, self._graph.view).kinds
         return [
             (triple.subject.iri, triple.object.value, kind)
-            for kind, predicate in name_predicates(self._graph.schema)
             for triple in triples
-            if triple.relation == predicate and isinstance(triple.object, Literal)
+            for kind in kinds.get(triple.relation, ())
+            if isinstance(triple.object, Literal)
         ]
-
-
-@contextmanager
-def _held(lock: Any, limit: Limit) -> Iterator[None]:
-    """Hold a lock during the block; wait for the lock no longer than `limit` allows."""
-    while not lock.acquire(timeout=min(limit() or LONGEST_WAIT, LONGEST_WAIT)):
-        pass
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def open_names(graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:
@@ -169,19 +144,18 @@ def open_names(graph: NamedGraph, *, limit: Limit = background_limit) -> NameInd
     store, schema = graph.store, graph.schema
     if not store.capabilities.remote:
         return NameIndex.open(graph, limit=limit)
-    reader = NameReader(store, schema, graph.view)
-    count = None
+    reader, count = FullText(store, schema, graph.view, limit), None
 
     def hurried() -> float:
         return CHECK_SECONDS if (left := limit()) is None else min(CHECK_SECONDS, CHECK_SHARE * left)
 
     checking = reader.within(hurried)
     if store.capabilities.full_text == "virtuoso" and _is_indexed(checking, FIRST_PLACES):
-        count = _count(graph, hurried, optional=True)
-        known = MAX_LOCAL_NAMES + 1 if count is None else count
-        if known > MAX_LOCAL_NAMES or _is_indexed(checking, range(0, known, max(1, known // PLACES))):
-            return ServerIndex(reader, names=known, languages=schema.languages)
-    count = _count(graph, limit) if count is None else count
+        count = _count(graph, checking, optional=True)
+        names = MAX_LOCAL_NAMES + 1 if count is None else count
+        if names > MAX_LOCAL_NAMES or _is_indexed(checking, range(0, names, max(1, names // PLACES))):
+            return ServerIndex(reader.within(lambda: None), names=names, languages=schema.languages)
+    count = _count(graph, reader) if count is None else count
     if count is not None and count <= MAX_LOCAL_NAMES:
         try:
             return NameIndex.open(graph, limit=limit)
@@ -197,10 +171,10 @@ def open_names(graph: NamedGraph, *, limit: Limit = background_limit) -> NameInd
         use = "Use a schema that lists the graph's label predicates under [names] label: "
         hints = (Hint(use, Command("ask", schema="FILE")),)
     missing = (message, *hints, ". Until then, choose the question's topic: ", CHOOSE_TOPIC)
-    return ServerIndex(reader, names=count, missing=missing)
+    return ServerIndex(reader.within(lambda: None), names=count, missing=missing)
 
 
-def _is_indexed(reader: NameReader, places: Sequence[int]) -> bool:
+def _is_indexed(reader: FullText, places: Sequence[int]) -> bool:
     """Return whether the server's full-text index finds some names of each predicate of names, from some places.
 
     A server may have indexed a part of the names only: Virtuoso indexes literals of updates after a while, even without
@@ -208,18 +182,18 @@ def _is_indexed(reader: NameReader, places: Sequence[int]) -> bool:
     """
     phrases: dict[Row, list[str]] = {}
     try:
-        for *place, name in reader.select("sample", fresh=True, limit=SAMPLED, offsets=places):
+        for *place, name in reader.select("names_sample", limit=SAMPLED, offsets=places):
             if isinstance(name, Literal):
                 words = name.value.split()[:MAX_PHRASE_WORDS]
                 if words and all(word.isalpha() and is_searchable(word) for word in words):
                     phrases.setdefault(tuple(place), []).append(" ".join(words))
         searched = [[phrase] for found in phrases.values() for phrase in sorted(found, key=len)[-SEARCHED:]]
-        return bool(searched) and all(FullText(reader).count(searched, limit=1))
+        return bool(searched) and all(reader.counts(searched, limit=1))
     except (QueryRejected, StoreTimeout):
         return False
 
 
-def _count(graph: NamedGraph, limit: Limit, *, optional: bool = False) -> int | None:
+def _count(graph: NamedGraph, reader: NameReader, *, optional: bool = False) -> int | None:
     """Count the names; return None if counting takes too long.
 
     The result is kept in the cache folder of the graph, which changes with its fingerprint.
@@ -237,12 +211,8 @@ def _count(graph: NamedGraph, limit: Limit, *, optional: bool = False) -> int | 
             if known is not None or optional:
                 return known
     count = None
-    try:
-        count = count_names(graph.store, graph.schema, graph.view, limit=limit)
-    except StoreTimeout:
-        pass
-    except PartialResult as error:  # the message does not say that names were counted
-        raise PartialResult(f"The names of {graph.store.location} could not be counted. {error}") from error
+    with suppress(StoreTimeout):
+        count = reader.count()
     if file and (optional or count is not None):
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.reading import Limit, Name, NamedGraph, background_limit, read_names
+from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.text.hints import Command
@@ -145,7 +145,7 @@ class NameIndex:
         advice = f"Build the index beforehand, without a time limit: {info}"
         try:
             index._connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_TABLES}")
-            index.insert(read_names(graph.store, graph.schema, graph.view, limit=limit), limit)
+            index.insert(NameReader(graph.store, graph.schema, graph.view, limit).all(), limit)
             limit()
             index._connection.executescript(_INDEXES)
             return index
@@ -287,11 +287,6 @@ class NameIndex:
     def count(self) -> int:
         """The number of names."""
         return int(self._rows("SELECT COALESCE(SUM(names), 0) FROM lengths")[0][0])
-
-    @property
-    def labelled(self) -> int:
-        """The number of entities with a label."""
-        return int(self._rows("SELECT COUNT(DISTINCT iri) FROM names WHERE kind = 'label'")[0][0])
 
     @property
     def longest(self) -> int:

@@ -7,14 +7,15 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from kgqa.errors import InvalidTerm, PartialResult, StoreError
-from kgqa.graph.query.templates import render, render_term
-from kgqa.graph.store import Row, Store, single_count
+from kgqa.errors import PartialResult, StoreError
+from kgqa.graph.query.templates import render
+from kgqa.graph.store import Row, Rows, Store, single_count
+from kgqa.graph.tables.changes import Changes
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.words import is_anonymous, local_words, normalise
+from kgqa.text.words import is_anonymous, local_words
 
 Name = tuple[str, str, str]
 """The IRI of an entity, one of its names, and the kind of name: `label`, `alias`, or `iri` for words from the IRI."""
@@ -22,8 +23,6 @@ PAGE_ROWS = 200_000
 MIN_PAGE_ROWS = 500
 DEFAULT_SECONDS = 600.0
 MAX_ROWS = 50_000_000
-ENTITY_BATCH = 50
-"""Entities per query."""
 Limit = Callable[[], float | None]
 """Function that returns the seconds that the next query may take; None for the store's default limit.
 
@@ -32,7 +31,7 @@ The function raises BudgetExhausted when the question has no time left.
 
 
 class NamedGraph(Protocol):
-    """A graph whose names are read and indexed."""
+    """A graph whose names are read and indexed. The index follows its edits."""
 
     @property
     def store(self) -> Store: ...
@@ -48,55 +47,14 @@ class NamedGraph(Protocol):
         """The folder that keeps the index between processes; None to keep it in memory."""
         ...
 
+    def version(self) -> str: ...
+
+    def changes_since(self, version: str) -> Changes | None: ...
+
 
 def background_limit() -> float:
     """Return the time limit, in seconds, of a query that is not part of answering a question."""
     return DEFAULT_SECONDS
-
-
-def read_names(
-    store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit
-) -> Iterator[Name]:
-    """Read all names of a graph, labels before aliases, in the order of the schema's predicates.
-
-    If the graph has no names, the words at the end of each IRI are used as a name of kind `iri`. Blank nodes and IRIs
-    that stand for them are left out.
-
-    Args:
-        limit: time limit of each query.
-
-    Raises:
-        PartialResult: a server truncates even small pages, or all pages together have fewer names than the graph.
-        StoreTimeout, StoreUnavailable.
-    """
-    found = False
-    for kind, predicate in name_predicates(schema):
-        for subject, name in _pairs(store, view, Entity(predicate), limit):
-            if isinstance(subject, Entity) and isinstance(name, Literal) and not subject.iri.startswith("_:"):
-                found = True
-                yield subject.iri, name.value, kind
-    if not found:
-        query = render("all_nodes", view=view)
-        for (node,) in store.select(query, timeout=limit(), max_rows=MAX_ROWS, fresh=True):
-            if isinstance(node, Entity) and not is_anonymous(node.iri):
-                yield node.iri, local_words(node.iri), "iri"
-
-
-def name_predicates(schema: Schema) -> list[tuple[str, str]]:
-    """Return all predicates that lead from an entity to its names, each as a pair of kind of name and IRI."""
-    return [("label", predicate) for predicate in schema.label] + [("alias", predicate) for predicate in schema.alias]
-
-
-def count_names(store: Store, schema: Schema, view: Sequence[Entity], *, limit: Limit = background_limit) -> int:
-    """Count the triples that give names to entities.
-
-    Args:
-        limit: time limit of each query.
-
-    Raises:
-        StoreError: see `Store.select`.
-    """
-    return sum(_count(store, view, Entity(predicate), limit) for _, predicate in name_predicates(schema))
 
 
 @dataclass(frozen=True)
@@ -114,96 +72,42 @@ class NameShare:
         return f"{self.labelled:,} of {self.subjects:,} subjects have a name ({percent}%){by and ', by '}{by}"
 
 
-def name_share(store: Store, schema: Schema, view: Sequence[Entity], *, timeout: float) -> NameShare | None:
-    """Count the subjects of a graph and those with a label; None if the graph is too large, or the store fails.
-
-    Args:
-        timeout: maximum seconds per query.
-    """
-    try:
-        if not store.may_scan([graph.iri for graph in view]):
-            return None
-        counts = {iri: _count(store, view, Entity(iri), lambda: timeout) for iri in schema.label}
-        rows = store.select(render("subject_count", view=view), timeout=timeout, fresh=True)
-        labelled = NameReader(store, schema, view).within(lambda: timeout).labelled
-    except StoreError:
-        return None
-    return NameShare(labelled, single_count(rows), {iri: count for iri, count in counts.items() if count})
-
-
-def _pairs(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
-    if store.capabilities.remote:
-        yield from _pages(store, view, predicate, limit)
-    else:
-        query = render("predicate_pairs", view=view, predicate=predicate)
-        yield from store.select(query, timeout=limit(), max_rows=MAX_ROWS)
-
-
-def _pages(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> Iterator[Row]:
-    """Read all pairs in pages, unsorted, because servers cannot sort so many rows.
-
-    A server may order the rows differently for each page. The pages are therefore complete only if all of them together
-    have as many distinct rows as the server counts.
-    """
-    total = _count(store, view, predicate, limit)
-    size, offset = PAGE_ROWS, 0
-    seen = array("q")
-    while offset < total:
-        try:
-            query = render("names_page", view=view, predicate=predicate, limit=size, offset=offset)
-            rows = store.select(query, timeout=limit(), fresh=True)
-        except PartialResult:
-            if size <= MIN_PAGE_ROWS:
-                raise
-            size = max(size // 2, MIN_PAGE_ROWS)
-            continue
-        if not len(rows):
-            break
-        offset += len(rows)
-        seen.extend(map(hash, rows))
-        yield from rows
-    if (distinct := len(set(seen))) != total:
-        raise PartialResult(
-            f"The server sent only {distinct:,} of {total:,} names.",
-            "If somebody is changing the graph, try again when the change is complete.",
-        )
-
-
-def _count(store: Store, view: Sequence[Entity], predicate: Entity, limit: Limit) -> int:
-    query = render("names_count", view=view, predicate=predicate)
-    return single_count(store.select(query, timeout=limit(), fresh=True))
+Reader = TypeVar("Reader", bound="NameReader")
 
 
 class NameReader:
-    """Looks up names in a graph by entity, and runs the queries for names. Thread-safe.
+    """Reads names from a graph. Thread-safe. All methods raise the same errors as `Store.select`.
+
+    Args:
+        limit: time limit of each query.
 
     Attributes:
-        view: the graphs that are read.
         kinds: for each predicate of names, the kinds of its names; a predicate may be listed as label and as alias.
     """
 
-    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity]) -> None:
+    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], limit: Limit = background_limit) -> None:
         self._store = store
-        self.view = tuple(view)
+        self._schema = schema
+        self._view = tuple(view)
+        self._limit = limit
         self.kinds: dict[str, list[str]] = {}
-        for kind, predicate in name_predicates(schema):
-            self.kinds.setdefault(predicate, []).append(kind)
-        self.predicates = [Entity(predicate) for predicate in self.kinds]
-        self._labels = [Entity(predicate) for predicate in schema.label]
-        self._limit: Limit = lambda: None
+        for kind, predicates in (("label", schema.label), ("alias", schema.alias)):
+            for predicate in predicates:
+                self.kinds.setdefault(predicate, []).append(kind)
 
-    def within(self, limit: Limit) -> NameReader:
-        """Return a reader that has `limit` as the time limit of each query."""
+    def within(self: Reader, limit: Limit) -> Reader:
+        """Return a reader with another limit."""
         bound = copy.copy(self)
         bound._limit = limit
         return bound
 
-    def select(self, template: str, *, fresh: bool = False, **values: object) -> list[Row]:
-        """Run the query template `names_{template}.rq` over the view and return the rows of its result."""
-        query = render(f"names_{template}", view=self.view, **{"predicates": self.predicates, **values})
-        return self._store.select(query, timeout=self._limit(), fresh=fresh).rows
+    def select(self, template: str, *, fresh: bool = True, max_rows: int | None = None, **values: object) -> Rows:
+        """Run the query queries/TEMPLATE.rq over the view and return the rows of its result."""
+        predicates = [Entity(predicate) for predicate in self.kinds]
+        query = render(template, view=self._view, **{"predicates": predicates, **values})
+        return self._store.select(query, timeout=self._limit(), fresh=fresh, max_rows=max_rows)
 
-    def names(self, rows: Sequence[Row]) -> list[Name]:
+    def names(self, rows: Sequence[Row] | Rows) -> list[Name]:
         """Return the distinct names in rows of entity, predicate and name; those of blank nodes are left out."""
         found = (
             (entity.iri, name.value, kind)
@@ -214,25 +118,71 @@ class NameReader:
         )
         return list(dict.fromkeys(found))
 
-    @property
-    def labelled(self) -> int:
-        """The number of entities with a label, counted by the store. Raises the same errors as `Store.select`."""
-        return single_count(self.select("labelled", predicates=self._labels))
+    def all(self) -> Iterator[Name]:
+        """Read all names, labels before aliases, in the order of the schema's predicates.
 
-    def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        """Return the names with letters or digits of each of these entities: labels first, then alphabetically."""
-        found: dict[Entity, set[tuple[bool, str]]] = {entity: set() for entity in entities}
-        usable = [entity for entity in found if _is_usable(entity)]
-        for start in range(0, len(usable), ENTITY_BATCH):
-            for iri, name, kind in self.names(self.select("of", entities=usable[start : start + ENTITY_BATCH])):
-                if normalise(name):
-                    found[Entity(iri)].add((kind == "alias", name))
-        return {entity: list(dict.fromkeys(name for _, name in sorted(names))) for entity, names in found.items()}
+        If the graph has no names, the words at the end of each IRI are used as a name of kind `iri`. Blank nodes and
+        IRIs that stand for them are left out.
 
+        Raises:
+            PartialResult: a server truncates even small pages, or all pages together have fewer names than the graph.
+        """
+        found = False
+        for predicate, kinds in self.kinds.items():
+            for subject, name in self._pairs(Entity(predicate)):
+                if isinstance(subject, Entity) and isinstance(name, Literal) and not subject.iri.startswith("_:"):
+                    found = True
+                    yield from ((subject.iri, name.value, kind) for kind in kinds)
+        for (node,) in () if found else self.select("all_nodes", max_rows=MAX_ROWS):
+            if isinstance(node, Entity) and not is_anonymous(node.iri):
+                yield node.iri, local_words(node.iri), "iri"
 
-def _is_usable(entity: Entity) -> bool:
-    try:
-        render_term(entity)
-    except InvalidTerm:
-        return False  # a blank node, which no query can name
-    return True
+    def count(self) -> int:
+        """Count the triples that give names to entities."""
+        return sum(len(kinds) * self._count(predicate) for predicate, kinds in self.kinds.items())
+
+    def share(self) -> NameShare | None:
+        """Count the subjects of the graph and those with a label; None if it is too large, or the store fails."""
+        try:
+            if not self._store.may_scan([graph.iri for graph in self._view]):
+                return None
+            counts = {iri: self._count(iri) for iri in self._schema.label}
+            labelled = self.select("names_labelled", predicates=[Entity(iri) for iri in self._schema.label])
+            subjects = self.select("subject_count")
+        except StoreError:
+            return None
+        found = {iri: count for iri, count in counts.items() if count}
+        return NameShare(single_count(labelled), single_count(subjects), found)
+
+    def _count(self, predicate: str) -> int:
+        return single_count(self.select("names_count", predicate=Entity(predicate)))
+
+    def _pairs(self, predicate: Entity) -> Iterator[Row]:
+        """Read all subjects and objects of a predicate; on a server in pages, unsorted, because it cannot sort so many.
+
+        A server may order the rows differently for each page. The pages are therefore complete only if all of them
+        together have as many distinct rows as the server counts.
+        """
+        if not self._store.capabilities.remote:
+            yield from self.select("predicate_pairs", fresh=False, max_rows=MAX_ROWS, predicate=predicate)
+            return
+        total, size, offset = self._count(predicate.iri), PAGE_ROWS, 0
+        seen = array("q")
+        while offset < total:
+            try:
+                rows = self.select("names_page", predicate=predicate, limit=size, offset=offset)
+            except PartialResult:
+                if size <= MIN_PAGE_ROWS:
+                    raise
+                size = max(size // 2, MIN_PAGE_ROWS)
+                continue
+            if not len(rows):
+                break
+            offset += len(rows)
+            seen.extend(map(hash, rows))
+            yield from rows
+        if (distinct := len(set(seen))) != total:
+            raise PartialResult(
+                f"The server sent only {distinct:,} of {total:,} names.",
+                "If somebody is changing the graph, try again when the change is complete.",
+            )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from kgqa.graph.names.full_text import (
     written_phrase,
 )
 from kgqa.graph.names.index import MAX_SEARCH_WORDS, NameIndex
-from kgqa.graph.names.reading import Limit, Name, NameReader
+from kgqa.graph.names.reading import Limit, Name
 from kgqa.graph.names.spellings import MIN_SQUEEZED
+from kgqa.graph.tables.labels import is_blank_node, values_of
 from kgqa.model import Entity, Literal
 from kgqa.text.words import normalise
 
@@ -48,7 +50,7 @@ class ServerIndex(NameIndex):
 
     def __init__(
         self,
-        reader: NameReader,
+        reader: FullText,
         *,
         names: int | None,
         languages: Sequence[str] = (),
@@ -87,12 +89,13 @@ class ServerIndex(NameIndex):
     def longest(self) -> int:
         return MAX_SEARCH_WORDS
 
-    @property
-    def labelled(self) -> int:
-        return self._reader.labelled
-
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        return self._reader.names_of(entities)
+        named = [entity for entity in dict.fromkeys(entities) if not is_blank_node(entity)]
+        select = partial(self._reader.select, fresh=False)
+        other = copy.copy(self)
+        other._begin()  # so that the ranks of matches do not depend on these names
+        other._take(self._reader.names(values_of(named, self._reader.kinds, select=select, remote=True)))
+        return NameIndex.names_of(other, entities)
 
     def within(self, limit: Limit) -> ServerIndex:
         bound = copy.copy(self)
@@ -115,7 +118,7 @@ class ServerIndex(NameIndex):
     def _text(self) -> FullText:
         if self._missing:
             raise NamesNotIndexed(*self._missing)
-        return FullText(self._reader)
+        return self._reader
 
     def frequencies(self, words: Sequence[str]) -> dict[str, int]:
         counts = self._count(words[:MAX_NAMES])
@@ -208,7 +211,7 @@ class ServerIndex(NameIndex):
         """Return the number of names with each word, at most MAX_COUNT."""
         wanted = list(dict.fromkeys(words))
         new = [(word, phrases) for word in wanted if word not in self._counts and (phrases := self._phrases(word))]
-        counts = self._text.count([phrases for _, phrases in new]) if wanted else []
+        counts = self._text.counts([phrases for _, phrases in new]) if wanted else []
         self._counts |= {word: count for (word, _), count in zip(new, counts)}
         return {word: self._counts.get(word, 0) for word in wanted}
 

@@ -90,7 +90,7 @@ class UploadFiles:
             self._progress(Progress(job.name, bytes_done, job.size, self.lines + lines, "reading"))
 
         with open_lines(job, self._staging, on_staging) as source:
-            for block in source.blocks(lambda number, message: bad.append((number, message)), strict=True):
+            for block in source.blocks(lambda number, message: bad.append((number, message))):
                 lines = block.lines
                 if source.format == ox.RdfFormat.N_QUADS:
                     lines = [self._in_graph(line, job, number) for line, number in zip(lines, block.numbers)]

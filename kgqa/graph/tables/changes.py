@@ -7,24 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kgqa.graph.editing import present_triples
-from kgqa.graph.query.templates import Variable
-from kgqa.graph.store import EditReport, Rows, Store, count_value
-from kgqa.model import Entity, Literal, Triple, Value
+from kgqa.graph.store import EditReport, Store
+from kgqa.model import Entity, Triple
 
 MAX_CHANGES = 10_000
 """Number of edited triples above which tables are computed again."""
 ATTEMPTS = 5
-PATTERNS_PER_QUERY = 100
-MAX_CHARS = 200_000
-"""Number of characters of all literals above which each pattern gets a query of its own."""
-VALUE, OTHER = Variable("value"), Variable("other")
-Pattern = tuple[Value | Variable, Entity | Variable, Value | Variable, int]
-"""Subject, predicate and object, of which one is VALUE, and the largest number of distinct values (0: all)."""
-Select = Callable[..., Rows]
-"""Renders a template of queries/ and runs the query."""
 
 
 @dataclass(frozen=True)
@@ -101,26 +92,7 @@ def _visible(edits: Sequence[EditReport], store: Store, view: Sequence[Entity]) 
     return Counter({triple: (triple in after) - (triple in before) for triple in triples})
 
 
-def matches(select: Select, patterns: Sequence[Pattern]) -> list[list[Value]]:
-    """Return, for each pattern, the distinct values that match it."""
-    found: list[list[Value]] = [[] for _ in patterns]
-    texts = (term.value for pattern in patterns for term in pattern[:3] if isinstance(term, Literal))
-    size = PATTERNS_PER_QUERY if sum(map(len, texts)) < MAX_CHARS else 1
-    for start in range(0, len(patterns), size):
-        for number, value in select("matches", patterns=patterns[start : start + size]):
-            if value is not None:
-                found[start + count_value(number)].append(value)
-    return found
-
-
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    version: str
-    value: Any
-    complete: bool
 
 
 class VersionedValues:
@@ -129,26 +101,17 @@ class VersionedValues:
     Args:
         version: returns the current version; see `Store.version_of`.
         changes: returns the changes since a version; None if values must be computed again.
-        complete: returns whether the value just computed covers the whole graph. Others are not followed by edits.
     """
 
-    def __init__(
-        self,
-        version: Callable[[], str],
-        changes: Callable[[str], Changes | None],
-        *,
-        complete: Callable[[], bool],
-    ) -> None:
+    def __init__(self, version: Callable[[], str], changes: Callable[[str], Changes | None]) -> None:
         self._current = version
         self._changes = changes
-        self._complete = complete
         self._lock = threading.RLock()
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, tuple[str, Any]] = {}
 
-    def __contains__(self, name: str) -> bool:
-        """Return whether a value that covers the whole graph is known for some version."""
-        known = self._known.get(name)
-        return known is not None and known.complete
+    def known(self, name: str) -> Any:
+        """Return the latest value, of any version; None if there is none."""
+        return self._known.get(name, ("", None))[1]
 
     def get(self, name: str, compute: Callable[[], T], follow: Callable[[T, Changes], T | None] | None = None) -> T:
         """Return a value for the current version.
@@ -160,28 +123,18 @@ class VersionedValues:
             follow: computes the value from that of an earlier version and the changes since; None if it cannot.
         """
         version, known = self._current(), self._known.get(name)
-        if known is not None and (known.version == version or known.version + "+" == version):
-            found: T = known.value
-            return found
+        if known is not None and version in (known[0], known[0] + "+"):
+            return cast(T, known[1])
         with self._lock:
-            value: T | None = None
             for _ in range(ATTEMPTS):
                 version, known = self._current(), self._known.get(name)
-                if known is not None and known.version == version:
-                    value = known.value
-                    break
-                value = self._followed(known, follow) if known and follow else None
-                complete = value is not None
-                if value is None:
-                    value = compute()
-                    complete = follow is not None and self._complete()
+                if known is not None and known[0] == version:
+                    return cast(T, known[1])
+                changes = self._changes(known[0]) if known and follow else None
+                value = follow(known[1], changes) if known and follow and changes else None
+                value = compute() if value is None else value
                 # a value that was read during an edit belongs to no version
                 if self._current() == version:
-                    self._known[name] = _Known(version, value, complete)
+                    self._known[name] = (version, value)
                     break
-            assert value is not None
             return value
-
-    def _followed(self, known: _Known, follow: Callable[[T, Changes], T | None]) -> T | None:
-        changes = self._changes(known.version) if known.complete else None
-        return None if changes is None else follow(known.value, changes)

@@ -1,21 +1,21 @@
-"""What a graph declares about its relations and types, read in one small query per predicate."""
+"""What a graph declares about its relations and types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import NamedTuple
 
 import msgspec
 
-from kgqa.graph.store import Row, Rows
+from kgqa.graph.store import Rows
 from kgqa.model import Direction, Entity, Value
 from kgqa.schema import Schema
 
 SIDES: tuple[Direction, Direction] = ("out", "in")
 Read = Callable[..., Rows]
-"""Renders a template of queries/ and returns all rows of the whole graph; see `WholeGraphQueries.read`."""
+"""Renders a template of queries/ and returns all rows of the whole graph; see `GraphTables.read`."""
 
 
 class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -48,66 +48,59 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
         return reverse
 
 
-def declaring_predicates(schema: Schema) -> frozenset[str]:
+def declaring_predicates(schema: Schema) -> tuple[str, ...]:
     """Return the predicates of the triples that `read_declarations` reads."""
     marked = (*schema.noise_marked_by[:1], *(schema.mediator_marked_by or ())[:1])
-    return frozenset((*marked, *schema.inverse, *schema.range, *schema.domain))
+    return tuple(dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked)))
 
 
 def read_declarations(schema: Schema, read: Read) -> Declarations:
-    """Read the declarations of a graph. Raises the same errors as `WholeGraphQueries.read`."""
-    inverses: dict[str, str] = {}
-    for predicate in schema.inverse:
-        for left, right in _pairs(schema, read, predicate):
-            if left != right:
-                inverses.setdefault(left, right)
-                inverses.setdefault(right, left)
-    types: dict[Direction, dict[str, tuple[str, ...]]] = {}
-    for side, predicates in zip(SIDES, (schema.range, schema.domain)):
-        known = types.setdefault(side, {})
+    """Read the declarations of a graph, in one query. Raises the same errors as `GraphTables.read`."""
+    predicates = [Entity(predicate) for predicate in declaring_predicates(schema)]
+    statements: dict[str, list[tuple[str, Value]]] = {predicate.iri: [] for predicate in predicates}
+    for subject, predicate, value in (
+        read("declarations", what="Declarations", predicates=predicates) if predicates else ()
+    ):
+        if isinstance(subject, Entity) and isinstance(predicate, Entity) and value is not None:
+            statements[predicate.iri].append((subject.iri, value))
+
+    def pairs(*predicates: str) -> Iterator[tuple[str, str]]:
+        # sorted, because the first of several types or inverses is used, and engines differ in their order
         for predicate in predicates:
-            for relation, type_ in _pairs(schema, read, predicate):
-                known[relation] = (*known.get(relation, ()), type_)
-    noise = {name for node in declared_nodes(schema, read, schema.noise_marked_by) for name in schema.named_by(node)}
+            yield from sorted((name, node.iri) for name, node in statements[predicate] if isinstance(node, Entity))
+
+    inverses: dict[str, str] = {}
+    for left, right in pairs(*schema.inverse):
+        if left != right:
+            inverses.setdefault(left, right)
+            inverses.setdefault(right, left)
+    types: dict[Direction, dict[str, tuple[str, ...]]] = {side: {} for side in SIDES}
+    for side, declaring in zip(SIDES, (schema.range, schema.domain)):
+        for relation, type_ in pairs(*declaring):
+            types[side][relation] = (*types[side].get(relation, ()), type_)
+    marked = pairs(*schema.noise_marked_by[:1])
+    noise = {name for node, kind in marked if kind in schema.noise_marked_by[1:] for name in schema.named_by(node)}
     marks, others, mediators = dict[Value, None](), set[str](), set(schema.mediator_types)
     if schema.mediator_marked_by:
         marker, value = schema.mediator_marked_by
-        what = f"The statements of {schema.short_id(marker)}"
-        for node, mark in sorted(read("marked_types", what=what, marker=Entity(marker)), key=str):
-            if not isinstance(node, Entity) or mark is None:
-                continue
+        for node, mark in sorted(statements[marker], key=str):
             if value in (getattr(mark, "value", None), getattr(mark, "iri", None)):
-                mediators.add(node.iri)
+                mediators.add(node)
                 marks[mark] = None
             else:
-                others.add(node.iri)
+                others.add(node)
     return Declarations(
         frozenset(noise), inverses, types, tuple(marks), frozenset(mediators), frozenset(others - mediators)
     )
 
 
-def declared_nodes(schema: Schema, read: Read, declaration: tuple[str, ...]) -> list[str]:
-    """Return the nodes with any of these values of a predicate; `declaration` is (predicate, value, ...)."""
-    if not declaration:
+def declared_nodes(schema: Schema, read: Read) -> list[str]:
+    """Return the nodes that the graph declares as relations; see `Schema.declared_by`."""
+    if not schema.declared_by:
         return []
-    predicate, *kinds = map(Entity, declaration)
-    what = f"The nodes declared by {schema.short_id(predicate.iri)}"
-    return sorted(node for (node,) in _iris(read("declared", what=what, declared_by=predicate, kinds=kinds)))
-
-
-def _pairs(schema: Schema, read: Read, predicate: str) -> list[tuple[str, ...]]:
-    """Return the statements of a predicate between entities, as pairs of the IRIs of subject and object."""
-    what = f"The statements of {schema.short_id(predicate)}"
-    # sorted, because the first of several types or inverses is used, and engines differ in their order
-    return sorted(_iris(read("predicate_pairs", what=what, predicate=Entity(predicate))))
-
-
-def _iris(rows: Iterable[Row]) -> Iterator[tuple[str, ...]]:
-    """Yield the IRIs of the rows that consist of entities."""
-    for row in rows:
-        iris = tuple(node.iri for node in row if isinstance(node, Entity))
-        if len(iris) == len(row):
-            yield iris
+    predicate, *kinds = map(Entity, schema.declared_by)
+    rows = read("declared", what="The declared relations", declared_by=predicate, kinds=kinds)
+    return sorted(node.iri for (node,) in rows if isinstance(node, Entity))
 
 
 class ListedMediators(NamedTuple):

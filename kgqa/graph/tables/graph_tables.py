@@ -1,32 +1,30 @@
-"""Tables derived from a whole graph, computed once; after an edit, they change by what it touched."""
+"""Tables derived from a whole graph, computed once; an edit changes what it touches."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import msgspec
 from msgspec import to_builtins
 
-from kgqa.errors import StoreError, StoreTimeout
+from kgqa.errors import PartialResult, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.names.graph_names import GraphNames
 from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, background_limit
-from kgqa.graph.query.templates import render
-from kgqa.graph.store import Rows, Store
+from kgqa.graph.query.templates import Variable, render
+from kgqa.graph.store import Row, Rows, Store
 from kgqa.graph.tables.changes import Changes, T, VersionedValues, changes_since
 from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
-from kgqa.graph.tables.labels import LABEL_BATCH, FindLabels, declared_labels, find_relation_labels
+from kgqa.graph.tables.labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
-from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Direction, Entity, Step
 from kgqa.net.threads import question_end
 from kgqa.schema import Schema
@@ -35,9 +33,8 @@ from kgqa.storage.loading import parse_json
 from kgqa.text.hints import Command, Option
 
 TIMEOUT = 600.0
-MANY_RELATIONS = 10 * LABEL_BATCH
-"""Number of relations above which their labels are read in one query instead of in batches."""
-VERSION = 3
+MAX_PAGES = 200
+VERSION = 4
 """Version of the format of cached tables, increased with every change of the format."""
 COUNTING = (
     "The graph is too large to count its relations: only relations that the graph declares are known from the start."
@@ -46,17 +43,29 @@ SEARCHING = (
     "The graph is too large to search its nodes for mediators: mediators are recognized only by the ranges, domains "
     "and names of relations."
 )
+LABELLING = "The graph has too many relations to read all their labels in one query: labels are looked up when needed."
 Types = dict[Direction, dict[str, str]]
-_FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
-@dataclass(frozen=True)
-class _Table:
-    """How a table that is kept in the cache is computed, and changed by edits. `kind` is the type of its values."""
+class Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """All tables of one version of a graph.
 
-    kind: Any
-    compute: Callable[[], Any]
-    follow: Callable[[Any, Changes], Any]
+    Attributes:
+        declarations: What the graph declares.
+        edges: The relations and their edges. If the graph is too large to count them, only the declared relations.
+        relation_labels: Labels of the relations that the schema names by their labels; see `Schema.is_labelled`.
+        notes: Sentences that say what is missing because the graph is too large.
+    """
+
+    declarations: Declarations
+    edges: Edges
+    relation_labels: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def relations(self) -> dict[str, int]:
+        """All relations with their numbers of edges, most frequent first."""
+        return by_frequency({name: counts[0] for name, counts in self.edges.items()})
 
 
 class GraphTables:
@@ -92,22 +101,11 @@ class GraphTables:
         self._timeout = timeout
         self._may_scan = scan
         self._graphs = tuple(entity.iri for entity in view)
-        self._values = VersionedValues(self.version, self.changes_since, complete=lambda: not self._whole.notes)
+        self._values = VersionedValues(self.version, self.changes_since)
         self._opened_version = self.version()
         self._names = GraphNames(self)
         # the digest of the schema does not cover the user's languages
-        languages = hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]
-        self._relation_labels = f"relation-labels-{languages}"
-        self._declaring = declaring_predicates(schema)
-        self._tables = {
-            "declarations": _Table(
-                Declarations,
-                lambda: read_declarations(schema, self._whole.read),
-                lambda known, changes: known if changes.relations.isdisjoint(self._declaring) else None,
-            ),
-            "edges": _Table(Edges, self._count_edges, self._follow_edges),
-            self._relation_labels: _Table(dict[str, str], self._label_relations, self._follow_relation_labels),
-        }
+        self._file_name = f"tables-{hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]}.json"
 
     # --- versions
 
@@ -135,9 +133,40 @@ class GraphTables:
             )
             raise StoreTimeout(error.message, *hint) from error
 
-    @property
-    def _whole(self) -> WholeGraphQueries:
-        return self._values.get("whole", lambda: WholeGraphQueries(self.select))
+    def read(self, name: str, *, what: str, **values: Any) -> Rows:
+        """Run queries/NAME.rq over the whole graph and return all rows, in pages if the server caps results.
+
+        Args:
+            what: a description of the rows, for error messages, such as "The relations".
+
+        Raises:
+            StoreTimeout, PartialResult: the rows could not be read in time, or not completely.
+            StoreError: other errors of `Store.select`.
+        """
+        try:
+            try:
+                return self.select(name, **values)
+            except RowCapMet as cut:
+                return self._in_pages(name, cut, values)
+        except (StoreTimeout, PartialResult) as error:
+            raise type(error)(f"{what} could not be read from the whole graph: {error}") from error
+
+    def _in_pages(self, name: str, cut: RowCapMet, values: dict[str, Any]) -> Rows:
+        """Read the rows of a query in pages as large as the server's row cap.
+
+        If the server changed the order of rows between pages, some rows would appear twice.
+        """
+        columns, rows = [Variable(name) for name in cut.variables], list[Row]()
+        for _ in range(MAX_PAGES if cut.cap > 0 else 0):
+            page = self.select("page", table=name, columns=columns, limit=cut.cap, offset=len(rows), **values)
+            rows += page.rows
+            if len(set(rows)) < len(rows):
+                raise PartialResult(
+                    "The same row is on two pages of the result.", "If the graph is being changed, try again later."
+                )
+            if len(page) < cut.cap:
+                return Rows(cut.variables, rows)
+        raise cut
 
     def _may_scan_now(self) -> bool:
         return self._may_scan and self.store.may_scan(self._graphs)
@@ -145,7 +174,8 @@ class GraphTables:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that say what is missing in the tables computed so far because the graph is too large."""
-        return (*self._whole.notes, *filter(None, [self._names.note]))
+        known = self._values.known("tables")
+        return (*(known.notes if known else ()), *filter(None, [self._names.note]))
 
     def computed(self, name: str, compute: Callable[[], T]) -> T:
         """Return a value of that name for the current version of the view, computed once."""
@@ -159,45 +189,48 @@ class GraphTables:
         if self._cache is None or not (fingerprint := self.store.fingerprint_of(self._graphs)):
             return None
         # a server's fingerprint is computed from counts, so two servers can have the same fingerprint
-        data = f"{fingerprint}{self.store.capabilities.identity}"
-        if not _FILE_NAME.fullmatch(data):
-            data = hashlib.sha256(data.encode()).hexdigest()[:32]
-        view = "-" + hashlib.sha256("\n".join(self._graphs).encode()).hexdigest()[:12] if self._graphs else ""
-        return self._cache.entry("graphs", f"{data}-{self.schema.digest}{view}-{VERSION}")
+        parts = (fingerprint, self.store.capabilities.identity, self.schema.digest, *self._graphs)
+        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+        return self._cache.entry("graphs", f"{name}-{VERSION}")
 
-    def _table(self, name: str) -> Any:
-        return self._values.get(name, lambda: self._read_or_compute(name), self._tables[name].follow)
+    @property
+    def _tables(self) -> Tables:
+        return self._values.get("tables", self._read_or_compute, self._follow)
 
-    def _read_or_compute(self, name: str) -> Any:
-        table, version = self._tables[name], self.version()
-        file = self.folder / f"{name}.json" if self.folder else None
+    def _read_or_compute(self) -> Tables:
+        version = self.version()
+        file = self.folder / self._file_name if self.folder else None
         if file and file.exists():
             try:
-                return parse_json(file.read_bytes(), table.kind)
+                found: Tables = parse_json(file.read_bytes(), Tables)
+                return found
             except (OSError, ValueError) as error:
                 warn_unreadable(file, error)
-        value = table.compute()
-        # an incomplete table is not cached: another process may be able to compute it completely
-        if file and self._cache and not self._whole.notes and self.version() == version:
-            self._cache.write_text(file, json.dumps(to_builtins(value)))
-        return value
+        tables = self._compute()
+        self._write(tables, version)
+        return tables
+
+    def _write(self, tables: Tables, version: str) -> None:
+        """Write the tables of a version into the cache, unless they are incomplete or the graph has changed since."""
+        folder = self.folder
+        if folder and self._cache and not tables.notes and self.version() == version:
+            self._cache.write_text(folder / self._file_name, json.dumps(to_builtins(tables)))
 
     def save(self) -> None:
         """Write the tables and the index of names into the cache folder of the graph as it is now."""
-        known = [name for name in self._tables if name in self._values]
-        version, values = self.version(), {name: self._table(name) for name in known}
-        if (folder := self.folder) and self._cache and self.version() == version and not self._whole.notes:
+        version, tables = self.version(), self._tables if self._values.known("tables") else None
+        folder = self.folder
+        if folder and self.version() == version and not (tables and tables.notes):
             if self.store.capabilities.remote and version != self._opened_version:
                 # an edit that leaves all counts of a server equal leaves the fingerprint and this folder, too
                 shutil.rmtree(folder, ignore_errors=True)
-            for name, value in values.items():
-                if not (file := folder / f"{name}.json").is_file():
-                    self._cache.write_text(file, json.dumps(to_builtins(value)))
+            if tables:
+                self._write(tables, version)
             self._names.save(folder)
 
     def prepare(self) -> None:
         """Compute the tables that every question needs, so that no question waits for them."""
-        self.relations, self.noise, self.mediators, self.relation_labels, self.inverse_of, self.types  # noqa: B018
+        self.relations, self.mediators, self.types  # noqa: B018
 
     def close(self) -> None:
         """Save the tables if the graph was edited, and close the index of names."""
@@ -206,35 +239,58 @@ class GraphTables:
                 self.save()
         self._names.close()
 
+    # --- computing and following
+
+    def _compute(self) -> Tables:
+        schema, notes = self.schema, []
+        declarations = read_declarations(schema, self.read)
+        if self._may_scan_now():
+            threads = 1 if self.store.capabilities.remote else 2
+            edges = count_edges(schema, declarations, self.read, threads=threads)
+            return Tables(declarations, edges, self._labels_of(edges, declarations, self._find_labels))
+        notes.append(COUNTING)
+        if declarations.mediator_types or schema.mediator_iri_prefixes:
+            notes.append(SEARCHING)
+        declared = declared_nodes(schema, self.read)
+        edges = {name: (0, 0, 0) for node in declared for name in schema.named_by(node)}
+        known: dict[Entity, str] = {}
+        if any(map(schema.is_labelled, edges)):  # too many to look up in batches
+            try:
+                known = declared_labels(schema, self.read)
+            except (StoreTimeout, PartialResult):
+                notes.append(LABELLING)  # no label is lost, but finding the labels takes longer then
+        return Tables(declarations, edges, self._labels_of(edges, declarations, lambda _: known), tuple(notes))
+
+    def _labels_of(self, names: Iterable[str], declarations: Declarations, find: FindLabels) -> dict[str, str]:
+        schema, noise = self.schema, declarations.noise
+        wanted = [
+            name for name in names if schema.is_labelled(name) and not schema.is_noise(name) and name not in noise
+        ]
+        return find_relation_labels(wanted, schema, find)
+
+    def _follow(self, tables: Tables, changes: Changes) -> Tables | None:
+        """Return the tables after some changes; None if they must be computed again."""
+        schema, known = self.schema, tables.declarations
+        if tables.notes or (schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations):
+            return None
+        same = changes.relations.isdisjoint(declaring_predicates(schema))
+        declarations = known if same else read_declarations(schema, self.read)
+        types = declarations.mediator_types
+        edges = follow_edges(tables.edges, changes, schema=schema, types=types, select=self.select)
+        subjects = [subject.iri for subject in changes.subjects(schema.label)]
+        touched = {name for subject in subjects for name in (subject, *schema.named_by(subject))}
+        touched |= {name for name in changes.relations if (name in edges) != (name in tables.edges)}
+        touched |= known.noise ^ declarations.noise
+        kept = {name: label for name, label in tables.relation_labels.items() if name not in touched}
+        labels = self._labels_of(touched.intersection(edges), declarations, self._find_labels) if touched else {}
+        return Tables(declarations, edges, kept | labels)
+
     # --- relations and mediators
 
     @property
     def declarations(self) -> Declarations:
         """What the graph declares about its relations and types."""
-        return cast(Declarations, self._table("declarations"))
-
-    @property
-    def _edges(self) -> Edges:
-        return cast(Edges, self._table("edges"))
-
-    def _count_edges(self) -> Edges:
-        whole, schema = self._whole, self.schema
-        if self._may_scan_now():
-            threads = 1 if self.store.capabilities.remote else 2
-            return count_edges(schema, self.declarations, whole.read, threads=threads)
-        whole.notes[COUNTING] = "relation_counts"
-        if self.declarations.mediator_types or schema.mediator_iri_prefixes:
-            whole.notes[SEARCHING] = "mediator_edges"
-        names = (
-            name for node in declared_nodes(schema, whole.read, schema.declared_by) for name in schema.named_by(node)
-        )
-        return dict.fromkeys(names, (0, 0, 0))
-
-    def _follow_edges(self, edges: Edges, changes: Changes) -> Edges | None:
-        if self.schema.mediator_marked_by and self.schema.mediator_marked_by[0] in changes.relations:
-            return None
-        types = self.declarations.mediator_types
-        return follow_edges(edges, changes, schema=self.schema, types=types, select=self.select)
+        return self._tables.declarations
 
     @property
     def relations(self) -> dict[str, int]:
@@ -242,21 +298,12 @@ class GraphTables:
 
         If the graph is too large for counting, these are only the relations that the graph declares, with 0 edges each.
         """
-        return self._values.get(
-            "relations", lambda: by_frequency({name: each[0] for name, each in self._edges.items()})
-        )
+        return self._tables.relations
 
     @property
     def counted(self) -> bool:
         """Whether the relations of the graph were counted; if not, only those that the graph declares are known."""
-        self.relations  # noqa: B018 - counting may add a note
-        return COUNTING not in self._whole.notes
-
-    def _came_or_went(self, changes: Changes) -> set[str]:
-        """Return the relations that the graph has only after some changes, or only before."""
-        net = Counter(triple.relation for triple in changes.added)
-        net.subtract(triple.relation for triple in changes.removed)
-        return {name for name, change in net.items() if self.relations.get(name, 0) in (0, change)}
+        return COUNTING not in self._tables.notes
 
     @property
     def noise(self) -> frozenset[str]:
@@ -270,7 +317,7 @@ class GraphTables:
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        return self._values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._edges))
+        return self._values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._tables.edges))
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""
@@ -292,79 +339,37 @@ class GraphTables:
 
         A relation without an entry is not declared; nothing is known of its nodes.
         """
-        return self._values.get("types", self._find_types, self._follow_types)
+        return self._values.get("types", self._find_types)
 
     def _find_types(self) -> Types:
-        return self._with_types({"out": {}, "in": {}}, self.relations)
-
-    def _with_types(self, types: Types, relations: Iterable[str]) -> Types:
-        """Add the types of some relations of the graph."""
-        relations = [name for name in relations if name in self.relations]
-        for side, declared in self.declarations.types.items():
-            types[side] |= {name: declared[name][0] for name in relations if name in declared}
+        relations, declared = self.relations, self.declarations.types
+        types: Types = {
+            side: {name: declared[side][name][0] for name in relations if name in declared[side]} for side in SIDES
+        }
         # types for one direction only would give steps in that direction an advantage
         for name in relations if types["out"] else ():
             if domain := self.schema.domain_in_name(name):
                 types["in"].setdefault(name, domain)
         return types
 
-    def _follow_types(self, types: Types, changes: Changes) -> Types | None:
-        turned = self._came_or_went(changes)
-        kept: Types = {side: {n: type_ for n, type_ in types[side].items() if n not in turned} for side in SIDES}
-        followed = self._with_types(kept, turned)
-        # whether names of relations give domains depends on whether there are any ranges
-        same = bool(followed["out"]) == bool(types["out"]) and self._declaring.isdisjoint(changes.relations)
-        return followed if same else None
-
     def target_type(self, step: Step) -> str | None:
         """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
         return self.types[step.direction].get(step.relation)
-
-    @property
-    def subject_relations(self) -> dict[str, frozenset[str]]:
-        """Map from each relation looked up since the last edit to the relations of its subjects."""
-        return self._values.get("subject-relations", dict)
 
     # --- labels and names
 
     @property
     def relation_labels(self) -> dict[str, str]:
         """Labels of the relations that the schema names by their labels; see `Schema.is_labelled`."""
-        if self.schema.wording != "label" and not self.schema.labelled:
-            return {}
-        return cast(dict[str, str], self._table(self._relation_labels))
-
-    def _label_relations(self) -> dict[str, str]:
-        relations = [relation for relation in self.relations if self._has_label(relation)]
-        many = self.schema.wording == "label" and (len(relations) > MANY_RELATIONS or not self.counted)
-        known = declared_labels(self.schema, self._whole) if many else {}
-        # relations that were not counted may be too many to look up in batches
-        return find_relation_labels(
-            relations, self.schema, known, self._find_labels if self.counted else lambda nodes: {}
-        )
-
-    def _follow_relation_labels(self, labels: dict[str, str], changes: Changes) -> dict[str, str] | None:
-        if not changes.relations.isdisjoint(self.schema.noise_marked_by[:1]):
-            return None
-        subjects = changes.subjects(self.schema.label)
-        named = {name for subject in subjects for name in (subject.iri, *self.schema.named_by(subject.iri))}
-        touched = named | self._came_or_went(changes)
-        kept = {name: label for name, label in labels.items() if name not in touched}
-        wanted = [name for name in touched.intersection(self.relations) if self._has_label(name)]
-        return kept | find_relation_labels(wanted, self.schema, {}, self._find_labels) if touched else labels
-
-    def _has_label(self, relation: str) -> bool:
-        return self.schema.is_labelled(relation) and not self.is_noise(relation)
+        return self._tables.relation_labels
 
     def label_relations(self, relations: Iterable[str], find_labels: FindLabels) -> None:
         """Look up the labels of the given relations, if the graph is too large for a list of all its relations."""
-        if (self.schema.wording != "label" and not self.schema.labelled) or self.counted:
+        if self.counted:
             return
-        asked: dict[str, None] = self._values.get("labelled-relations", dict)
         known = self.relation_labels
-        new = [r for r in relations if self.schema.is_labelled(r) and r not in asked and r not in known]
-        asked.update(dict.fromkeys(new))
-        self.relation_labels.update(find_relation_labels(new, self.schema, {}, find_labels))
+        new = [relation for relation in relations if relation not in known]
+        known.update(self._labels_of(new, self.declarations, find_labels))
 
     @property
     def labels(self) -> dict[Entity, str | None]:
@@ -375,8 +380,8 @@ class GraphTables:
         touched = changes.subjects(self.schema.label)
         if not touched:
             return labels
-        kept = labels.copy()  # other threads may add what they have read before the changes
-        return {entity: label for entity, label in kept.items() if entity not in touched}
+        # of a copy, because other threads may add what they have read before the changes
+        return {entity: label for entity, label in labels.copy().items() if entity not in touched}
 
     def names_within(self, limit: Limit = background_limit) -> NameIndex:
         """Return the index of names and aliases, for a question with this time limit. See `GraphNames.within`."""

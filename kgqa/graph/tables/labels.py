@@ -7,23 +7,46 @@ engine therefore gives the same label.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
-from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, Rows
-from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Entity, Literal, Named, Step, Value
 from kgqa.schema import Schema
 from kgqa.text.words import is_anonymous, local_words, relation_words, split_words
 
-LABEL_BATCH = 50
+BATCH = 50
 """Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_NAMES = 5000
 UNKNOWN, UNNAMED = "unknown value", "unnamed"
 """What stands for a blank node of which nothing is known, and before what is known of another one."""
+
+
 Select = Callable[..., Rows]
 """Renders a template of queries/ and runs the query."""
+
+
+def values_of(
+    nodes: Sequence[Entity],
+    predicates: Iterable[str],
+    *,
+    select: Select,
+    languages: Sequence[Literal] = (),
+    remote: bool = False,
+) -> list[Row]:
+    """Return rows of node, predicate and value for all values that nodes have by some predicates.
+
+    Args:
+        languages: if a node has values in one of these languages, its values in other languages are left out.
+        remote: see `Capabilities.remote`.
+    """
+    iris = [Entity(predicate) for predicate in dict.fromkeys(predicates)]
+    predicate = Variable("predicate") if remote else None
+    rows: list[Row] = []
+    for start in range(0, len(nodes) if iris else 0, BATCH):
+        batch = nodes[start : start + BATCH]
+        rows += select("values_of", nodes=batch, predicates=iris, predicate=predicate, languages=languages)
+    return rows
 
 
 def find_labels(
@@ -44,15 +67,7 @@ def find_labels(
     """
     wanted = list(dict.fromkeys(entities))
     missing = [e for e in wanted if e not in known and not is_blank_node(e)]
-    rows: list[Row] = []
-    for start in range(0, len(missing) if schema.label else 0, LABEL_BATCH):
-        rows += select(
-            "labels_by_predicate",
-            nodes=missing[start : start + LABEL_BATCH],
-            predicates=[Entity(predicate) for predicate in schema.label],
-            predicate=Variable("predicate") if remote else None,
-            languages=languages_of(schema),
-        )
+    rows = values_of(missing, schema.label, select=select, languages=languages_of(schema), remote=remote)
     # one update at the end, because other threads treat every entry as final
     known.update({**dict.fromkeys(missing), **_best_labels(rows, schema)})
     return {e: label for e in wanted if (label := known.get(e))}
@@ -166,40 +181,25 @@ Labels = dict[Entity, str]
 FindLabels = Callable[[Sequence[Entity]], Labels]
 
 
-def find_relation_labels(
-    relations: Iterable[str], schema: Schema, known: Mapping[Entity, str], find_labels: FindLabels
-) -> dict[str, str]:
-    """Return labels of relations: the label of a relation's `Schema.label_subject`, or else the relation's own label.
-
-    Args:
-        known: labels that are known already and are not looked up.
-    """
+def find_relation_labels(relations: Iterable[str], schema: Schema, find_labels: FindLabels) -> dict[str, str]:
+    """Return the labels of relations: of their `Schema.label_subject`, or else of the relation itself."""
     subjects = {relation: Entity(schema.label_subject(relation)) for relation in relations}
-    labels = {**known, **find_labels([s for s in dict.fromkeys(subjects.values()) if s not in known])}
+    labels = find_labels(list(dict.fromkeys(subjects.values())))
     own = [Entity(relation) for relation, s in subjects.items() if s not in labels and s.iri != relation]
-    labels |= find_labels(own)
+    labels = {**labels, **find_labels(own)}
     found = {relation: labels.get(s) or labels.get(Entity(relation)) for relation, s in subjects.items()}
     return {relation: label for relation, label in found.items() if label}
 
 
-def declared_labels(schema: Schema, whole: WholeGraphQueries) -> Labels:
-    """Return the labels of all relations that the graph declares, in one query per label predicate."""
-    if not schema.declared_by:
-        return {}
+def declared_labels(schema: Schema, read: Select) -> Labels:
+    """Return the labels of all relations that the graph declares, in one query per label predicate.
+
+    Raises the same errors as `GraphTables.read`.
+    """
     declared_by, *kinds = map(Entity, schema.declared_by)
-    note = "The graph has too many relations to read all their labels in one query: labels are looked up when needed."
+    nodes = {"declared_by": declared_by, "kinds": kinds, "languages": languages_of(schema)}
     labels: list[Row] = []
     for predicate in map(Entity, schema.label):
-        try:
-            rows = whole.read(
-                "declared_labels",
-                what="The labels of relations",
-                declared_by=declared_by,
-                kinds=kinds,
-                predicate=predicate,
-                languages=languages_of(schema),
-            )
-            labels += [(node, predicate, label) for node, label in rows]
-        except (StoreTimeout, PartialResult):
-            whole.notes[note] = "declared_labels"  # no label is lost, but finding the labels takes longer then
+        rows = read("declared_labels", what="The labels of relations", predicate=predicate, **nodes)
+        labels += [(node, predicate, label) for node, label in rows]
     return _best_labels(labels, schema)

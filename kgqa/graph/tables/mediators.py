@@ -19,9 +19,9 @@ from typing import Literal as OneOf
 from kgqa.graph.query.patterns import Node, term_list
 from kgqa.graph.query.templates import Part, Variable, render_term
 from kgqa.graph.store import Row, count_value
-from kgqa.graph.tables.changes import VALUE, Changes, Select, matches
+from kgqa.graph.tables.changes import Changes
 from kgqa.graph.tables.declarations import SIDES, Declarations, Read, listed_mediators
-from kgqa.graph.tables.labels import LABEL_BATCH
+from kgqa.graph.tables.labels import BATCH, Select, values_of
 from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.net.threads import ThreadPool
 from kgqa.schema import Schema
@@ -36,7 +36,7 @@ Extent = OneOf["all", "some", "none"]
 def count_edges(schema: Schema, declared: Declarations, read: Read, *, threads: int = 1) -> Edges:
     """Count the edges of each relation of a graph, with `threads` queries at a time.
 
-    Raises the same errors as `WholeGraphQueries.read`.
+    Raises the same errors as `GraphTables.read`.
     """
     rules = {
         "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
@@ -49,7 +49,9 @@ def count_edges(schema: Schema, declared: Declarations, read: Read, *, threads: 
     def count(node: str) -> dict[str, int]:
         if not node:
             return _numbers(read("relation_counts", what="The relations"))
-        return _numbers(read("mediator_edges", what="The mediators", node=Variable(node), **rules))
+        return _numbers(
+            read("mediator_edges", what="The mediators", node=Variable(node), is_object=node == "object", **rules)
+        )
 
     nodes = ["object", "subject", ""] if declared.mediator_types or schema.mediator_iri_prefixes else [""]
     *mediators, totals = ThreadPool(threads - 1, name="kgqa-tables").map(count, nodes)
@@ -73,9 +75,9 @@ def follow_edges(edges: Edges, changes: Changes, *, schema: Schema, types: Abstr
     # a node that became a mediator, or is none any more, counts with all its edges
     for turned, sign in ((after - before, 1), (before - after, -1)):
         nodes = sorted(turned, key=str)
-        for start in range(0, len(nodes), LABEL_BATCH):
+        for start in range(0, len(nodes), BATCH):
             for place, side in enumerate(SIDES, 1):
-                rows = select("relation_totals", entities=nodes[start : start + LABEL_BATCH], out=side == "in")
+                rows = select("relation_totals", entities=nodes[start : start + BATCH], out=side == "in")
                 delta.update({(name, place): sign * count for name, count in _numbers(rows).items()})
     new = dict(edges)
     for name in {name for name, _ in delta}:
@@ -95,18 +97,18 @@ def _mediators(
     prefixed: set[Value] = {node for node in nodes if node.iri.startswith(schema.mediator_iri_prefixes)}
     if not types:
         return prefixed, prefixed
-    pairs = [(node, predicate) for node in sorted(nodes, key=str) for predicate in schema.types]
-    found = matches(select, [(node, Entity(predicate), VALUE, 0) for node, predicate in pairs])
-    now = {(*pair, type_) for pair, values in zip(pairs, found) for type_ in values}
+    rows = values_of(sorted(nodes, key=str), schema.types, select=select)
+    now = {(node, predicate, type_) for node, predicate, type_ in rows}
     added, removed = (
-        {(triple.subject, triple.relation, triple.object) for triple in triples if triple.relation in schema.types}
+        {(triple.subject, Entity(triple.relation), triple.object) for triple in triples}
         for triples in (changes.added, changes.removed)
     )
+    statements = [statement for statement in (now - added) | removed if statement[1].iri in schema.types]
     before, after = (
-        {node for node, _, type_ in statements if isinstance(type_, Entity) and type_.iri in types}
-        for statements in ((now - added) | removed, now)
+        prefixed | {node for node, _, type_ in of if isinstance(type_, Entity) and type_.iri in types}
+        for of in (statements, now)
     )
-    return prefixed | before, prefixed | after
+    return before, after
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,6 @@ class MediatorTable:
     schema: Schema
     declared: Declarations
     edges: Edges
-
-    @property
-    def marks(self) -> tuple[Value, ...]:
-        """The values that mark a type as a mediator type."""
-        return self.declared.marks
 
     def extent(self, step: Step) -> Extent:
         """Return whether all, some or none of the nodes that a step leads to are mediators."""
@@ -168,7 +165,7 @@ def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[
     without = [term_list([type_, Entity(each)]) for type_ in types for each in schema.mediator_types]
     if schema.mediator_marked_by:
         marker = Entity(schema.mediator_marked_by[0])
-        marks = [term_list([marker, mark]) for mark in table.marks]
+        marks = [term_list([marker, mark]) for mark in table.declared.marks]
         without += [f" {render_term(type_)} ?mark . ?mark{mark}" for type_ in types for mark in marks]
     lines += [f"  FILTER NOT EXISTS {{ {end}{rest} . }}" for rest in without]
     return tuple(map(Part, lines))

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa.graph.tables.changes import VALUE, Pattern, Select, matches
-from kgqa.graph.tables.labels import FindLabels
+from kgqa.graph.tables.labels import FindLabels, Select, values_of
 from kgqa.model import Entity, Literal, RelationPath, Value
 from kgqa.model.conditions import XSD
 from kgqa.schema import Schema
@@ -85,23 +84,19 @@ def units_of(
     relation = path.steps[-1].relation
     subject = Entity(schema.label_subject(relation))
     beside = [unit for amount, unit in schema.units_of_values if amount == relation]
-    holders = dict.fromkeys(walk[-2] for walk in walks if len(walk) > 1)
-    patterns: list[Pattern] = [(node, Entity(unit), VALUE, 0) for unit in beside for node in holders]
-    patterns += [(subject, Entity(predicate), VALUE, 0) for predicate in schema.units_of_relations]
-    found = matches(select, patterns) if patterns else []
-    labels = find_labels([unit for values in found for unit in values if isinstance(unit, Entity)])
-    units: dict[object, set[str]] = {}
-    for (node, *_), values in zip(patterns, found):
-        units.setdefault(node, set()).update(
-            clean(unit.value if isinstance(unit, Literal) else labels.get(unit) or schema.short_id(unit.iri))
-            for unit in values
-        )
-    held: dict[Value, set[str]] = {}
-    for walk in walks:
-        held.setdefault(walk[-1], set()).update(units.get(walk[-2], ()) if beside and len(walk) > 1 else ())
-    named = _by_name(short_words(relation, schema, relation_labels))
-    of_holders = {number: frozenset(each) for number, each in held.items()}
-    return Units(of_holders, frozenset(units.get(subject, ())), frozenset(named))
+    holders = [node for walk in walks for node in walk[-2:-1] if isinstance(node, Entity)]
+    rows = values_of(list(dict.fromkeys(holders)), beside, select=select)
+    rows += values_of([subject], schema.units_of_relations, select=select)
+    labels = find_labels([unit for *_, unit in rows if isinstance(unit, Entity)])
+    units: dict[Value | None, frozenset[str]] = {}
+    for node, _, unit in rows:
+        text = unit.value if isinstance(unit, Literal) else labels.get(unit) or schema.short_id(unit.iri)
+        units[node] = units.get(node, frozenset()) | {clean(text)}
+    of_holders: dict[Value, frozenset[str]] = {}
+    for *_, holder, number in walks:
+        of_holders[number] = of_holders.get(number, frozenset()) | units.get(holder, frozenset())
+    named = frozenset(_by_name(short_words(relation, schema, relation_labels)))
+    return Units(of_holders, units.get(subject, frozenset()), named)
 
 
 def _by_datatype(number: Value) -> frozenset[str]:

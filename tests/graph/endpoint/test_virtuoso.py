@@ -91,6 +91,7 @@ def test_result_at_the_row_cap_is_an_error(server, store):
 # --- time
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("seconds", "query"),
     [(1.0, SLOW_COUNT), (1.0, SLOW_GROUPS), (1.0, SLOW_ROWS), (10.0, SLOW_ROWS)]

@@ -52,18 +52,17 @@ FULL = {
         for statements, chunks in (([A], []), ([], [B]), ([A, B], [B, R]))
     ],
     "has_predicate": [{"predicate": R}],
-    "labels_by_predicate": [
+    "values_of": [
         {"nodes": [A, B], "predicates": predicates, "predicate": predicate, "languages": languages}
         for predicate in (Variable("predicate"), None)
         for predicates, languages in (([R], []), ([R, B], [Literal("de-AT"), Literal("")]))
     ],
-    "marked_types": [{"marker": R}],
+    "declarations": [{"predicates": [R]}, {"predicates": [R, A]}],
     "mediator_edges": [
-        {"node": Variable("object"), "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
-        {"node": Variable("subject"), "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
-        {"node": Variable("subject"), "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
+        {"node": Variable("object"), "is_object": True, "prefixes": [Literal("http://e/g.x"), Literal('"')], "types": [A, B], "type_predicates": [R, B], "marker": R, "marks": [Literal("true"), A]},
+        {"node": Variable("subject"), "is_object": False, "prefixes": [], "types": [], "type_predicates": [], "marker": None, "marks": []},
+        {"node": Variable("subject"), "is_object": False, "prefixes": [Literal("http://e/")], "types": [], "type_predicates": [R], "marker": None, "marks": []},
     ],
-    "matches": [{"patterns": [(A, R, Variable("value"), 0), (Variable("other"), Variable("value"), Literal('"'), 2)]}],
     "predicate_pairs": [{"predicate": R}],
     "last_edit": [{"number": R}],
     "facts_in_chunks": [{"chunks": [A], "in_chunk": R, "vocabulary": StatementVocabulary(A, B, R, A, B, R, A)}],
@@ -135,7 +134,17 @@ class TestTemplates:
                 render(name, view=view, **{k: v for k, v in values.items() if k != key})
             except (UndefinedError, InvalidTerm):
                 continue
-            assert key in ("marks", "kept", "chosen", "cap", "keep", "previous", "marker", "type_predicates")
+            assert key in (
+                "marks",
+                "kept",
+                "chosen",
+                "cap",
+                "keep",
+                "previous",
+                "marker",
+                "type_predicates",
+                "is_object",
+            )
 
     @pytest.mark.parametrize("value", ["<http://e/a>", "?x", "x", "", None, 1.5, True, b"x", ["x"], object(), {"a": 1}])
     def test_untyped_values_are_refused(self, value):
@@ -143,7 +152,7 @@ class TestTemplates:
             with pytest.raises(InvalidTerm, match="only typed terms"):
                 render(name, view=(), **{key: value})
         with pytest.raises((InvalidTerm, TypeError)):
-            render("labels_by_predicate", view=(), nodes=[A, value], predicates=[R], predicate=None, languages=[])
+            render("values_of", view=(), nodes=[A, value], predicates=[R], predicate=None, languages=[])
         with pytest.raises(InvalidTerm):
             render("any_triple", view=(value,))
 
@@ -260,7 +269,7 @@ class TestTerms:
     def test_injection_stays_a_literal(self):
         """Literals that look like SPARQL stay literals."""
         text = render(
-            "labels_by_predicate",
+            "values_of",
             view=(),
             nodes=[Literal('" } DROP ALL #'), Entity("http://e/a")],
             predicates=[R],

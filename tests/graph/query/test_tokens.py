@@ -359,6 +359,7 @@ class TestHiddenService:
         every = itertools.product(self.HEADS, self.NAMES, self.NOISE)
         assert sum(accepts(head, f"?s ?p {name}{after}") for head, name, after in every) > 100
 
+    @pytest.mark.soak
     def test_keyword_among_other_fragments(self, accepts):
         accepted = []
         some = st.sampled_from

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.graph.tables.whole_graph import WholeGraphQueries
 from kgqa.model import Candidate, Entity, RelationPath, Triple
 from kgqa.schema import Schema, bundled_schema
 from kgqa.trace.trace import Budget, Trace
@@ -40,6 +39,7 @@ def counted(schema: Schema, triples: set[Triple]) -> dict[str, tuple[int, int, i
     return {relation: (count, out[relation], into[relation]) for relation, count in edges.items()}
 
 
+@pytest.mark.soak
 @settings(max_examples=300 if SOAK else 40, deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 60), st.integers(0, 2**32), st.booleans())
 def test_edges_of_random_graphs(name, size, seed, several):
@@ -71,7 +71,7 @@ def test_a_graph_that_declares_nothing(schema, triples):
 def test_load_makes_the_tables(kgqa, tmp_path, monkeypatch):
     (tmp_path / "facts.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n")
     assert kgqa("graph", "load", "facts.nt", "--into", "g").returncode == 0
-    monkeypatch.setattr(WholeGraphQueries, "read", lambda *_, **__: pytest.fail("a table is computed again"))
+    monkeypatch.setattr(GraphTables, "read", lambda *_, **__: pytest.fail("a table is computed again"))
     with open_graph(tmp_path / "g") as graph:
         graph.tables.prepare()
         assert graph.tables.relations == {"http://e/p": 1}

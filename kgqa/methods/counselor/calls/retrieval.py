@@ -12,7 +12,7 @@ import numpy as np
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import MAX_SEARCH_CHARS, NameMatch
-from kgqa.graph.names.reading import read_names
+from kgqa.graph.names.reading import NameReader
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -140,14 +140,14 @@ class Retrieval:
         version = f"{graph.tables.version()} {encoder.name}"
         known = _DENSE.get(graph.tables)
         if known is None or known[0] != version:
-            if graph.names.labelled > MAX_DENSE:
+            if graph.names.count > MAX_DENSE:
                 raise SettingsError(
                     f"counselor.retrieve=dense compares at most {MAX_DENSE:,} names; this graph has more.",
                     "Use counselor.retrieve=names.",
                 )
             names = dict.fromkeys(
                 (iri, clean(name))
-                for iri, name, kind in read_names(graph.store, graph.schema, graph.view)
+                for iri, name, kind in NameReader(graph.store, graph.schema, graph.view).all()
                 if kind != "alias"
             )
             vectors = encoder.encode_once([name for _, name in names]) if names else np.empty((0, 1))
