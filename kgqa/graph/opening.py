@@ -12,10 +12,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import SettingsError, StoreBusy, StoreUnavailable
+from kgqa.errors import LoadError, SettingsError, StoreBusy, StoreUnavailable
 from kgqa.graph.detection import default_view, detect_schema
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_graph, make_folder
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
@@ -301,6 +301,8 @@ def load_into_folder(
     """
     folder, paths = Path(folder), [Path(file) for file in files]
     check_no_corpus(folder)
+    if not (paths or options.get("resume")):
+        raise LoadError("No file to load.", "Name at least one RDF file.")
     with ExitStack() as stack:
         if progress is None and in_notebook():
             progress = stack.enter_context(_load_bar(paths))
@@ -331,5 +333,6 @@ def keep_schema(schema: str, folder: Path) -> str:
     if schema in BUNDLED:
         return schema
     name = f"schema-{loaded.digest}.toml"
-    replace_file(make_folder(folder).path / name, [loaded.source.encode()])
+    GraphFolder(folder).create()
+    replace_file(folder / name, [loaded.source.encode()])
     return name

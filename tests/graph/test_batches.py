@@ -62,21 +62,7 @@ def test_batches_give_the_ends_of_single_queries(graphs):
     check()
 
 
-<<<<<<< HEAD
-=======
-def test_walks_of_a_short_path_and_a_longer_one(graphs):
-    a, b, c = (Entity(f"http://e/{name}") for name in "abc")
-    first, second = RELATIONS[:2]
-    store, name = graphs.write_facts([(a, first, b), (b, second, c)])
-    graph = KnowledgeGraph(store, SCHEMA, view=[name], walks="free")
-    short = RelationPath(a, (Step(first),))
-    long = RelationPath(a, (Step(first), Step(second)))
-    assert graph.paths.walks([Candidate(short, ""), Candidate(long, "")]) == [[(a, b)], [(a, b, c)]]
-    graph.tables.close()
-
-
 @pytest.mark.soak
->>>>>>> main
 @pytest.mark.parametrize("rule", WALK_RULES)
 def test_batches_give_the_steps_of_single_queries(graphs, rule):
     @settings(max_examples=max(2, GRAPHS[graphs.kind] // 2), phases=PHASES, deadline=None)

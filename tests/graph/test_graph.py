@@ -7,12 +7,6 @@ from typing import ClassVar
 import pytest
 
 from kgqa.graph.graph import KnowledgeGraph
-<<<<<<< HEAD
-=======
-from kgqa.graph.queries import Queries
-from kgqa.graph.store import Rows
-from kgqa.graph.tables.labels import BATCH
->>>>>>> main
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
@@ -114,18 +108,6 @@ class TestHub:
             whole = graph.paths.ends([Candidate(path("http://e/hub", "http://e/has"))], limit=limit)[0]
             assert not whole.approximate and len(whole.values) == 40
 
-<<<<<<< HEAD
-=======
-    def test_labels_in_batches(self, make):
-        lines = [f'<http://e/n{n}> <{RDFS}label> "name {n}"@en .' for n in range(3 * BATCH + 7) if n % 10]
-        graph = make(lines, "rdfs")
-        nodes = [Entity(f"http://e/n{n}") for n in range(3 * BATCH + 7)]
-        for _ in range(2):  # the second call uses the cache
-            labels = graph.labels(nodes)
-            assert labels == {Entity(f"http://e/n{n}"): f"name {n}" for n in range(len(nodes)) if n % 10}
-        assert list(labels) == [e for e in nodes if e in labels]
-
->>>>>>> main
     def test_neighbours_among_much_noise(self, make):
         lines = [f"<http://e/a> <{RDF}type> <http://e/T{n}> ." for n in range(50)] + [
             "<http://e/a> <http://e/z> <http://e/b> ."

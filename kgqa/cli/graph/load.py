@@ -28,14 +28,8 @@ from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreBusy, Stor
 from kgqa.graph.detection import default_view, load_warnings, named_graphs
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.graph import KnowledgeGraph
-<<<<<<< HEAD
-from kgqa.graph.names.reading import name_share
-from kgqa.graph.opening import is_foreign, load_into_folder, open_graph, open_store
-=======
-from kgqa.graph.loading import load_into_folder
 from kgqa.graph.names.reading import NameReader
-from kgqa.graph.opening import is_foreign, open_graph, open_store
->>>>>>> main
+from kgqa.graph.opening import is_foreign, load_into_folder, open_graph, open_store
 from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
