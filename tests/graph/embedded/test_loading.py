@@ -21,8 +21,7 @@ from kgqa.errors import LoadError, StoreBusy, StoreIncomplete
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.loading import load_into_folder
-from kgqa.graph.opening import open_store
+from kgqa.graph.opening import load_into_folder, open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
 TURTLE = """
