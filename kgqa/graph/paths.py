@@ -88,7 +88,7 @@ class PathQueries:
             candidates: paths with restrictions; joins and conditions are ignored.
         """
         inner = partial(path_pattern, rule=self.walk_rule, inverse=self.tables.inverses.get, final=False)
-        walks = [replace(inner(each.path), restricted=each.restricted) for each in candidates]
+        walks = [replace(inner(c.path.topic, c.path.steps), restricted=c.restricted) for c in candidates]
         lookups = [self._relations_lookup(each.path, walk) for each, walk in zip(candidates, walks)]
         results = self.queries.look_up(lookups, tolerated=tolerated)
         found = [_Found(number, candidates[number].path, walks[number], _columns(lookups[number], rows))
