@@ -14,7 +14,7 @@ from kgqa.model import Direction, Entity, Value
 from kgqa.schema import Schema
 
 SIDES: tuple[Direction, Direction] = ("out", "in")
-Read = Callable[..., Rows]
+Select = Callable[..., Rows]
 """Renders a template of queries/ and returns all rows of the whole graph; see `GraphTables.read`."""
 
 
@@ -54,7 +54,7 @@ def declaring_predicates(schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked)))
 
 
-def read_declarations(schema: Schema, read: Read) -> Declarations:
+def read_declarations(schema: Schema, read: Select) -> Declarations:
     """Read the declarations of a graph, in one query. Raises the same errors as `GraphTables.read`."""
     predicates = [Entity(predicate) for predicate in declaring_predicates(schema)]
     statements: dict[str, list[tuple[str, Value]]] = {predicate.iri: [] for predicate in predicates}
@@ -94,7 +94,7 @@ def read_declarations(schema: Schema, read: Read) -> Declarations:
     )
 
 
-def declared_nodes(schema: Schema, read: Read) -> list[str]:
+def declared_nodes(schema: Schema, read: Select) -> list[str]:
     """Return the nodes that the graph declares as relations; see `Schema.declared_by`."""
     if not schema.declared_by:
         return []
