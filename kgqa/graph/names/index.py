@@ -122,14 +122,13 @@ class NameIndex:
                 return index
             except sqlite3.Error:
                 _delete(folder / FILE)
-        graphs = [entity.iri for entity in graph.view]
-        version = graph.store.version_of(graphs)
+        version = graph.version()
         try:
             index = cls._build(graph, limit, "")  # in a temporary file, which ends with the connection
         except sqlite3.Error:
             index = cls._build(graph, limit, ":memory:")
         # names that were read during an edit are not those of the cache folder's fingerprint
-        if folder and graph.store.version_of(graphs) == version:
+        if folder and graph.version() == version:
             index.save(folder)
         return index
 

@@ -82,13 +82,13 @@ def read_declarations(schema: Schema, read: Select) -> Declarations:
     noise = {name for node, kind in marked if kind in schema.noise_marked_by[1:] for name in schema.named_by(node)}
     marks, others, mediators = dict[Value, None](), set[str](), set(schema.mediator_types)
     if schema.mediator_marked_by:
-        marker, value = schema.mediator_marked_by
-        for node, mark in sorted(statements[marker], key=str):
-            if value in (getattr(mark, "value", None), getattr(mark, "iri", None)):
-                mediators.add(node)
+        marker, true = schema.mediator_marked_by
+        for name, mark in sorted(statements[marker], key=str):
+            if true in (getattr(mark, "value", None), getattr(mark, "iri", None)):
+                mediators.add(name)
                 marks[mark] = None
             else:
-                others.add(node)
+                others.add(name)
     return Declarations(
         frozenset(noise), inverses, types, tuple(marks), frozenset(mediators), frozenset(others - mediators)
     )
