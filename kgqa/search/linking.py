@@ -9,7 +9,7 @@ question.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
@@ -19,8 +19,8 @@ from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.masking import drop_mentions
-from kgqa.search.name_lookup import NameHit, NameLookup, names_in_capitals
-from kgqa.search.word_matching import words_of
+from kgqa.search.name_lookup import NameLookup, names_in_capitals
+from kgqa.search.name_matching import NameHit, NameText
 from kgqa.search.words import word_list
 from kgqa.text.words import relation_words
 
@@ -80,168 +80,136 @@ def find_mentions(
         fit: Compares the question with the relations of entities of the same name.
         whole_only: Whether only whole names count; this takes less than half of the time.
     """
-    ranked = LinkRanking(graph, question, fit, whole_only=whole_only)
-    chosen: list[_ScoredHit] = []
-    for best in ranked.best_of_spans():
-        large = best.found.quality >= MIN_PART
+    ranked = rank_topics(graph, question, fit, whole_only=whole_only)
+    chosen: dict[tuple[int, int], ScoredHit] = {}
+    best_of_places: dict[tuple[int, int], ScoredHit] = {}
+    for item in ranked:
+        best_of_places.setdefault(item.hit.span, item)
+    for best in best_of_places.values():
+        large = best.hit.quality >= MIN_PART
         good_part = large and best.capitals if chosen else large or best.capitals
-        if not (best.whole or good_part) or (chosen and best.doubtful):
-            continue
-        if all(best.found.end <= other.found.start or best.found.start >= other.found.end for other in chosen):
-            chosen.append(best)
-    mentions = []
-    for item in sorted(chosen, key=lambda item: item.found.start):
-        matches, alive = ranked.matches_of(item)
-        mentions.append(Mention(ranked.lookup.written_name(item.found), matches, not alive))
+        overlaps = any(best.hit.start < end and start < best.hit.end for start, end in chosen)
+        if not overlaps and (best.whole or good_part) and not (chosen and best.doubtful):
+            chosen[best.hit.span] = best
+    mentions = [_mention(graph, best, ranked) for _, best in sorted(chosen.items())]
     # a mention of an entity without relations counts only if no mention has an entity with relations
     return [mention for mention in mentions if not mention.dead_end] or mentions
 
 
+def _mention(graph: KnowledgeGraph, chosen: ScoredHit, ranked: Sequence[ScoredHit]) -> Mention:
+    """Return a mention with the entities that it may mean: if it is a whole name, only those with that name."""
+    unique: dict[Entity, NameMatch] = {}
+    for item in ranked:
+        if item.hit.span == chosen.hit.span and item.whole == chosen.whole:
+            unique.setdefault(item.hit.match.entity, item.hit.match)
+    matches = list(unique.values())[:MAX_MATCHES]
+    alive = next((match for match in matches[:3] if any(_relations_of(graph, [match.entity]))), None)
+    first = matches[0] if alive is None else alive
+    return Mention(chosen.text, (first, *(match for match in matches if match is not first)), alive is None)
+
+
 def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
     """Return the names in capitals within a question that no mention covers, such as Johann Sebastian Bach."""
-    words = words_of(question)
-    spans = [(question.find(text), question.find(text) + len(text)) for text in mentions]
+    text = NameText(question)
+    covered = [(question.find(mention), question.find(mention) + len(mention)) for mention in mentions]
+    names = [(text.extent(*run, ""), text.keys[slice(*run)]) for run in names_in_capitals(text)]
     return [
-        question[words[start].start : words[end - 1].end]
-        for start, end in names_in_capitals(question, words)
-        if not {word.key for word in words[start:end]}.issubset(word_list("months"))
-        and not any(words[start].start < right and left < words[end - 1].end for left, right in spans)
+        question[start:end]
+        for (start, end), keys in names
+        if not set(keys).issubset(word_list("months"))
+        and not any(start < right and left < end for left, right in covered)
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class _ScoredHit:
-    """A hit with its score; `doubtful` words may be a topic only if no other words are."""
+class ScoredHit:
+    """A hit with its score, and its words as written; `doubtful` ones may be a topic only if no others are."""
 
-    found: NameHit
+    hit: NameHit
     score: float
+    text: str
     capitals: bool
     doubtful: bool
 
     @property
     def whole(self) -> bool:
-        return self.found.how not in ("part", "initials")
+        return self.hit.how not in ("part", "initials")
 
 
-class LinkRanking:
-    """The candidates of one question, best first. Looking up their degrees takes two queries per 50 candidates."""
+def rank_topics(
+    graph: KnowledgeGraph, question: str, fit: RelationFit | None = None, *, whole_only: bool = False
+) -> list[ScoredHit]:
+    """Return the entities that a question may mention, best first; see `find_mentions`.
 
-    def __init__(
-        self, graph: KnowledgeGraph, question: str, fit: RelationFit | None, *, whole_only: bool = False
-    ) -> None:
-        self.graph = graph
-        self.question = question
-        self.lookup = NameLookup(question, graph.names)
-        whole = self.lookup.whole()
-        # a relation may have a name in the index, but is never a topic
-        found = [
-            item
-            for item in (*whole, *(() if whole_only else self.lookup.in_part(whole)))
-            if item.match.entity.iri not in graph.tables.relations
-        ]
-        self._total = self.lookup.weight(0, len(self.lookup.words)) or 1.0
-        self._mixed = any(question[word.start].isupper() for word in self.lookup.words[1:])
-        self._whole = {(item.start, item.end) for item in found if item.how != "part"}
-        self._relations: dict[Entity, tuple[str, ...]] = {}
-        self._vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
-        items = sorted((self._scored(item) for item in found), key=_order)[:MAX_CANDIDATES]
-        degrees = graph.paths.degrees({item.found.match.entity for item in items})
-        self.items = sorted(
-            (replace(item, score=item.score + DEGREE * math.log1p(degrees[item.found.match.entity])) for item in items),
-            key=_order,
-        )
-        if fit:
-            self._fit(fit)
-
-    @property
-    def entities(self) -> list[Entity]:
-        """The most likely topics of the question, best first."""
-        return list(dict.fromkeys(item.found.match.entity for item in self.items))
-
-    def _scored(self, found: NameHit) -> _ScoredHit:
-        words = self.lookup.words[found.start : found.end]
-        content = [word.key for word in words if word.key not in STOPWORDS]
-        initial = [self.question[word.start] for word in words]
-        upper = any(char.isupper() or char.isdigit() for char in initial)
-        like_a_relation = bool(content) and set(terms(" ".join(content))) <= self._vocabulary
-        lower_case = self._mixed and not upper
-        functional = len(words) == 1 and self.lookup.is_functional(found.start, found.end)
-        within = any(
-            start <= found.start and found.end <= end and found.end - found.start < end - start
-            for start, end in self._whole
-        )
-        score = (
-            QUALITY * found.quality
-            + COVERED * found.covered / self._total
-            + WORDS * math.log(found.end - found.start)
-            + LIKE_A_RELATION * like_a_relation
-            + LOWER_CASE * lower_case
-            + WITHIN_A_NAME * within
-            + FUNCTIONAL * functional
-        )
-        return _ScoredHit(found, score, self._mixed and upper, like_a_relation or lower_case or functional)
-
-    def _fit(self, fit: RelationFit) -> None:
-        """Add the fit of relations and question to the scores of the best candidates, with one query per candidate."""
-        best = self.items[:MAX_FITTED]
-        self._look_up(item.found.match.entity for item in best)
-        texts: dict[tuple[int, int], list[str]] = {}
-        for item in best:
-            texts.setdefault((item.found.start, item.found.end), []).extend(self.relations_of(item.found.match.entity))
-        # one call per span, because all entities of a span share the same question without the span
-        likely = {}
-        for span, words in texts.items():
-            distinct = list(dict.fromkeys(words))
-            asked = drop_mentions(self.question, [self.lookup.text(*span)])
-            likely[span] = dict(zip(distinct, fit(asked, distinct), strict=True)) if distinct else {}
-        fitted = []
-        for item in best:
-            relations = self.relations_of(item.found.match.entity)
-            known = likely[item.found.start, item.found.end]
-            nearest = max((float(known[words]) for words in relations), default=0.0)
-            fitted.append(replace(item, score=item.score + (FIT * max(nearest, 0.0) if relations else DEAD_END)))
-        self.items = [*sorted(fitted, key=_order), *self.items[MAX_FITTED:]]
-
-    def relations_of(self, entity: Entity) -> tuple[str, ...]:
-        """Return the relations that lead on from an entity, in words; empty if no relation leads on."""
-        self._look_up([entity])
-        return self._relations[entity]
-
-    def _look_up(self, entities: Iterable[Entity]) -> None:
-        """Look up the relations of entities."""
-        new = [entity for entity in dict.fromkeys(entities) if entity not in self._relations]
-        expansions = self.graph.paths.steps([Candidate(RelationPath(entity)) for entity in new])
-        labels = self.graph.tables.relation_labels if new else {}
-        for entity, expansion in zip(new, expansions):
-            words = {relation_words(step.relation, self.graph.schema, labels) for step in expansion.steps}
-            self._relations[entity] = tuple(sorted(words))
-
-    def best_of_spans(self) -> Iterable[_ScoredHit]:
-        """Return the best candidate of every span of the question, best first."""
-        best: dict[tuple[int, int], _ScoredHit] = {}
-        for item in self.items:
-            best.setdefault((item.found.start, item.found.end), item)
-        return best.values()
-
-    def matches_of(self, chosen: _ScoredHit) -> tuple[tuple[NameMatch, ...], bool]:
-        """Return the entities that a span may mean, best first, and whether the first entity has relations to follow.
-
-        If the span is the whole name of the chosen entity, only entities with that whole name are returned.
-        """
-        span = (chosen.found.start, chosen.found.end)
-        unique: dict[Entity, NameMatch] = {}
-        for item in self.items:
-            if (item.found.start, item.found.end) == span and item.whole == chosen.whole:
-                unique.setdefault(item.found.match.entity, item.found.match)
-        matches = list(unique.values())[:MAX_MATCHES]
-        for index, match in enumerate(matches[:3]):
-            if self.relations_of(match.entity):
-                return (match, *matches[:index], *matches[index + 1 :]), True
-        return tuple(matches), False
+    Looking up their degrees takes two queries per 50 entities, and comparing the relations of the best with the
+    question one query.
+    """
+    lookup = NameLookup(question, graph.names)
+    whole = lookup.whole()
+    # a relation may have a name in the index, but is never a topic
+    relations = graph.tables.relations
+    hits = [
+        hit for hit in (*whole, *(() if whole_only else lookup.in_part(whole))) if hit.match.entity.iri not in relations
+    ]
+    vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
+    names = {hit.span for hit in hits if hit.how != "part"}
+    ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
+    degrees = graph.paths.degrees({item.hit.match.entity for item in ranked})
+    ranked = sorted((_plus(item, DEGREE * math.log1p(degrees[item.hit.match.entity])) for item in ranked), key=_order)
+    best = _fitted(graph, question, ranked[:MAX_FITTED], fit) if fit else []
+    return [*best, *ranked[len(best) :]]
 
 
-def _order(item: _ScoredHit) -> tuple[float, bool, str]:
-    return (-item.score, item.found.match.kind == "alias", item.found.match.entity.iri)
+def _scored(
+    hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], vocabulary: frozenset[str]
+) -> ScoredHit:
+    """Return a hit with the score of its words; `names` are the places of all names that are not parts."""
+    text = lookup.text
+    content = [key for key in text.keys[slice(*hit.span)] if key not in STOPWORDS]
+    upper = any(text.text[word.start].isupper() or word.key[0].isdigit() for word in text.words[slice(*hit.span)])
+    mixed = any(text.text[word.start].isupper() for word in text.words[1:])
+    like_a_relation = bool(content) and set(terms(" ".join(content))) <= vocabulary
+    functional = hit.end - hit.start == 1 and text.is_functional(*hit.span)
+    within = any(start <= hit.start and hit.end <= end and (start, end) != hit.span for start, end in names)
+    score = (
+        QUALITY * hit.quality
+        + COVERED * hit.covered / (lookup.weight(0, len(text.words)) or 1.0)
+        + WORDS * math.log(hit.end - hit.start)
+        + LIKE_A_RELATION * like_a_relation
+        + LOWER_CASE * (mixed and not upper)
+        + WITHIN_A_NAME * within
+        + FUNCTIONAL * functional
+    )
+    doubtful = like_a_relation or functional or (mixed and not upper)
+    return ScoredHit(hit, score, lookup.written_name(hit), mixed and upper, doubtful)
+
+
+def _fitted(graph: KnowledgeGraph, question: str, best: Sequence[ScoredHit], fit: RelationFit) -> list[ScoredHit]:
+    """Add to the scores how well the relations of the entities fit the rest of the question."""
+    fitted = []
+    for item, relations in zip(best, _relations_of(graph, [item.hit.match.entity for item in best])):
+        asked = drop_mentions(question, [item.text])
+        likely = max(0.0, *map(float, fit(asked, relations))) if relations else 0.0
+        fitted.append(_plus(item, FIT * likely if relations else DEAD_END))
+    return sorted(fitted, key=_order)
+
+
+def _relations_of(graph: KnowledgeGraph, entities: Sequence[Entity]) -> list[list[str]]:
+    """Return the relations that lead on from each entity, in words."""
+    expansions = graph.paths.steps([Candidate(RelationPath(entity)) for entity in entities])
+    labels = graph.tables.relation_labels
+    return [
+        sorted({relation_words(step.relation, graph.schema, labels) for step in expansion.steps})
+        for expansion in expansions
+    ]
+
+
+def _plus(item: ScoredHit, score: float) -> ScoredHit:
+    return replace(item, score=item.score + score)
+
+
+def _order(item: ScoredHit) -> tuple[float, bool, str]:
+    return (-item.score, item.hit.match.kind == "alias", item.hit.match.entity.iri)
 
 
 def _relation_vocabulary(tables: GraphTables) -> frozenset[str]:

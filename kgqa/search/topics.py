@@ -15,7 +15,6 @@ from kgqa.schema import value_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
 from kgqa.search.linking import Mention, RelationFit, find_mentions, unknown_names
 from kgqa.search.masking import replace_spans, topic_spans
-from kgqa.search.name_lookup import mention_of
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stems
 from kgqa.settings.values import Settings
@@ -53,9 +52,8 @@ def names_of_topics(
         for match in mention.matches:
             if match.entity in names:
                 names[match.entity].append(mention.text)
-    for topic, known in names.items() if given else ():
-        if mentioned := mention_of(text, known):
-            names[topic].append(mentioned)
+    for span in topic_spans(text, names) if given else ():
+        names[span.topic].append(text[span.start : span.end])
     return named, names
 
 

@@ -1,16 +1,12 @@
-"""Comparison of the words of a name with the words of a text, regardless of case, accents, endings and small mistakes.
-
-Both masking and linking compare words with these functions. Masking searches for the names of the question's topics;
-linking searches for all names in the graph.
-"""
+"""The words of a text, and how likely a word of a text means a word of a name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import takewhile
 
 from kgqa.text.words import normalise
 
@@ -22,8 +18,9 @@ _WORD = re.compile(rf"[{_UNSPACED}]|{_LETTER}+(?:['’]{_LETTER}+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 # endings that turn a name into an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
-MIN_DERIVED = 4
-MIN_MISSPELT = 4
+ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
+MIN_LETTERS = 4
+"""Shorter words are not derived from others, nor misspelled."""
 SAME_SPELLING = 0.8
 
 
@@ -66,22 +63,31 @@ def word_keys(text: str) -> tuple[str, ...]:
     return tuple(word.key for word in words_of(text))
 
 
-def same_word(left: str, right: str) -> bool:
-    """Return whether two words are equal except for a plural ending."""
-    short, long = sorted((left, right), key=len)
-    return left == right or (len(short) >= 3 and long in (f"{short}s", f"{short}es"))
+@lru_cache(maxsize=100_000)
+def derived_words(name: str) -> frozenset[str]:
+    """Return a name with each of the `ENDINGS`, such as Jamaican for Jamaica; none of a short name."""
+    stems = {name, name[:-1] if name[-1:] in tuple("aeoy") else name}
+    return frozenset(stem + ending for stem in stems for ending in ENDINGS) if len(name) >= MIN_LETTERS else frozenset()
 
 
-def is_derived(word: str, name: str) -> bool:
-    """Return whether a word is a name plus an ending, such as Jamaican from Jamaica."""
-    if len(name) < MIN_DERIVED or word[:3] != name[:3]:
-        return False
-    return any(
-        word == stem + ending
-        for stem in {name, name[:-1] if name[-1] in "aeoy" else name}
-        for ending in ENDINGS
-        if len(stem) >= MIN_DERIVED - 1
-    )
+@lru_cache(maxsize=200_000)
+def word_certainty(word: str, part: str) -> float:
+    """Return how likely a word of a text means a word of a name, from 0 to 1.
+
+    It is 1 for the same word, and less for a plural, an abbreviation, a derived word and a misspelling.
+    """
+    if word[:1] != part[:1]:
+        return 0.0
+    short, long = sorted((word, part), key=len)
+    if word == part:
+        return 1.0
+    if ABBREVIATIONS.get(word) == part or (len(short) >= 3 and long in (f"{short}s", f"{short}es")):
+        return 0.97
+    if word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word)):
+        return 0.8
+    if _same_beginning(word, part):
+        return 0.8
+    return 0.7 if _is_misspelling(word, part) else 0.0
 
 
 @lru_cache(maxsize=100_000)
@@ -90,86 +96,13 @@ def spelling_similarity(left: str, right: str) -> float:
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
 
 
-def is_misspelling(left: str, right: str) -> bool:
-    """Return whether two words of four or more letters are similar, have the same first letter, and have no digits."""
-    if left[:1] != right[:1] or min(len(left), len(right)) < MIN_MISSPELT or abs(len(left) - len(right)) > 2:
+def _is_misspelling(left: str, right: str) -> bool:
+    if min(len(left), len(right)) < MIN_LETTERS or abs(len(left) - len(right)) > 2:
         return False
-    if any(char.isdigit() for char in left + right):
-        return False
-    return spelling_similarity(left, right) >= SAME_SPELLING
+    return not re.search(r"\d", left + right) and spelling_similarity(left, right) >= SAME_SPELLING
 
 
-def _windows(count: int, end_at: Callable[[int], int]) -> list[tuple[int, int]]:
-    """Return windows of words without overlap; `end_at` maps a start to an end, or to 0 if no window starts there."""
-    found = []
-    start = 0
-    while start < count:
-        end = end_at(start)
-        if end:
-            found.append((start, end))
-        start = end or start + 1
-    return found
-
-
-def windows_of(keys: Sequence[str], name: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[int, int]]:
-    """Return where the words of a name occur consecutively in a text, as (start, end) word indices without overlap."""
-    size = len(name)
-    starts = len(keys) - size + 1 if size else 0
-    return _windows(starts, lambda start: start + size if all(map(same, keys[start : start + size], name)) else 0)
-
-
-def squeezed_windows(keys: Sequence[str], name: Sequence[str], *, least: int = 5) -> list[tuple[int, int]]:
-    """Return where a name occurs in a text with different spaces (superbowl), as (start, end) word indices.
-
-    Names of fewer letters than `least` are not searched for.
-    """
-    wanted = "".join(name)
-
-    def end_at(start: int) -> int:
-        end, letters = start, ""
-        while end < len(keys) and len(letters) < len(wanted) and wanted.startswith(letters + keys[end]):
-            letters += keys[end]
-            end += 1
-        return end if letters == wanted else 0
-
-    return _windows(len(keys), end_at) if len(wanted) >= least else []
-
-
-def shortened_windows(keys: Sequence[str], name: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a name without some of its middle words occurs in a text, as (start, end) word indices.
-
-    For example, the text James Polk matches the name James Knox Polk.
-    """
-    return _windows(len(keys) if len(name) > 2 else 0, lambda start: _shortened(keys, name, start))
-
-
-def initials_windows(words: Sequence[Word], name: Sequence[str], ignored: Container[str]) -> list[tuple[int, int]]:
-    """Return where the initials of a name, such as UK, occur in a text, as (start, end) word indices.
-
-    If the word is in capitals, the first of the initials are enough: US for the United States of America.
-    """
-    initials = "".join(part[0] for part in name if part not in ignored)
-    if len(initials) < 2:
-        return []
-    return [
-        (index, index + 1)
-        for index, word in enumerate(words)
-        if len(word.key) > 1
-        and (word.capitals or word.key not in ignored)
-        and (word.key == initials or (word.capitals and initials.startswith(word.key)))
-    ]
-
-
-def _shortened(keys: Sequence[str], name: Sequence[str], start: int) -> int:
-    """Return the index after a shortened name that begins at `start`; 0 if there is no such name."""
-    at, part = (start + 1, 1) if same_word(keys[start], name[0]) else (len(keys), 1)
-    while at < len(keys):
-        if same_word(keys[at], name[-1]):
-            return at + 1
-        # an initial may replace a word, as in James K Polk
-        while part < len(name) - 1 and not (same_word(keys[at], name[part]) or keys[at] == name[part][0]):
-            part += 1
-        if part >= len(name) - 1:
-            return 0
-        at, part = at + 1, part + 1
-    return 0
+def _same_beginning(left: str, right: str) -> bool:
+    """Return whether two words have a common beginning with most of their letters, such as Hungarian and Hungary."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right)))
+    return common >= 5 and common >= 0.75 * min(len(left), len(right)) and spelling_similarity(left, right) >= 0.7

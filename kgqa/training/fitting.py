@@ -16,7 +16,7 @@ import numpy as np
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.trained_ranker import TrainedRanker
+from kgqa.rank.trained_ranker import TrainedRanker, directions_of
 from kgqa.text.hints import Install
 
 SCALE = 20.0  # factor from cosines to logits
@@ -83,7 +83,7 @@ def embed_examples(
     questions = list(dict.fromkeys(example.question for example in examples))
     return Vectors(
         encoder.encode(texts),
-        np.array([step.direction == "in" for step in steps], dtype=np.intp),
+        directions_of(steps),
         dict(zip(questions, encoder.encode_questions(questions))),
         encoder.name,
     )

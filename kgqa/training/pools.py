@@ -14,6 +14,7 @@ import numpy as np
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.rank.trained_ranker import path_table
 from kgqa.search.tolerance import TOLERATED
 from kgqa.training.fitting import Example
 from kgqa.training.ontology import Ontology
@@ -91,14 +92,8 @@ class PoolBuilder:
 
     # --- rows of step numbers
 
-    def _number(self, step: Step) -> int:
-        return self._numbers.setdefault(step, len(self._numbers))
-
     def _rows(self, paths: Sequence[tuple[Step, ...]], width: int = MAX_EDGES) -> np.ndarray:
-        rows = np.full((len(paths), max([width, *map(len, paths)])), -1, dtype=np.int32)
-        for row, path in zip(rows, paths):
-            row[: len(path)] = [self._number(step) for step in path]
-        return rows
+        return path_table(paths, self._numbers, width=width)
 
     def _example(
         self, question: TrainingQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]

@@ -109,7 +109,7 @@ def ranker_384() -> TrainedRanker:
 def test_saved_ranker_is_loaded_unchanged(ranker_384, tmp_path):
     kept = ranker_384.in_half_precision()
     kept.save(tmp_path / "my.ranker")
-    loaded = TrainedRanker.load(tmp_path / "my.ranker", embeddings="minilm-1")
+    loaded = TrainedRanker.load(tmp_path / "my.ranker")
     for name in ("question_map", "first_map", "further_map", "directions"):
         assert np.array_equal(getattr(loaded, name), getattr(kept, name)), name
         assert getattr(loaded, name) == pytest.approx(getattr(ranker_384, name), abs=2e-4)

@@ -17,7 +17,6 @@ from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import (
     TrainingQuestion,
     gold_path_reader,
-    labels_in,
     training_questions,
     without_evaluated,
 )
@@ -186,13 +185,6 @@ def test_invalid_ontology(tmp_path, content, message):
         read_ontology(tmp_path / "roles", FREEBASE)
 
 
-def test_ontology_of_too_many_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr("kgqa.training.ontology.MAX_LINES", 2)
-    (tmp_path / "roles").write_text(ROLES)
-    with pytest.raises(SettingsError, match="more than 2 lines"):
-        read_ontology(tmp_path / "roles", FREEBASE)
-
-
 # ---- pools ----
 
 
@@ -330,7 +322,7 @@ def test_mentions_are_masked_by_names_of_graph_and_file(graph):
         {"question": "where was Lady L. born?", "sparql": BORN, "topic_entities": [{"id": "m.1", "name": "Lady L."}]},
         {"question": "no gold path"},
     ]
-    found = training_questions(rows, gold_path_reader([FREEBASE]), names=labels_in([graph]))
+    found = training_questions(rows, gold_path_reader([FREEBASE]), [graph.labels])
     assert [each.asked for each in found] == ["where was born?", "where was born?"]
     assert training_questions(rows, gold_path_reader([FREEBASE]))[0].asked == "where was ada lovelace born?"
 

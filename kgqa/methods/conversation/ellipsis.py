@@ -12,7 +12,8 @@ from kgqa.methods.conversation.turns import Resolved, Turn
 from kgqa.model import Entity, Named
 from kgqa.rank.lexical import STOPWORDS
 from kgqa.search.linking import find_mentions
-from kgqa.search.masking import generic_words, replace_spans, topic_spans
+from kgqa.search.masking import replace_spans, topic_spans
+from kgqa.search.name_matching import generic_words
 from kgqa.text.words import normalise
 
 _ASKING = r"who|whom|whose|what|which|when|where|why|how(?: many| much| old| long| far)?"
