@@ -15,7 +15,8 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity
-from kgqa.search.linking import find_mentions, rank_topics, unknown_names
+from kgqa.search.linking import find_mentions, rank_hits, unknown_names
+from kgqa.search.name_lookup import NameLookup
 from kgqa.search.word_matching import words_of
 
 from ..memory_graph import memory_graph
@@ -55,7 +56,7 @@ def graph() -> KnowledgeGraph:
 
 
 def entities_of(graph: KnowledgeGraph, question: str, fit=None) -> list[Entity]:
-    return list(dict.fromkeys(item.hit.match.entity for item in rank_topics(graph, question, fit)))
+    return list(dict.fromkeys(hit.match.entity for hit in rank_hits(graph, NameLookup(question, graph.names), fit)))
 
 
 def used_words(graph: KnowledgeGraph, question: str, **options) -> list[tuple[str, str]]:
