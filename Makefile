@@ -74,8 +74,8 @@ check: $(STAMP) ## run the quick tests: no server, no browser, no killed or sepa
 test: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests curl-for-tests ## run all tests
 	$(PYTEST)
 
-soak: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests curl-for-tests ## run all tests, the long tests with all repetitions
-	KGQA_SOAK=1 $(PYTEST) --timeout=1800
+soak: $(STAMP) virtuoso-for-tests browser-for-tests axe-for-tests curl-for-tests ## run the tests of many repetitions with all of them
+	KGQA_SOAK=1 $(PYTEST) -m soak --timeout=1800
 
 SOURCES := kgqa tests benchmarks scripts
 

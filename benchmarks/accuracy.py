@@ -33,9 +33,9 @@ from kgqa.evaluation.datasets.questions import (
 )
 from kgqa.evaluation.runs.asking import ask_question
 from kgqa.evaluation.runs.records import Record
-from kgqa.graph.embedded.bulk_load import file_job
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.rdf.files import file_job
 from kgqa.methods.ask import open_resources
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache

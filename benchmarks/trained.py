@@ -74,14 +74,14 @@ def text_of(relation: str) -> str:
     return relation_words(relation, FREEBASE)
 
 
-def known_names() -> dict[Entity, list[str]]:
+def known_names() -> dict[Entity, str]:
     import gzip
 
-    found: dict[Entity, list[str]] = {}
+    found: dict[Entity, str] = {}
     with gzip.open(data_file("freebase", "names.nt.gz"), "rt", encoding="utf-8") as lines:
         for line in lines:
             if match := _NAME.match(line):
-                found.setdefault(Entity(match[1]), []).append(match[2])
+                found.setdefault(Entity(match[1]), match[2])
     return found
 
 
@@ -184,7 +184,7 @@ def main() -> int:
     builder = PoolBuilder(ontology=ontology)
 
     def made(rows) -> list[Example]:
-        gold = training_questions(rows, paths_of, names=lambda topics: {t: names[t] for t in topics if t in names})
+        gold = training_questions(rows, paths_of, [lambda topics: {t: names[t] for t in topics if t in names}])
         return [example for question in gold if (example := builder.example(question))]
 
     to_train = made(kept)

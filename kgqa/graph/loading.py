@@ -7,7 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from kgqa.graph.embedded.loading import load_graph, make_folder
+from kgqa.errors import LoadError
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.store import LoadReport, OnError, Progress
 from kgqa.schema import BUNDLED, load_schema
 from kgqa.storage.atomic_files import replace_file
@@ -47,6 +49,8 @@ def load_into_folder(
     """
     folder, paths = Path(folder), [Path(file) for file in files]
     check_no_corpus(folder)
+    if not (paths or resume):
+        raise LoadError("No file to load.", "Name at least one RDF file.")
     with ExitStack() as stack:
         if progress is None and in_notebook():
             progress = stack.enter_context(_LoadBar(paths))
@@ -93,5 +97,6 @@ def keep_schema(schema: str, folder: Path) -> str:
     if schema in BUNDLED:
         return schema
     name = f"schema-{loaded.digest}.toml"
-    replace_file(make_folder(folder).path / name, [loaded.source.encode()])
+    GraphFolder(folder).create()
+    replace_file(folder / name, [loaded.source.encode()])
     return name

@@ -179,7 +179,7 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
     return ranker_scorer(
-        TrainedRanker.load(Path(file), embeddings=encoder.name),
+        TrainedRanker.load(Path(file)),
         encoder,
         lambda relation: relation_words(relation, graph.schema, graph.tables.relation_labels),
     )

@@ -53,8 +53,7 @@ class Calibration:
 @cache
 def calibration(basis: Basis) -> Calibration:
     """Return the measured calibration of `confidence.toml`."""
-    data = _measured()
-    return Calibration(data[basis]["intercept"], data[basis]["weights"])
+    return Calibration(**_measured()[basis])
 
 
 def is_calibrated(encoder: str) -> bool:

@@ -8,7 +8,7 @@ library, which uses it, is available for comparison with published results.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from typing import Literal
@@ -107,23 +107,16 @@ def stem(word: str) -> str:
     return word
 
 
-class TermTable(dict[str, str]):
-    """Remembers the term of each word while many texts are read; grows with their vocabulary."""
-
-    def __missing__(self, word: str) -> str:
-        self[word] = term = _term.__wrapped__(word)
-        return term
-
-
-def terms(text: str, table: TermTable | None = None) -> list[str]:
+def terms(text: str) -> list[str]:
     """Return the stems of a text's content words in lower case; dotted names and camelCase words are split."""
-    return list(_terms(text) if table is None else _split(text, table.__getitem__))
+    return list(_cached_terms(text) if len(text) <= _MAX_CACHED_LENGTH else _split(text))
 
 
 def bm25(query: str, texts: Sequence[str], *, variant: BM25Variant = "own") -> np.ndarray:
     """Score texts for a query by BM25 (Robertson & Zaragoza 2009); return float64 of shape (len(texts),).
 
-    k1 is 1.5 and b is 0.75. A term that occurs twice in the query counts once.
+    k1 is 1.5 and b is 0.75. A term that occurs twice in the query counts once. The weight of a term that occurs in n of
+    N texts is ln(1 + (N - n + 0.5) / (n + 0.5)).
 
     Args:
         query: The text with which the pool is compared.
@@ -132,25 +125,13 @@ def bm25(query: str, texts: Sequence[str], *, variant: BM25Variant = "own") -> n
             results. The library gives wrong scores for pools of one or two texts (division by zero, negative scores,
             0 for a match), so this module always scores such pools.
     """
-    wanted = list(dict.fromkeys(_terms(query)))
-    bags = [_terms(text) for text in texts]
+    wanted = list(dict.fromkeys(terms(query)))
+    bags = [terms(text) for text in texts]
     if variant == "okapi" and len(bags) >= SMALLEST_OKAPI_POOL and wanted and any(bags):
         from rank_bm25 import BM25Okapi
 
         scores: np.ndarray = BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
         return scores
-    return bm25_of_terms(wanted, bags)
-
-
-def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]]) -> np.ndarray:
-    """Score texts that are already split into terms, as `bm25` does.
-
-    Args:
-        wanted: Distinct terms of the query.
-        bags: The terms of each text.
-
-    The weight of a term that occurs in n of N texts is ln(1 + (N - n + 0.5) / (n + 0.5)).
-    """
     term_number = {term: i for i, term in enumerate(wanted)}
     lengths = np.fromiter(map(len, bags), dtype=np.intp, count=len(bags))
     numbers = map(term_number.get, chain.from_iterable(bags), repeat(-1))
@@ -169,24 +150,16 @@ def bm25_of_terms(wanted: Sequence[str], bags: Sequence[Sequence[str]]) -> np.nd
     return np.bincount(text, weights=parts, minlength=len(bags))
 
 
-def _terms(text: str) -> tuple[str, ...]:
-    if len(text) > _MAX_CACHED_LENGTH:
-        return _split(text, _term.__wrapped__)
-    return _cached_terms(text)
-
-
-@lru_cache(maxsize=1 << 15)
-def _cached_terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a text, cached because the same paths occur in many questions."""
-    return _split(text, _term)
-
-
-def _split(text: str, term: Callable[[str], str]) -> tuple[str, ...]:
+def _split(text: str) -> tuple[str, ...]:
     spaced = text if text.islower() else _CAMEL.sub(" ", text)
-    return tuple(each for word in _SPLIT.findall(spaced) if (each := term(word)))
+    return tuple(filter(None, map(_term, _SPLIT.findall(spaced))))
 
 
-@lru_cache(maxsize=1 << 16)
+# the same paths occur in many questions
+_cached_terms = lru_cache(maxsize=1 << 15)(_split)
+
+
+@lru_cache(maxsize=1 << 17)
 def _term(word: str) -> str:
     """Return a word's stem in lower case, or "" if the word is a stopword."""
     lower = word.lower()

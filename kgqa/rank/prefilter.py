@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
@@ -12,6 +11,7 @@ from kgqa.model import Candidate
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import BM25Variant, bm25
+from kgqa.rank.tournaments.chooser import random_scores
 
 PrefilterMethod = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
 PREFILTER_METHODS: tuple[PrefilterMethod, ...] = get_args(PrefilterMethod)
@@ -49,7 +49,7 @@ def prefilter(
     if method == "none" or not candidates:
         return list(candidates)
     if method == "random":
-        scores = np.array([_random_score(seed, question, candidate) for candidate in candidates])
+        scores = random_scores(f"prefilter\0{seed}", question, [f"{c.words}\0{c.path!r}" for c in candidates])
     elif method == "trained":
         scores = np.asarray(score(question, candidates), dtype=np.float64)  # type: ignore[misc]
     elif encoder is None or method == "bm25":
@@ -60,9 +60,3 @@ def prefilter(
             lexical = bm25(question, words, variant=lexical_variant)
             scores = reciprocal_rank_fusion([lexical, scores], weights=[lexical_weight, 1.0])
     return [candidates[i] for i in np.argsort(-scores, kind="stable")[:keep]]
-
-
-def _random_score(seed: int, question: str, candidate: Candidate) -> float:
-    text = f"prefilter\0{seed}\0{question}\0{candidate.words}\0{candidate.path!r}"
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return float(int.from_bytes(digest) >> 11)

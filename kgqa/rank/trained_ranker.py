@@ -10,7 +10,7 @@ first step in a long path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,33 +40,32 @@ class _Header(msgspec.Struct):
     version: Literal[2] = 2
 
 
-def path_table(paths: Sequence[RelationPath]) -> tuple[tuple[Step, ...], np.ndarray]:
-    """Return paths as rows of step numbers.
+def path_table(paths: Sequence[Sequence[Step]], numbers: dict[Step, int], *, width: int = 0) -> np.ndarray:
+    """Return paths as rows of step numbers, int32 of shape (paths, length of the longest path), padded with -1.
 
-    Returns:
-        The distinct steps of all paths, where a step's number is its index; and one row of step numbers per path, int32
-        of shape (paths, length of the longest path), padded with -1.
+    Args:
+        paths: The steps of each path.
+        numbers: The number of each step; new steps are added, numbered in their order.
+        width: Smallest number of columns.
     """
-    numbers: dict[Step, int] = {}
-    seen: dict[int, int] = {}  # id(step) to number, because hashing a step is slow
-    flat: list[int] = []
-    for path in paths:
-        for step in path.steps:
-            number = seen.get(id(step))
-            if number is None:
-                number = seen[id(step)] = numbers.setdefault(step, len(numbers))
-            flat.append(number)
-    lengths = np.array([len(path.steps) for path in paths], dtype=np.intp)
-    rows = np.full((len(paths), lengths.max(initial=0)), -1, dtype=np.int32)
-    rows[np.arange(rows.shape[1]) < lengths[:, None]] = flat
-    return tuple(numbers), rows
+    distinct = {id(step): step for path in paths for step in path}  # hashing a step is slow
+    number_of = {key: numbers.setdefault(step, len(numbers)) for key, step in distinct.items()}
+    lengths = np.array([len(path) for path in paths], dtype=np.intp)
+    rows = np.full((len(paths), lengths.max(initial=width)), -1, dtype=np.int32)
+    rows[np.arange(rows.shape[1]) < lengths[:, None]] = [number_of[id(step)] for path in paths for step in path]
+    return rows
+
+
+def directions_of(steps: Iterable[Step]) -> np.ndarray:
+    """Return the directions of steps, 0 for out and 1 for in."""
+    return np.array([step.direction == "in" for step in steps], dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedRanker:
     """A trained ranker for vectors of length d; the formula is in the module's docstring.
 
-    The file stores 16 bits per value, and scoring uses these rounded values.
+    The file stores 16 bits per value.
 
     Attributes:
         question_map: Wq, float32 of shape (d, d).
@@ -110,16 +109,10 @@ class TrainedRanker:
             paths: The paths.
             relation_vector: Maps n relation IRIs to vectors of shape (n, d).
         """
-        steps, rows = path_table(paths)
-        relations = list(dict.fromkeys(step.relation for step in steps))
-        vectors = relation_vector(relations) if relations else np.empty((0, self.size))
-        row_of = {relation: number for number, relation in enumerate(relations)}
-        return self.score_rows(
-            question_vector,
-            np.asarray(vectors, dtype=np.float32)[[row_of[step.relation] for step in steps]],
-            np.array([step.direction == "in" for step in steps], dtype=np.intp),
-            rows,
-        )
+        steps: dict[Step, int] = {}
+        rows = path_table([path.steps for path in paths], steps)
+        vectors = np.asarray(relation_vector([step.relation for step in steps]), dtype=np.float32)
+        return self.score_rows(question_vector, vectors, directions_of(steps), rows)
 
     def score_rows(
         self, question_vector: np.ndarray, vectors: np.ndarray, directions: np.ndarray, rows: np.ndarray
@@ -162,26 +155,24 @@ class TrainedRanker:
             SettingsError: The file cannot be written.
         """
         header = msgspec.json.encode(_Header(self.size, self.embeddings, self.one_step_bias))
+        eye = np.eye(self.size, dtype=np.float32)  # subtracted for better precision
+        maps = [each - eye for each in (self.question_map, self.first_map, self.further_map)]
+        values = np.concatenate([each.ravel() for each in (*maps, self.directions)]).astype("<f2")
         try:
-            replace_file(Path(path), [header, b"\n", self._values().tobytes()])
+            replace_file(Path(path), [header, b"\n", values.tobytes()])
         except OSError as error:
             raise SettingsError(f"Cannot write the ranker to {path}: {error.strerror or error}.") from error
 
     @classmethod
-    def load(cls, path: str | Path, *, embeddings: str | None = None) -> TrainedRanker:
+    def load(cls, path: str | Path) -> TrainedRanker:
         """Read a ranker that `save` wrote.
-
-        Args:
-            path: The file.
-            embeddings: Name of the embedding model in use, which must be the ranker's model; None to skip this check.
 
         Raises:
             SettingsError: The file is missing, damaged or not a ranker.
-            ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
         """
         try:
             first, _, rest = read_bytes(Path(path), MAX_BYTES).partition(b"\n")
-            ranker = cls._from_values(parse_json(first, _Header), np.frombuffer(rest, dtype="<f2"))
+            return cls._from_values(parse_json(first, _Header), np.frombuffer(rest, dtype="<f2"))
         except FileNotFoundError:
             raise SettingsError(
                 f"There is no ranker {path}.", f"Train one: kgqa rank train QUESTIONS --out {path}"
@@ -193,23 +184,10 @@ class TrainedRanker:
                 f"{path} is damaged or not a ranker written by `kgqa rank train` ({error}).",
                 "Train the ranker again, or get another copy of the file.",
             ) from error
-        if embeddings is not None:
-            ranker.check_embeddings(embeddings, str(path))
-        return ranker
-
-    def in_half_precision(self) -> TrainedRanker:
-        """Return the ranker with its values rounded to 16 bits, as after saving and loading."""
-        return self._from_values(_Header(self.size, self.embeddings, self.one_step_bias), self._values())
-
-    def _values(self) -> np.ndarray:
-        """Return all values in 16 bits; the identity is subtracted from the matrices for better precision."""
-        eye = np.eye(self.size, dtype=np.float32)
-        maps = (self.question_map - eye, self.first_map - eye, self.further_map - eye)
-        return np.concatenate([each.ravel() for each in (*maps, self.directions)]).astype("<f2")
 
     @classmethod
     def _from_values(cls, header: _Header, values: np.ndarray) -> TrainedRanker:
-        """Return a ranker from its values; the inverse of `_values`. Raises ValueError for wrong values."""
+        """Return a ranker from the values of its file. Raises ValueError for wrong values."""
         size = header.size
         if len(values) != 3 * size * size + 2 * size or not np.isfinite(values).all():
             raise ValueError("it has too many or too few values, or NaN")
@@ -217,14 +195,6 @@ class TrainedRanker:
         question_map, first_map, further_map = maps.reshape(3, size, size) + np.eye(size, dtype=np.float32)
         turns = directions.reshape(2, size)
         return cls(question_map, first_map, further_map, turns, header.one_step_bias, header.embeddings)
-
-    def check_embeddings(self, name: str, where: str = "This ranker") -> None:
-        """Raise ModelUnavailable if the ranker was trained with an embedding model other than `name`."""
-        if name != self.embeddings:
-            raise ModelUnavailable(
-                f"{where} was trained with the embedding model {self.embeddings}, but the current one is {name}.",
-                f"Set rank.model to the model of the ranker, or train a ranker for {name}: kgqa rank train",
-            )
 
 
 def ranker_scorer(
@@ -240,15 +210,17 @@ def ranker_scorer(
     Raises:
         ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
     """
-    ranker.check_embeddings(encoder.name)
+    if encoder.name != ranker.embeddings:
+        raise ModelUnavailable(
+            f"The ranker was trained with the embedding model {ranker.embeddings}, but this one is {encoder.name}.",
+            f"Set rank.model to the model of the ranker, or train a ranker for {encoder.name}: kgqa rank train",
+        )
     text_of = cache(relation_text)
 
     def vectors(relations: Sequence[str]) -> np.ndarray:
         return encoder.encode(list(map(text_of, relations)))
 
     def score(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        if not candidates:
-            return np.zeros(0)
         return ranker.score(encoder.encode_questions([question])[0], [each.path for each in candidates], vectors)
 
     return score

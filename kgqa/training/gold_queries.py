@@ -1,4 +1,4 @@
-"""Gold queries read with the SPARQL parser of rdflib: facts, filters and modifiers, and the paths along the facts.
+"""Gold queries read with the SPARQL parser of rdflib: facts, what their patterns have beside facts, and relation paths.
 
 The parse tree is used instead of rdflib's algebra, which changes the order of the facts.
 """
@@ -8,22 +8,22 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from kgqa.errors import QueryRejected, SchemaError
-from kgqa.graph.query.tokens import forbid_fetching, tokens
+from kgqa.errors import SchemaError
+from kgqa.graph.query.tokens import Token, forbid_fetching, tokens
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 
-Edge = tuple[Any, Step, Any]
-"""Subject, step and object of a fact; subject and object are terms of rdflib."""
+Fact = tuple[Any, Any, Any]
+"""Subject, step and object. Subject and object are terms of rdflib; a relation that is not fixed stays a path of it."""
 _LEVELS = frozenset(
     ("ConditionalOrExpression", "ConditionalAndExpression", "RelationalExpression", "AdditiveExpression",
      "MultiplicativeExpression")
 )  # fmt: skip
-_TAILS = ("limitoffset", "orderby", "groupby", "having", "valuesClause")
+_TAILS = ("expr", "limitoffset", "orderby", "groupby", "having", "valuesClause")
+_CONDITIONS = ("Builtin_EXISTS", "Builtin_NOTEXISTS", "MinusGraphPattern")
 
 
 class Untranslatable(Exception):
@@ -36,45 +36,10 @@ def ensure(holds: object, reason: str) -> None:
         raise Untranslatable(reason)
 
 
-@dataclass(slots=True)
-class Group:
-    """The content of a group pattern and of the groups in it that must match too; blank nodes are variables.
-
-    Attributes:
-        edges: the facts.
-        filters: expressions that must all be true.
-        values: variables and the terms that each may be, from VALUES.
-        optional, negated: groups in OPTIONAL, and in MINUS.
-        bound: variables and expressions of BIND.
-        unread: names of the parts that are more than facts and filters, such as `union`.
-    """
-
-    edges: list[Edge] = field(default_factory=list)
-    filters: list[Any] = field(default_factory=list)
-    values: list[tuple[Any, list[Any]]] = field(default_factory=list)
-    optional: list[Group] = field(default_factory=list)
-    negated: list[Group] = field(default_factory=list)
-    bound: list[tuple[Any, Any]] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
-
-    def add(self, other: Group) -> None:
-        """Add the content of a group that must match too."""
-        for name in Group.__slots__:
-            getattr(self, name).extend(getattr(other, name))
-
-    @property
-    def variables(self) -> set[Any]:
-        return {term for subject, _, value in self.edges for term in (subject, value) if is_variable(term)}
-
-    def every(self) -> Iterator[Group]:
-        """Yield the group and the optional groups in it."""
-        yield self
-        for group in self.optional:
-            yield from group.every()
-
-
 def parsed(sparql: str) -> Any:
     """Return the parse tree of a SELECT or ASK query, with full IRIs and without idle levels of the grammar.
+
+    Blank nodes are variables.
 
     Raises:
         Untranslatable: the query is invalid, fetches data, or is of another form.
@@ -89,28 +54,23 @@ def parsed(sparql: str) -> Any:
         tree = parseQuery(_without_some_spaces(to_standard_sparql(sparql)))
         prologue = translatePrologue(tree[0], None, {})
         query = traverse(tree[1], visitPost=functools.partial(_simplified, prologue=prologue))
-    except QueryRejected as error:
-        raise Untranslatable("not allowed") from error
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
-        raise Untranslatable("not valid SPARQL 1.1") from error
+        raise Untranslatable("not allowed, or not valid SPARQL 1.1") from error
     ensure(query.name in ("SelectQuery", "AskQuery"), "neither SELECT nor ASK")
-    while query.where.name == "SubSelect" and not any(name in query.where for name in _TAILS):
-        if any("expr" in each for each in query.where.projection or ()):
-            break
-        query["where"] = query.where.where  # GrailQA renames or counts the only variable of a subquery
     return query
 
 
 def _without_some_spaces(sparql: str) -> str:
     """Remove the spaces around `^^` and before `*` and `+` of property paths, which rdflib does not read."""
-    items = list(tokens(sparql))
-    kept = items[:1]
-    for token, after in zip(items[1:], [*items[2:], *items[-1:]]):
-        before = kept[-1]
-        unreadable = (before.kind in ("iri", "name") and after.text in ("*", "+")) or "^^" in (before.text, after.text)
-        if token.kind != "space" or not unreadable:
-            kept.append(token)
-    return "".join(token.text for token in kept)
+    space = Token("space", " ")
+    items = [space, *tokens(sparql), space]
+
+    def is_readable(before: Token, after: Token) -> bool:
+        in_path = before.kind in ("iri", "name") and after.text in ("*", "+")
+        return not in_path and "^^" not in (before.text, after.text)
+
+    triples = zip(items, items[1:], items[2:])
+    return "".join(here.text for before, here, after in triples if here.kind != "space" or is_readable(before, after))
 
 
 def _simplified(node: Any, prologue: Any) -> Any:
@@ -120,60 +80,15 @@ def _simplified(node: Any, prologue: Any) -> Any:
 
     if isinstance(node, BNode):
         return Variable(f"_{node}")
-    if getattr(node, "name", "") in _LEVELS and "other" not in node:
+    if name_of(node) in _LEVELS and "other" not in node:
         return node.expr
     term = translatePName(node, prologue)
     return translatePath(node) if term is None else term  # an empty literal is false
 
 
-def read_group(pattern: Any) -> Group:
-    """Read a group pattern of a parse tree."""
-    group = Group()
-    if pattern.name == "SubSelect":
-        group.add(read_group(pattern.where))
-        group.unread.append("subquery")
-    for part in pattern.part or ():
-        if part.name == "TriplesBlock":
-            for terms in part.triples:
-                for at in range(0, len(terms), 3):
-                    _read_fact(group, *terms[at : at + 3])
-        elif part.name == "Filter":
-            group.filters += parts(part.expr, "ConditionalAndExpression")
-        elif part.name == "OptionalGraphPattern":
-            group.optional.append(read_group(part.graph))
-        elif part.name == "MinusGraphPattern":
-            group.negated.append(read_group(part.graph))
-        elif part.name == "GroupOrUnionGraphPattern":
-            for each in part.graph:
-                group.add(read_group(each))
-            group.unread += ["union"] * (len(part.graph) > 1)
-        elif part.name == "InlineData" and len(part.var) == 1:
-            group.values.append((part.var[0], list(part.value or ())))
-        elif part.name == "Bind":
-            group.bound.append((part.var, part.expr))
-        else:
-            if part.name == "GraphGraphPattern":
-                group.add(read_group(part.graph))
-            group.unread.append(part.name)
-    return group
-
-
-def _read_fact(group: Group, subject: Any, path: Any, value: Any) -> None:
-    """Add the facts of a property path of fixed length to a group."""
-    from rdflib import BNode, URIRef, Variable
-
-    name = type(path).__name__
-    if name == "SequencePath":
-        inner = [Variable(f"_{BNode()}") for _ in path.args[1:]]
-        for each, here, there in zip(path.args, [subject, *inner], [*inner, value]):
-            _read_fact(group, here, each, there)
-    elif name == "InvPath":
-        _read_fact(group, value, path.arg, subject)
-    elif isinstance(path, URIRef):
-        group.edges.append((subject, Step(str(path)), value))
-    else:
-        unread = {"Variable": "relation as a variable", "MulPath": "path of any length"}
-        group.unread.append(unread.get(name, "alternative relations"))
+def name_of(node: Any) -> str:
+    """Return the name of a node of a parse tree; "" for a term."""
+    return getattr(node, "name", "")
 
 
 def is_variable(term: Any) -> bool:
@@ -186,81 +101,101 @@ def is_entity(term: Any) -> bool:
     return type(term).__name__ == "URIRef"
 
 
+def nodes_in(tree: Any, *, outside: Sequence[str] = ()) -> Iterator[Any]:
+    """Yield all nodes of a part of a parse tree in the order of the query, except inside nodes with certain names."""
+    yield tree
+    children: Iterable[Any] = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for child in children:
+        if name_of(child) not in outside:
+            yield from nodes_in(child, outside=outside)
+
+
 def parts(expression: Any, name: str) -> list[Any]:
     """Return the parts of a conjunction or disjunction, whichever `name` says."""
-    if getattr(expression, "name", "") != name:
+    if name_of(expression) != name:
         return [expression]
     return [each for part in [expression.expr, *expression.other] for each in parts(part, name)]
 
 
-def nodes_in(tree: Any) -> Iterator[Any]:
-    """Yield all nodes of a part of a parse tree, in the order of the query."""
-    yield tree
-    children: Iterable[Any] = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    for child in children:
-        yield from nodes_in(child)
+def read_group(pattern: Any) -> tuple[list[Fact], list[Any]]:
+    """Return the facts of a group pattern, and its other parts; a conjunction in a filter is several parts.
 
-
-class Facts:
-    """The facts of a query as a graph; several uses of an entity or literal are not connected by it.
-
-    Attributes:
-        edges: map from a term to its steps and the terms at their other ends.
-        distinct: the distinct facts.
+    Raises:
+        Untranslatable: the pattern is a subquery that does more than name its variables, or has a relation that is
+            not fixed.
     """
-
-    def __init__(self, edges: Iterable[Edge], fixed: Mapping[Any, Any]) -> None:
-        self.fixed = fixed
-        self.distinct = list(dict.fromkeys((fixed.get(s, s), step, fixed.get(o, o)) for s, step, o in edges))
-        self.edges: dict[Any, list[tuple[Step, Any]]] = {}
-        for subject, step, value in self.distinct:
-            self.edges.setdefault(subject, []).append((step, value))
-            self.edges.setdefault(value, []).append((step.reversed(), subject))
-
-    @property
-    def entities(self) -> list[Any]:
-        """The entities, in the order of the query."""
-        return [term for term in self.edges if is_entity(term)]
-
-    def starts(self, topic: Any) -> list[tuple[Step, Any]]:
-        """Return the steps from an entity to variables."""
-        return [(step, term) for step, term in self.edges.get(topic, ()) if is_variable(term)]
-
-    def path(self, starts: Iterable[tuple[Step, Any]], goal: Any) -> tuple[tuple[Step, ...], tuple[Any, ...]] | None:
-        """Return the steps of the shortest path through variables to a variable, and its nodes; None if there is none.
-
-        Args:
-            starts: the first steps that the path may take, with the variables that they lead to.
-            goal: the variable.
-        """
-        paths: list[tuple[tuple[Step, ...], tuple[Any, ...]]] = [((step,), (node,)) for step, node in starts]
-        reached = {nodes[-1] for _, nodes in paths}
-        for steps, nodes in paths:
-            if nodes[-1] == goal:
-                return steps, nodes
-            onward = [(step, node) for step, node in self.starts(nodes[-1]) if node not in reached]
-            paths += [((*steps, step), (*nodes, node)) for step, node in onward]
-            reached.update(node for _, node in onward)
-        return None
+    while pattern.name == "SubSelect":
+        names = {*pattern, *(name for each in pattern.projection or () for name in each)}
+        ensure(names.isdisjoint(_TAILS), "subquery")
+        pattern = pattern.where
+    facts: list[Fact] = []
+    others: list[Any] = []
+    for part in pattern.part or ():
+        if part.name == "TriplesBlock":
+            facts += _facts_in(part)
+        elif part.name == "Filter":
+            others += parts(part.expr, "ConditionalAndExpression")
+        elif part.name == "GroupOrUnionGraphPattern" and len(part.graph) == 1:
+            inner = read_group(part.graph[0])
+            facts += inner[0]
+            others += inner[1]
+        else:
+            others.append(part)
+    ensure(all(isinstance(step, Step) for _, step, _ in facts), "relation that is not fixed")
+    return facts, others
 
 
-def query_facts(sparql: str) -> tuple[Any, Facts, list[tuple[Any, Any]]]:
-    """Return the first variable that a SELECT query asks for, its facts, and the pairs of terms that must not be equal.
+def _facts_in(block: Any) -> Iterator[Fact]:
+    for terms in block.triples:
+        for at in range(0, len(terms), 3):
+            yield from _facts_along(*terms[at : at + 3])
 
-    The facts of all alternatives and of what is optional are among them.
+
+def _facts_along(subject: Any, path: Any, value: Any) -> Iterator[Fact]:
+    """Yield the facts of a property path, one for each step."""
+    from rdflib import BNode, Variable
+
+    name = type(path).__name__
+    if name == "SequencePath":
+        inner = [Variable(f"_{BNode()}") for _ in path.args[1:]]
+        for terms in zip([subject, *inner], path.args, [*inner, value]):
+            yield from _facts_along(*terms)
+    elif name == "InvPath":
+        yield from _facts_along(value, path.arg, subject)
+    else:
+        yield subject, Step(str(path)) if is_entity(path) else path, value
+
+
+def edges_of(facts: Iterable[Fact]) -> dict[Any, list[tuple[Step, Any]]]:
+    """Return a map from each term to its steps and the terms at their other ends."""
+    edges: dict[Any, list[tuple[Step, Any]]] = {}
+    for subject, step, value in dict.fromkeys(facts):
+        edges.setdefault(subject, []).append((step, value))
+        edges.setdefault(value, []).append((step.reversed(), subject))
+    return edges
+
+
+def query_facts(sparql: str) -> tuple[Any, list[Fact], list[tuple[Any, Any]], dict[Any, Any]]:
+    """Return the first variable that a SELECT query asks for, and the facts of the query.
+
+    Also returned are the pairs of terms that must not be equal, the first a variable, and the values of the variables
+    that have a single one in VALUES; the facts have the values in place of these variables. The facts of all
+    alternatives and of what is optional are among the facts.
 
     Raises:
         Untranslatable: the query cannot be read, has no facts or asks for no variable.
     """
     query = parsed(sparql)
     ensure(query.name == "SelectQuery", "no variable is asked for")
-    groups = list(read_group(query.where).every())
+    nodes = list(nodes_in(query.where, outside=_CONDITIONS))
+    lists = [node for node in nodes if name_of(node) == "InlineData" and len(node.var) == len(node.value or ()) == 1]
+    values = {node.var[0]: node.value[0] for node in lists}
+    facts = [fact for node in nodes if name_of(node) == "TriplesBlock" for fact in _facts_in(node)]
+    known = [(values.get(s, s), step, values.get(o, o)) for s, step, o in facts if isinstance(step, Step)]
     answer = next((node for node in nodes_in(query.projection or query.where) if is_variable(node)), None)
-    fixed = {variable: values[0] for group in groups for variable, values in group.values if len(values) == 1}
-    facts = Facts([edge for group in groups for edge in group.edges], fixed)
-    ensure(answer is not None and facts.distinct, "no facts")
-    filters = [each for group in groups for each in nodes_in(group.filters) if getattr(each, "op", "") == "!="]
-    return answer, facts, [(each.expr, each.other) for each in filters if is_variable(each.expr)]
+    ensure(answer is not None and known, "no facts")
+    unequal = [(node.expr, node.other) for node in nodes if getattr(node, "op", "") == "!=" and is_variable(node.expr)]
+    return answer, list(dict.fromkeys(known)), unequal, values
 
 
 @functools.lru_cache(maxsize=1 << 14)  # training reads the paths of a question several times
@@ -277,13 +212,26 @@ def query_paths(sparql: str, topics: tuple[str, ...] = ()) -> tuple[RelationPath
     from rdflib import URIRef
 
     try:
-        answer, facts, unequal = query_facts(sparql)
+        answer, facts, unequal, _ = query_facts(sparql)
     except Untranslatable:
         return ()
-    excluded = [value for _, value in unequal if is_entity(value) and value in facts.edges]
-    wanted = list(map(URIRef, topics)) or excluded or facts.entities
-    found = [(topic, path[0]) for topic in wanted if (path := facts.path(facts.starts(topic), answer))]
+    edges = edges_of(facts)
+    excluded = [value for _, value in unequal if is_entity(value) and value in edges]
+    wanted = list(map(URIRef, topics)) or excluded or list(filter(is_entity, edges))
+    found = [(topic, steps) for topic in wanted if (steps := _shortest(edges, topic, answer))]
     return tuple(RelationPath(Entity(str(topic)), steps) for topic, steps in (found if topics else found[:1]))
+
+
+def _shortest(edges: Mapping[Any, Sequence[tuple[Step, Any]]], topic: Any, answer: Any) -> tuple[Step, ...]:
+    """Return the steps of the shortest path through variables; () if there is none."""
+    steps: dict[Any, tuple[Step, ...]] = {topic: ()}
+    queue = [topic]
+    for node in queue:
+        for step, other in edges.get(node, ()):
+            if is_variable(other) and other not in steps:
+                steps[other] = (*steps[node], step)
+                queue.append(other)
+    return steps.get(answer, ())
 
 
 def gold_paths(
@@ -311,14 +259,10 @@ def gold_paths(
 
 def _steps(chain: Sequence[str], schema: Schema, by_local_name: Mapping[str, str]) -> tuple[Step, ...]:
     """Return the steps of a chain, or () if a relation is unknown; `^` marks a relation followed backwards."""
-    steps = []
-    for text in chain:
-        name = text.removeprefix("^")
-        relation = by_local_name.get(name) or _iri(name, schema)
-        if relation is None:
-            return ()
-        steps.append(Step(relation, "in" if text.startswith("^") else "out"))
-    return tuple(steps)
+    names = [text.removeprefix("^") for text in chain]
+    relations = [by_local_name.get(name) or _iri(name, schema) for name in names]
+    steps = [Step(iri, "in" if text.startswith("^") else "out") for text, iri in zip(chain, relations) if iri]
+    return tuple(steps) if len(steps) == len(chain) else ()
 
 
 def _iri(text: str, schema: Schema) -> str | None:

@@ -19,8 +19,6 @@ from kgqa.errors import SettingsError
 from kgqa.model import Step
 from kgqa.schema import Schema
 
-MAX_LINES = 5_000_000
-
 
 @dataclass(frozen=True)
 class Ontology:
@@ -124,9 +122,7 @@ def _names(file: Path | None, count: int, schema: Schema) -> Iterator[list[str]]
         return
     try:
         with (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
-            for number, names in enumerate(map(str.split, lines)):
-                if number >= MAX_LINES:
-                    raise SettingsError(f"{file} is too large for an ontology: more than {MAX_LINES:,} lines.")
+            for names in map(str.split, lines):
                 if len(names) == count:
                     yield [schema.id_base + name for name in names]
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:

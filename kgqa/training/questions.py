@@ -19,7 +19,6 @@ _WEB_QUESTIONS = re.compile(r"WebQ(?:Trn|Test)-\d+")
 Row = Mapping[str, Any]
 """A line of a question file."""
 PathsOf = Callable[[Row], list[RelationPath]]
-NamesOf = Callable[[Sequence[Entity]], Mapping[Entity, Sequence[str]]]
 
 
 def gold_path_reader(schemas: Iterable[Schema], graphs: Sequence[KnowledgeGraph] = ()) -> PathsOf:
@@ -56,21 +55,25 @@ class TrainingQuestion:
 
 
 def training_questions(
-    rows: Iterable[Row], paths_of: PathsOf, *, names: NamesOf = lambda entities: {}
+    rows: Iterable[Row],
+    paths_of: PathsOf,
+    labels: Iterable[Callable[[Sequence[Entity]], Mapping[Entity, str]]] = (),
 ) -> list[TrainingQuestion]:
     """Return one training question for each gold path of each question.
 
     Args:
         rows: Lines of question files.
         paths_of: Reads the gold paths of a line.
-        names: Maps topics to their names; these names are removed from the questions.
+        labels: Functions that map topics to their names, such as `graph.labels`; these names are removed from the
+            questions.
     """
     found = [(row, paths_of(row)) for row in rows]
-    known = names(list(dict.fromkeys(path.topic for _, paths in found for path in paths)))
+    topics = list(dict.fromkeys(path.topic for _, paths in found for path in paths))
+    known = [named(topics) for named in labels]
     result = []
     for row, paths in found:
         mentions = [item.get("name") or "" for item in row.get("topic_entities") or ()]
-        mentions += [name for path in paths for name in known.get(path.topic, ())]
+        mentions += [names[path.topic] for path in paths for names in known if path.topic in names]
         asked = drop_mentions(row["question"], mentions)
         result += [TrainingQuestion(asked, path) for path in dict.fromkeys(paths)]
     return result
@@ -96,15 +99,3 @@ def without_evaluated(
 
     known = {key for row in evaluated for key in keys(row)}
     return [row for row in rows if known.isdisjoint(keys(row))]
-
-
-def labels_in(graphs: Sequence[KnowledgeGraph]) -> NamesOf:
-    """Return a function that looks up the labels of entities in the given graphs, for `training_questions`."""
-
-    def names(entities: Sequence[Entity]) -> dict[Entity, list[str]]:
-        found: dict[Entity, list[str]] = {}
-        for entity, label in (item for graph in graphs for item in graph.labels(entities).items()):
-            found.setdefault(entity, []).append(label)
-        return found
-
-    return names

@@ -16,7 +16,7 @@ from kgqa.text.words import counted, relation_words
 from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rate, split_examples
 from kgqa.training.ontology import Ontology
 from kgqa.training.pools import PoolBuilder
-from kgqa.training.questions import Row, gold_path_reader, labels_in, training_questions, without_evaluated
+from kgqa.training.questions import Row, gold_path_reader, training_questions, without_evaluated
 
 HELD_OUT = 0.1
 
@@ -90,7 +90,7 @@ def train_ranker(
     for graph in graphs:
         inverses |= graph.tables.inverses
     kept = without_evaluated(questions, evaluated, paths_of, inverses)
-    gold = training_questions(kept, paths_of, names=labels_in(graphs))
+    gold = training_questions(kept, paths_of, [graph.labels for graph in graphs])
     builder = PoolBuilder(graphs=graphs, ontology=ontology)
     examples = []
     for number, question in enumerate(gold, start=1):

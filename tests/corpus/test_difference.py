@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def perform(database: Database, kind: str, *values) -> None:
         database.append(Edit("", 0, "undo", "a", target=edits[values[0] % len(edits)].id))
 
 
+@pytest.mark.soak
 @settings(max_examples=500 if SOAK else 60)
 @given(st.lists(actions, min_size=1, max_size=12))
 def test_the_difference_of_two_states(tmp_path_factory, performed):

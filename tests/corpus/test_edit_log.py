@@ -209,6 +209,7 @@ def stored_tags(database: Database, seq: int) -> list[tuple[str, str]]:
     return sorted({(each.document, item_key(each.item)) for each in database.live.all(seq)})
 
 
+@pytest.mark.soak
 @in_files
 @given(logs)
 def test_the_database_has_the_same_states(tmp_path_factory, performed):
@@ -229,6 +230,7 @@ def test_the_database_has_the_same_states(tmp_path_factory, performed):
             assert tuple(each.id for each in database.dependents(edit)) == dependents(log, [edit.id])
 
 
+@pytest.mark.soak
 @in_files
 @given(logs, logs, logs)
 def test_logs_of_two_databases_are_merged(tmp_path_factory, first, second, third):

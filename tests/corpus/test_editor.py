@@ -14,9 +14,10 @@ from kgqa.corpus.items import Addition, ChunkItem, LinkItem, Party, SameItem, do
 from kgqa.corpus.rdf.triples import constant_triples, triples_of
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.errors import CorpusError
-from kgqa.graph.embedded.bulk_load import Journal, file_job
 from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import Journal
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.rdf.files import file_job
 from kgqa.model import Entity
 from tests.corpus.small_corpus import TIME, ServerStore, insert, new_editor, read_document
 
@@ -218,7 +219,7 @@ def test_a_load_that_was_cut_off_is_made_again(tmp_path):
         (tmp_path / "x.nt").write_text("<urn:a> <urn:b> <urn:c> .\n")
         graph = GraphFolder(editor.folder.graph)
         graph.create_generation(2, 1)
-        Journal(2, 1, "fail", [file_job(tmp_path / "x.nt")], "", {}).save(graph)
+        Journal("fail", [file_job(tmp_path / "x.nt")], "", {}).save(graph)
         check_graphs(editor, ADA)
 
 

@@ -187,6 +187,7 @@ def _workers(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_load(kgqa, started, tmp_path, signal_number):
@@ -215,6 +216,7 @@ def test_stopped_load(kgqa, started, tmp_path, signal_number):
         assert json.loads(again.out)["fingerprint"] == json.loads(done.out)["fingerprint"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_second_load_is_refused(kgqa, started, tmp_path):
     big = _big_file(tmp_path)

@@ -193,6 +193,7 @@ def test_merge_parts_of_different_machines(kgqa, questions, tmp_path, model):
     assert merged.returncode == 0 and len(predictions(tmp_path / "both")) == 8, merged.err
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_run_killed_at_random_equals_an_undisturbed_run(kgqa, started, questions, tmp_path, oracle_server):
     """Kill -9 loses only questions in flight or not yet written, and no question is answered twice."""
@@ -327,6 +328,7 @@ def test_second_process_in_one_folder_is_refused(kgqa, started, questions, tmp_p
     assert json.loads(kgqa("eval", "status", "x", "--json").out)[0]["running"] is True
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_model_faults_in_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
     """The run completes, failed questions count in the scores, and other scores do not change."""

@@ -47,12 +47,14 @@ def asked(folder, *options):
     return json.loads(done.out)
 
 
+@pytest.mark.soak
 def test_answered_by_paths(folder):
     answer = asked(folder)
     assert [each["name"] for each in answer["answers"]] == [CARETAKER] and answer["grounding"] == "graph"
     assert "sports.sports_team.arena_stadium" in answer["sparql"] and answer["query_class"] in ("exact", "superset")
 
 
+@pytest.mark.soak
 def test_answered_by_tog3(folder):
     """The prompts of tog3 show the path from the team over its stadium to the person in the document."""
     steps = (

@@ -79,6 +79,7 @@ def check_output(folder: Path, arguments: tuple[str, ...]) -> str:
     return result.text
 
 
+@pytest.mark.soak
 @settings(max_examples=400 if SOAK else 25)
 @given(data=st.data())
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def selected_numbers(count: int, *numbers: int) -> list[int]:
     return list(range(1, count + 1)) if SOAK else [number for number in numbers if number <= count]
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_killed_at_a_write_of_eval_run(prepared):
     """All methods are finished in the end, whether none, some or all had started, and without --trust."""
@@ -57,6 +58,7 @@ def test_killed_at_a_write_of_eval_run(prepared):
         resume_and_compare(prepared, out)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_killed_at_a_write_of_resume(prepared):
     folder, environment = prepared

@@ -163,6 +163,7 @@ def undisturbed(tmp_path_factory) -> dict[str, dict]:
     return reproducible_records(folder / "quiet")
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("action", "concurrency"), CASES)
 def test_graph_outage(tmp_path, stoppable_server, undisturbed, action, concurrency):
     command = (*COMMAND, "--graph", stoppable_server.url, "--concurrency", concurrency)

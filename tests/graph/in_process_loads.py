@@ -10,8 +10,6 @@ from unittest import mock
 
 from kgqa import errors
 from kgqa.graph.embedded import loading
-from kgqa.graph.embedded.bulk_load import Journal, run_load
-from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.worker import error_payload
 
 
@@ -23,9 +21,8 @@ class InProcessWorker:
 
     def call(self, request: dict, *, progress: Callable[[dict], None] | None = None) -> bytes:
         assert request["op"] == "load"
-        folder = GraphFolder(Path(request["folder"]))
         try:
-            return json.dumps(run_load(folder, Journal.read(folder), progress or (lambda fields: None))).encode()
+            return loading.run_load(Path(request["folder"]), progress or (lambda fields: None))
         except Exception as error:
             report = json.loads(error_payload(error))
             raise getattr(errors, report["kind"])(report["message"], report["hint"]) from error

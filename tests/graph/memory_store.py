@@ -13,7 +13,7 @@ import pyoxigraph as ox
 from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash, digests_of
+from kgqa.graph.embedded.records import GraphHash, GraphMeta, digests_of
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
 from kgqa.graph.query.templates import render
@@ -64,7 +64,7 @@ class MemoryStore:
     def _hash(self, graphs: Sequence[str]) -> GraphHash:
         lines = self._server.store.dump(format=ox.RdfFormat.N_QUADS).splitlines(keepends=True)
         groups = lines_by_graph(lines).items()
-        return DatasetHash({graph: GraphHash.of(digests_of(group)) for graph, group in groups}).view(graphs)
+        return GraphMeta(1, "", {graph: GraphHash.of(digests_of(group)) for graph, group in groups}).view(graphs)
 
     def select(self, query: str, *, timeout=None, max_rows: int | None = None, fresh: bool = False) -> Rows:
         caps = {"max_rows": DEFAULT_MAX_ROWS if max_rows is None else max_rows, "max_bytes": 512 << 20}

@@ -43,6 +43,7 @@ def candidates(draw) -> Candidate:
     )
 
 
+@pytest.mark.soak
 def test_batches_give_the_ends_of_single_queries(graphs):
     @settings(max_examples=GRAPHS[graphs.kind], phases=PHASES, deadline=None)
     @given(RANDOM_FACTS, st.lists(candidates(), min_size=2, max_size=25), st.sampled_from([None, 1, 3]))
@@ -73,6 +74,7 @@ def test_walks_of_a_short_path_and_a_longer_one(graphs):
     graph.tables.close()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("rule", WALK_RULES)
 def test_batches_give_the_steps_of_single_queries(graphs, rule):
     @settings(max_examples=max(2, GRAPHS[graphs.kind] // 2), phases=PHASES, deadline=None)

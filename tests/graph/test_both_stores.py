@@ -214,6 +214,7 @@ def test_blank_nodes_can_be_queried_on_virtuoso_only(virtuoso_server):
     graphs.close()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("rule", WALK_RULES)
 def test_all_methods_on_random_graphs(makers, rule):
     @settings(max_examples=RANDOM_GRAPHS, phases=PHASES)
@@ -280,6 +281,7 @@ def random_paths(graph: KnowledgeGraph, topics: Sequence[str], count: int) -> li
     return paths
 
 
+@pytest.mark.soak
 def test_all_methods_on_random_freebase_paths(freebase, data_folder):
     topics = [topic["id"] for question in questions_of(data_folder) for topic in question["topic_entities"]]
     paths = random_paths(freebase.embedded, topics, RANDOM_PATHS)
@@ -295,6 +297,7 @@ def test_all_methods_on_random_freebase_paths(freebase, data_folder):
     assert_equal_results(freebase, node_results, sorted({path.topic for path in paths} | ends, key=str))
 
 
+@pytest.mark.soak
 def test_names_in_freebase_questions(freebase, data_folder):
     for question in questions_of(data_folder):
         assert_equal_results(freebase, find_mentions, question["question"])
@@ -315,6 +318,7 @@ def comparable_answer(answer: Answer) -> dict[str, object]:
     }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("given_topics", [True, False])
 def test_same_answers_in_both_stores(freebase, data_folder, given_topics):
     options = resolve({"rank.embeddings": "off"}, environment={})

@@ -243,6 +243,7 @@ def questions(draw):
     return path, draw(st.lists(condition(len(path)), max_size=2).map(tuple)), operation
 
 
+@pytest.mark.soak
 def test_random_questions(graphs):
     @settings(max_examples=RANDOM_GRAPHS, phases=PHASES, deadline=None)
     @given(RANDOM_FACTS, st.lists(questions(), min_size=8, max_size=8))

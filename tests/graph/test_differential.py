@@ -126,6 +126,7 @@ def walks(edges, path: RelationPath, rule: str, inverse: dict[str, str], *, fina
 
 
 class TestEnds:
+    @pytest.mark.soak
     @pytest.mark.parametrize("rule", WALK_RULES)
     def test_four_implementations_agree(self, graphs, rule):
         @settings_for(graphs)
@@ -149,6 +150,7 @@ class TestEnds:
 
         check()
 
+    @pytest.mark.soak
     def test_restricted_query(self, graphs):
         """An inner node restricted to some entities gives the ends of the walks through them."""
 
@@ -187,6 +189,7 @@ class TestEnds:
 
 
 class TestNextSteps:
+    @pytest.mark.soak
     @pytest.mark.parametrize("rule", WALK_RULES)
     @pytest.mark.parametrize("steps", [0, 1, 2])
     def test_next_steps_are_exact(self, graphs, rule, steps):
@@ -223,6 +226,7 @@ class TestNextSteps:
 
         check()
 
+    @pytest.mark.soak
     @pytest.mark.parametrize("rule", WALK_RULES)
     def test_capped_frontier_is_approximate(self, graphs, rule):
         """A capped frontier may miss steps, then sets `approximate`, and never adds steps."""
@@ -239,6 +243,7 @@ class TestNextSteps:
 
         check()
 
+    @pytest.mark.soak
     def test_folding_inverse_relations_loses_no_answer(self, graphs):
         """With both directions of an inverse pair present, a folded step reaches what its inverse would."""
 
@@ -268,6 +273,7 @@ class TestNextSteps:
 
 
 class TestJoins:
+    @pytest.mark.soak
     @pytest.mark.parametrize("rule", WALK_RULES)
     def test_joined_walks(self, graphs, rule):
         @settings_for(graphs)
@@ -285,6 +291,7 @@ class TestJoins:
 
         check()
 
+    @pytest.mark.soak
     def test_restricted_joined_walks(self, graphs):
         @settings_for(graphs)
         @given(GRAPHS, PATHS, st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True))

@@ -221,6 +221,7 @@ def harmless_structures(recorded_graph) -> frozenset[str]:
     return frozenset(map(query_structure, recorded_graph.sent()))
 
 
+@pytest.mark.soak
 def test_only_own_queries_run_and_the_graph_is_unchanged(graphs, recorded_graph, harmless_structures):
     before = graphs.state()
     texts = count = 0
@@ -245,6 +246,7 @@ def test_only_own_queries_run_and_the_graph_is_unchanged(graphs, recorded_graph,
 _PATTERN = re.compile(r'"(?:[()]| |AND|OR|\\"[^\W_][\w\u0300-\u036f .]*\*?\\")+"')
 
 
+@pytest.mark.soak
 def test_search_text_stays_words(recorded_graph):
     """Hostile words do not change the full-text pattern, a language of its own that only servers use."""
     recorded_graph.sent()
@@ -307,6 +309,7 @@ def hostile_graph(graphs) -> KnowledgeGraph:
     return KnowledgeGraph(store, bundled_schema("rdfs"), view=[name], timeout=20.0)
 
 
+@pytest.mark.soak
 def test_hostile_labels_change_no_query(graphs, hostile_graph):
     share = 1 if SOAK or graphs.kind == "embedded" else 6
     harmless = query_structure(hostile_graph.answer_query(RelationPath(ANN, (Step("http://e/x"),))))
@@ -344,6 +347,7 @@ def test_hostile_labels_and_values_are_unchanged(hostile_graph):
         )
 
 
+@pytest.mark.soak
 def test_hostile_text_does_not_reach_the_terminal(hostile_graph):
     """Hostile labels, values and IRIs are escaped in answers, JSON, notes and reasons."""
     seen: list[Answer] = []
@@ -360,6 +364,7 @@ def test_hostile_text_does_not_reach_the_terminal(hostile_graph):
 # --- updates
 
 
+@pytest.mark.soak
 def test_edits_write_only_to_their_graph(virtuoso_server):
     graphs = VirtuosoGraphFactory(virtuoso_server)
     store, name = graphs.write_facts(FACTS)

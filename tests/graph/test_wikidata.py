@@ -206,6 +206,7 @@ class RandomStatements:
 
 
 class TestAnyStatements:
+    @pytest.mark.soak
     @settings(max_examples=40 if SOAK else 3)
     @given(st.lists(statements, min_size=8, max_size=15) if SOAK else st.lists(statements, min_size=3, max_size=5))
     def test_pair_is_dropped_exactly_if_claims_cover_it(self, make, given_worlds):

@@ -586,6 +586,7 @@ def test_hostile_rows_give_a_reply_or_an_error(tmp_path_factory, row, column, va
         assert 0 <= completion.prompt_tokens <= 10**9 and 0 <= completion.seconds < 10**8
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @settings(max_examples=100 if SOAK else 4)
 @given(row=hostile(STORED), model=st.sampled_from(["m", "\x1b[31m", "a" * 10**6]))
@@ -793,6 +794,7 @@ def test_killed_writer_loses_no_returned_reply(file):
     replay.close()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_writer_killed_at_any_moment_leaves_a_usable_file(file):
     """The kill hits the file's creation, the first replies and later ones."""
@@ -818,6 +820,7 @@ def test_writer_killed_at_any_moment_leaves_a_usable_file(file):
         assert [each.text for each in kept] == reply_texts and model.calls == []
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_full_disk_loses_no_returned_reply(file, tmp_path):
     """The file grows up to a size limit; returned replies are kept, and later ones can be added."""

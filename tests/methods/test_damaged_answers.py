@@ -147,6 +147,7 @@ def test_count_that_is_not_a_whole_number(answers, count):
     assert found.status == "failed" and "not a whole number" in found.reason and len(found.reason) < 300
 
 
+@pytest.mark.soak
 def test_occasional_damage_is_retried_or_reported(answers):
     """Fewer questions are asked with a larger share of damage, unless there is time for all of them."""
     share, rows = (0.02, ROWS) if SOAK else (0.2, ROWS[:6])

@@ -54,6 +54,7 @@ def opened(tmp_path, monkeypatch):
         resources.close()
 
 
+@pytest.mark.soak
 def test_row_cap_gives_the_same_answers_or_an_error_that_names_it(capped, opened):
     whole, cut = opened(None), opened(capped)
     assert cut.graph.tables.relations == whole.graph.tables.relations and len(cut.graph.tables.relations) > CAP

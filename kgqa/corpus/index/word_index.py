@@ -18,7 +18,7 @@ import numpy as np
 
 from kgqa.corpus.index.array_folder import ArrayFolder, ArrayWriter, DamagedIndex
 from kgqa.model import PieceKind
-from kgqa.rank.lexical import K1, B, TermTable, terms
+from kgqa.rank.lexical import K1, B, terms
 
 # Thai to Khmer, Japanese, Chinese, Korean
 _UNSPACED = re.compile(
@@ -37,19 +37,16 @@ class _WithoutMarks(dict[int, int | None]):
 _WITHOUT_MARKS = _WithoutMarks()
 
 
-def search_terms(text: str, table: TermTable | None = None) -> list[str]:
+def search_terms(text: str) -> list[str]:
     """Return the terms by which a text is found, in order.
 
     Besides the words of `kgqa.rank.lexical.terms`: characters of scripts without spaces one by one and in pairs.
-
-    Args:
-        table: remembers words, if many texts are read.
     """
     if text.isascii():
-        return terms(text, table)
+        return terms(text)
     folded = unicodedata.normalize("NFKD", text).translate(_WITHOUT_MARKS)
     found: list[str] = []
-    for word in terms(unicodedata.normalize("NFKC", folded), table):
+    for word in terms(unicodedata.normalize("NFKC", folded)):
         unspaced = _UNSPACED.search(word)
         found += _characters(word) if unspaced else [word]
     return found
@@ -71,12 +68,11 @@ class WordIndexBuilder:
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._terms = TermTable()
         self._texts: list[np.ndarray] = []
 
     def add(self, text: str) -> None:
         numbers = self._numbers
-        found = [numbers.setdefault(term, len(numbers)) for term in search_terms(text, self._terms)]
+        found = [numbers.setdefault(term, len(numbers)) for term in search_terms(text)]
         self._texts.append(np.array(found, dtype=np.int32))
 
     def write(self, writer: ArrayWriter, kind: PieceKind) -> None:

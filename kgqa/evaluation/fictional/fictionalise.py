@@ -38,7 +38,7 @@ from kgqa.evaluation.fictional.repair import Repairer
 from kgqa.evaluation.fictional.rewiring import NodeKinds, Rewiring
 from kgqa.evaluation.fictional.units import split_into_units
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_graph, make_folder
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.templates import render_term
@@ -182,7 +182,8 @@ def _load(graph: KnowledgeGraph, facts: Path, folder: Path) -> None:
     name = graph.schema.name
     if name not in BUNDLED:
         name = f"schema-{graph.schema.digest}.toml"
-        (make_folder(folder).path / name).write_text(graph.schema.source, encoding="utf-8")
+        GraphFolder(folder).create()
+        (folder / name).write_text(graph.schema.source, encoding="utf-8")
     load_graph(folder, [facts], schema=name, settings={**graph.settings, "walks": graph.paths.walk_rule})
 
 

@@ -50,7 +50,7 @@ def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
     Returns None if the query is more than a pattern of edges, or contains terms that are not in the graph.
     """
     try:
-        answer, read, unequal = query_facts(sparql)
+        answer, asked_facts, unequal, values = query_facts(sparql)
     except Untranslatable:
         return None
     relations = {name: n for n, name in enumerate(facts.relations)}
@@ -58,10 +58,10 @@ def pattern_of(sparql: str, facts: Facts) -> Pattern | None:
 
     def number(term: Any) -> int | None:
         """Return the number of a node or variable; None for a node that is not in the graph."""
-        term = read.fixed.get(term, term)
+        term = values.get(term, term)
         return variables.setdefault(term, -1 - len(variables)) if is_variable(term) else facts.number(term.n3())
 
-    edges = [(number(s), relations.get(step.relation), number(o)) for s, step, o in read.distinct]
+    edges = [(number(s), relations.get(step.relation), number(o)) for s, step, o in asked_facts]
     if not variables or any(part is None for edge in edges for part in edge):
         return None
     # the variable asked for may be bound to an expression (`BIND(?x AS ?value)`)

@@ -1,70 +1,74 @@
-"""Loading of RDF files into a graph folder: locks, journal, worker process and recovery from errors."""
+"""Loading of RDF files into a graph folder.
+
+A load is one transaction over all its files. A worker process builds the next generation of the folder: it checks and
+hashes the lines, and the engine loads them in segments. After each segment, a journal records the position in the file;
+an interrupted load is resumed there. The finished generation is then published.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import LoadError, QueryRejected, StoreCrashed, StoreError, StoreUnavailable
-from kgqa.graph.embedded.bulk_load import Journal
-from kgqa.graph.embedded.folder import HALF_WRITTEN, GraphFolder, Lock, disk_errors, system_error
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash
-from kgqa.graph.embedded.records import GraphMeta, LoadedFile
+import pyoxigraph as ox
+from msgspec import structs, to_builtins
+
+from kgqa.errors import LoadError, StoreCrashed, StoreError, StoreUnavailable
+from kgqa.graph.embedded.folder import GraphFolder, Lock, system_error
+from kgqa.graph.embedded.records import (
+    Digests,
+    GraphHash,
+    GraphMeta,
+    GraphSettings,
+    LoadedFile,
+    SchemaName,
+    digests_of,
+)
 from kgqa.graph.embedded.workers import OUT_OF_MEMORY, Worker
-from kgqa.graph.rdf.files import check_unchanged, file_job
+from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job, open_lines, staged_file
+from kgqa.graph.rdf.lines import lines_by_graph
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.schema import usable_prefixes
-from kgqa.text.hints import Command, Hint, Option
+from kgqa.storage import loading as checked
+from kgqa.storage.atomic_files import write_json
+from kgqa.text.hints import Command, Hint, Option, current_place
 
-_OWN_FILES = re.compile(rf"write\.lock|\.?schema-\w+\.toml(?:\.[0-9]+)?|{HALF_WRITTEN.pattern}")
 LOAD_MEMORY = 4 << 30
 """Constant part of the loading process's memory limit, in bytes."""
 MEMORY_PER_BYTE = 8
 """Bytes added to the memory limit per byte of the files to load.
 
-The last stage of a load needs 56 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
+The last stage of a load needs 64 bytes of memory per line, and a line takes 8 to 12 bytes in a compressed dump."""
+SEGMENT_BYTES = 64 << 20
 
 
-def make_folder(path: Path) -> GraphFolder:
-    """Return the graph folder at a path; the folder is created if needed.
+@dataclass
+class Journal:
+    """The state of a load, stored in loading.json of the generation that it makes."""
 
-    Raises:
-        StoreUnavailable: the path is a file, or a folder that contains other files or is not writable.
-    """
-    folder = GraphFolder(Path(path))
-    path = folder.path
-    with disk_errors(path):
-        if str(path.absolute()).encode("utf-8", "replace") != os.fsencode(path.absolute()):
-            raise StoreUnavailable(
-                f"The path {path} is not valid UTF-8, which the engine needs.", "Choose another folder for the graph."
-            )
-        if path.exists() and not path.is_dir():
-            raise StoreUnavailable(f"{path} is a file.", "Choose a new folder for the graph.")
-        is_graph = folder.exists() or folder.journal_file.exists()
-        if path.is_dir() and not is_graph and any(not _OWN_FILES.fullmatch(item.name) for item in path.iterdir()):
-            raise StoreUnavailable(f"{path} contains other files.", "Choose a new folder for the graph.")
-        path.mkdir(parents=True, exist_ok=True)
-    return folder
+    on_error: OnError
+    files: list[FileJob]
+    schema: SchemaName
+    settings: GraphSettings
 
+    def save(self, folder: GraphFolder) -> None:
+        """Write the journal atomically."""
+        write_json(folder.journal_file, asdict(self))
 
-def create_empty_graph(folder: GraphFolder) -> None:
-    """Create a graph without triples, for a store that is filled by edits."""
-    make_folder(folder.path)
-    lock = folder.write_lock()
-    try:
-        folder.create_generation(1, None)
-        worker = Worker(folder.store_dir(1), "write")
-        worker.call({"op": "ask", "query": "ASK {}"}, seconds=60)
-        worker.kill()
-        folder.publish(GraphMeta.of(1, DatasetHash({})))
-    finally:
-        lock.release()
+    @classmethod
+    def read(cls, folder: GraphFolder) -> Journal:
+        """Read the journal. Raises LoadError if there is none, or it is damaged."""
+        if not folder.journal_file.exists():
+            raise LoadError(f"There is no interrupted load at {folder.path} to resume.")
+        hint = Hint("Start the load again: ", Command("graph load", "FILE", restart=True, into=folder.path))
+        return checked.load(folder.journal_file, Journal, error=LoadError, hint=hint)
 
 
 def load_graph(
@@ -84,7 +88,8 @@ def load_graph(
 
     Args:
         path: the graph folder.
-        files: the RDF files; ignored if `resume` is true, because the files of the interrupted load are then read.
+        files: the RDF files; without any, a graph without triples is created. Ignored if `resume` is true, because the
+            files of the interrupted load are then read.
         on_error: what to do at a malformed line: `fail`, or `skip` the line.
         progress: called regularly with the progress of the load.
         format: the format of all files, as a file name extension such as `nt`; None to use the extension of each file.
@@ -104,20 +109,12 @@ def load_graph(
     """
     started = time.monotonic()
     jobs = [file_job(Path(file), format) for file in files]
-    if not resume and not jobs:
-        raise LoadError("No file to load.", "Name at least one RDF file.")
-    folder = make_folder(path)
-    lock = folder.write_lock()
-    try:
-        base = folder.meta() if folder.exists() else None
-        done = _finish_published(folder, base)
-        notice = folder.unpublished.notice(base.generation) if base else ""
-        folder.unpublished.remove()
-        if resume and done and base:
-            return _report_published(done, base, started)
+    folder = GraphFolder(Path(path))
+    folder.create()
+    with closing(folder.write_lock()) as lock:
+        base = folder.meta() if folder.exists() else GraphMeta(0, os.urandom(16).hex())
         if resume:
             journal = Journal.read(folder)
-            _check_base(journal, base, folder)
             for job in journal.files:
                 check_unchanged(job, Command("graph load", "FILE", restart=True, into=folder.path))
         elif folder.journal_file.exists() and not restart:
@@ -130,34 +127,33 @@ def load_graph(
                 ".",
             )
         else:
-            before = base.generation if base else None
-            journal = Journal((before or 0) + 1, before, on_error, jobs, schema or "", settings or {})
-        with _discarded_on_error(folder):
+            journal = Journal(on_error, jobs, schema or "", settings or {})
+        limit = memory or (LOAD_MEMORY + MEMORY_PER_BYTE * sum(job.size for job in journal.files))
+        notice = folder.lost_edits()
+        try:
             if not resume:
+                folder.create_generation(base.generation + 1, base.generation)
                 journal.save(folder)
-            if not any(job.lines_done or job.done for job in journal.files):
-                folder.create_generation(journal.generation, journal.base)
-            limit = memory or (LOAD_MEMORY + MEMORY_PER_BYTE * sum(job.size for job in journal.files))
             result = _run_worker(folder, lock, progress, limit)
-            known = base.hashes if base else DatasetHash({})
-            hashes = known.plus({graph: GraphHash(*each) for graph, each in result["graphs"].items()})
-            history = (*(base.files if base else ()), *(LoadedFile(job.path, job.sha256) for job in journal.files))
-            declared = [base.prefixes if base else {}, *result["prefixes"]]
-            meta = (base.with_hashes if base else GraphMeta.of)(
-                journal.generation,
-                hashes,
-                schema=schema or journal.schema or (base.schema if base else ""),
-                settings={**(base.settings if base else {}), **journal.settings, **(settings or {})},
-                files=history,
-                prefixes=usable_prefixes({name: iri for each in reversed(declared) for name, iri in each.items()}),
+            declared = {name: iri for prefixes in reversed(result["prefixes"]) for name, iri in prefixes.items()}
+            meta = structs.replace(
+                base.changed({graph: GraphHash(**hash) for graph, hash in result["graphs"].items()}),
+                generation=base.generation + 1,
+                schema=schema or journal.schema or base.schema,
+                settings={**base.settings, **journal.settings, **(settings or {})},
+                files=(*base.files, *(LoadedFile(job.path, job.sha256) for job in journal.files)),
+                prefixes=usable_prefixes({**declared, **base.prefixes}),
             )
             folder.publish(meta)
-    finally:
-        lock.release()
+        except LoadError:
+            folder.remove_generation(base.generation + 1)
+            raise
+        except (StoreError, OSError) as error:
+            raise _load_error(folder, error, limit) from error
     return LoadReport(
         files=len(journal.files),
         lines=result["lines"],
-        added=meta.triples - (base.triples if base else 0),
+        added=meta.triples - base.triples,
         triples=meta.triples,
         malformed=result["malformed"],
         examples=tuple(MalformedLine(**example) for example in result["examples"]),
@@ -166,6 +162,40 @@ def load_graph(
         notice=notice,
         empty=tuple(result["empty"]),
     )
+
+
+def _run_worker(
+    folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None, memory: int
+) -> dict[str, Any]:
+    worker = Worker(None, locks=[lock])
+    try:
+        payload = worker.call(
+            {"op": "load", "folder": str(folder.path), "memory": memory, "place": asdict(current_place())},
+            progress=lambda fields: progress(Progress(**fields)) if progress else None,
+        )
+        result: dict[str, Any] = json.loads(bytes(payload))
+        return result
+    finally:
+        worker.kill()
+
+
+def _load_error(folder: GraphFolder, error: StoreError | OSError, memory: int) -> LoadError:
+    """Return the error of a load. The load is discarded, unless it may succeed when it is resumed."""
+    resume = Command("graph load", resume=True, into=folder.path)
+    if OUT_OF_MEMORY.search(str(error)):
+        return LoadError(
+            f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged.",
+            Hint(
+                "If you trust the files, raise the limit and resume: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES ",
+                resume,
+                python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume: {folder.path}",
+            ),
+        )
+    if isinstance(error, StoreCrashed):
+        return LoadError(f"The loading process died ({error}). The graph is unchanged.", "Resume the load: ", resume)
+    folder.remove_generation(folder.current() + 1)
+    why = system_error(folder.path, error) or error
+    return LoadError(f"The load was discarded and the graph is unchanged. {why}")
 
 
 def discard_interrupted(path: Path) -> bool:
@@ -178,103 +208,104 @@ def discard_interrupted(path: Path) -> bool:
     folder = GraphFolder(Path(path))
     if not folder.path.is_dir():
         raise StoreUnavailable(f"There is no graph at {folder.path}.", "Check the path.")
-    lock = folder.write_lock()
-    try:
-        _finish_published(folder, folder.meta() if folder.exists() else None)
-        if not folder.journal_file.exists():
-            return False
-        _discard(folder)
-        return True
-    finally:
-        lock.release()
+    with closing(folder.write_lock()):
+        interrupted = folder.journal_file.exists()
+        if interrupted:
+            folder.remove_generation(folder.current() + 1)
+        return interrupted
 
 
-def _finish_published(folder: GraphFolder, base: GraphMeta | None) -> Journal | None:
-    """Remove the journal of a load that was killed after its publication. Returns None without such a load."""
-    if base is None or not folder.is_journal_published():
-        return None
-    journal = Journal.read(folder)
-    folder.finish_publishing({base.generation})
-    return journal
+# --- in the worker process
 
 
-def _report_published(done: Journal, now: GraphMeta, started: float) -> LoadReport:
-    """Return the report on a load that was published before `--resume` was used."""
-    return LoadReport(
-        files=len(done.files),
-        lines=sum(job.lines_done for job in done.files),
-        added=None,
-        triples=now.triples,
-        malformed=0,
-        examples=(),
-        fingerprint=now.fingerprint,
-        seconds=round(time.monotonic() - started, 3),
-    )
+def run_load(path: Path, report: Callable[[dict[str, Any]], None]) -> bytes:
+    """Run the load that the journal of a folder describes: complete the next generation, but do not publish it.
+
+    Args:
+        report: called regularly with the fields of `store.Progress`.
+
+    Returns:
+        A JSON object: the `lines`, `malformed`, `examples` and `empty` of `store.LoadReport`, as `graphs` the hash of
+        each graph's new triples, and as `prefixes` those that each file declares.
+
+    Raises:
+        LoadError: a file is malformed or cut short; the caller discards the generation.
+    """
+    load = _Load(GraphFolder(path), report)
+    for job in load.journal.files:
+        load.file(job)
+    load.tell("", 0, 0, load.lines, "finishing")
+    load.store.flush()
+    load.store.optimize()
+    result = {
+        "lines": load.lines,
+        "malformed": load.malformed.count,
+        "empty": load.empty,
+        "examples": [asdict(example) for example in load.malformed.examples],
+        "prefixes": [job.prefixes for job in load.journal.files],
+        "graphs": {graph: to_builtins(GraphHash.of(*digests)) for graph, digests in load.digests.items()},
+    }
+    return json.dumps(result).encode()
 
 
-def _check_base(journal: Journal, base: GraphMeta | None, folder: GraphFolder) -> None:
-    before = base.generation if base else None
-    if journal.base != before or journal.generation != (before or 0) + 1:
-        raise LoadError(
-            f"{folder.journal_file} does not belong to the present state of the graph.",
-            "Start the load again: ",
-            Command("graph load", "FILE", restart=True, into=folder.path),
+class _Load:
+    """Checks and hashes the lines of one file after another, and loads them into the engine in segments."""
+
+    def __init__(self, folder: GraphFolder, report: Callable[[dict[str, Any]], None]) -> None:
+        self._folder, self._report = folder, report
+        self.journal = Journal.read(folder)
+        base = folder.current()
+        self.store = ox.Store(str(folder.store_dir(base + 1)))
+        self._base = ox.Store.read_only(str(folder.store_dir(base))) if base else None
+        self.lines = 0
+        self.empty: list[str] = []
+        self.malformed = MalformedLines(self.journal.on_error)
+        self.digests: defaultdict[str, list[Digests]] = defaultdict(list)
+        """Those of the lines that the graph did not have before the load, by graph and block."""
+
+    def file(self, job: FileJob) -> None:
+        """Hash the new triples of a file, and load the blocks that are not loaded yet."""
+
+        def on_staging(bytes_done: int, lines: int) -> None:
+            self.tell(job.name, bytes_done, job.size, self.lines + lines, "reading")
+
+        staging = self._folder.journal_file.parent
+        segment: list[bytes] = []
+        size = end = triples = 0
+        with open_lines(job, staging, on_staging) as source:
+            for block in source.blocks(lambda line, message: self.malformed.add(job.name, line, message)):
+                for graph, lines in lines_by_graph(self._new_lines(block.lines)).items():
+                    self.digests[graph].append(digests_of(lines))
+                triples += len(block.lines)
+                self.lines += block.end - block.first
+                self.tell(job.name, source.bytes_done, job.size, self.lines, "loading")
+                # a segment ends at the end of a block, so each block was loaded completely or not at all
+                end = block.end
+                if end > job.lines_done:
+                    segment.append(b"".join(block.lines))
+                    size += len(segment[-1])
+                if size >= SEGMENT_BYTES:
+                    self._load(segment, job, end)
+                    segment, size = [], 0
+        self._load(segment, job, end)
+        if not triples:
+            self.empty.append(job.name)
+        staged_file(job, staging).unlink(missing_ok=True)
+
+    def _load(self, segment: list[bytes], job: FileJob, end: int) -> None:
+        self.store.bulk_load(b"".join(segment), format=ox.RdfFormat.N_QUADS)
+        job.lines_done = max(job.lines_done, end)
+        self.journal.save(self._folder)
+
+    def _new_lines(self, lines: list[bytes]) -> list[bytes]:
+        """Return the lines that the graph did not have before the load."""
+        if self._base is None:
+            return lines
+        quads = ox.parse(b"".join(lines), format=ox.RdfFormat.N_QUADS)
+        return [line for line, quad in zip(lines, quads) if quad not in self._base]
+
+    def tell(self, file: str, bytes_done: int, bytes_total: int, lines: int, stage: str) -> None:
+        """Report the progress of the load."""
+        self._report(
+            {"file": file, "bytes_done": bytes_done, "bytes_total": bytes_total, "lines": lines, "stage": stage}
         )
-
-
-class _TooLittleMemory(LoadError):
-    """The loading process reached its memory limit. The journal is kept, and the load can be resumed."""
-
-
-@contextmanager
-def _discarded_on_error(folder: GraphFolder) -> Iterator[None]:
-    """Discard the load after an error that would occur again if the load were resumed."""
-    try:
-        yield
-    except _TooLittleMemory:
-        raise  # the load is kept for --resume
-    except StoreCrashed as error:
-        raise LoadError(
-            f"The loading process died ({error}). The graph is unchanged.",
-            "Resume the load: ",
-            Command("graph load", resume=True, into=folder.path),
-        ) from error
-    except (LoadError, QueryRejected, StoreUnavailable, OSError) as error:
-        _discard(folder)
-        if isinstance(error, LoadError):
-            raise
-        why = system_error(folder.path, error) or error
-        raise LoadError(f"The load was discarded and the graph is unchanged. {why}") from error
-
-
-def _run_worker(
-    folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None, memory: int
-) -> dict[str, Any]:
-    worker = Worker(None, locks=[lock])
-    try:
-        payload = worker.call(
-            {"op": "load", "folder": str(folder.path), "memory": memory},
-            progress=lambda fields: progress(Progress(**fields)) if progress else None,
-        )
-        result: dict[str, Any] = json.loads(bytes(payload))
-        return result
-    except StoreError as error:
-        if OUT_OF_MEMORY.search(str(error)):
-            raise _TooLittleMemory(
-                f"The load needs more than {memory >> 20:,} MB of memory. The graph is unchanged.",
-                Hint(
-                    "If you trust the files, raise the limit and resume: KGQA_GRAPH_LOAD_MEMORY=MEGABYTES ",
-                    Command("graph load", resume=True, into=folder.path),
-                    python=f"If you trust the files, raise the limit (memory=MEGABYTES) and resume: {folder.path}",
-                ),
-            ) from error
-        raise
-    finally:
-        worker.kill()
-
-
-def _discard(folder: GraphFolder) -> None:
-    """Remove the unpublished generation and the journal of a load."""
-    with suppress(LoadError):
-        folder.remove_generation(Journal.read(folder).generation)
-    folder.journal_file.unlink(missing_ok=True)

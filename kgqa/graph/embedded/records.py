@@ -1,31 +1,66 @@
-"""The content of graph.json, whose sizes, types and ranges are checked when it is read."""
+"""The content of graph.json, and order-independent hashes of graphs, kept as triples come and go."""
 
 from __future__ import annotations
 
-import os
-import re
-from functools import cached_property
-from typing import Annotated, Any, Literal
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 from msgspec import Meta, structs
-
-from kgqa.graph.embedded.graph_hashes import DatasetHash, GraphHash
 
 Generation = Annotated[int, Meta(ge=0, le=10**9)]
 Triples = Annotated[int, Meta(ge=0, le=1 << 53)]
 SchemaName = Annotated[str, Meta(pattern=r"\A(?:[\w-][\w.-]{0,199})?\Z")]
 """The name of a schema, or of a file in the graph folder."""
 GraphSettings = dict[str, str | int | float | None]
-Hex16 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{16}\Z")]
 Hex64 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Hex32 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
-_GENERATION = re.compile(r"gen-(0|[1-9][0-9]{0,9})")
+Digests = npt.NDArray[np.bytes_]
+"""The 256-bit hashes of some lines."""
+MAX_GRAPHS = 10_000
+"""Maximum number of named graphs that have a hash of their own."""
+OTHER_GRAPHS = "*"
+"""The key under which all named graphs are hashed together if there are more than MAX_GRAPHS."""
 
 
-def is_generation_name(name: str) -> bool:
-    """Return whether a file name is the name of a generation, such as `gen-3`."""
-    return _GENERATION.fullmatch(name) is not None
+class GraphHash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The number of triples of a graph, and the sum of their hashes modulo 2^256, in hexadecimal digits."""
+
+    triples: Triples = 0
+    sum: Hex64 = "0" * 64
+
+    @classmethod
+    def of(cls, *parts: Digests) -> GraphHash:
+        """Return the hash of the set of triples with these digests, among which the same may occur more than once."""
+        digests = np.concatenate([np.empty(0, "S32"), *parts])
+        digests.sort()
+        first = np.append(True, digests[1:] != digests[:-1])[: len(digests)]
+        parts = digests.view(np.uint32).reshape(-1, 8).sum(axis=0, dtype=np.uint64, where=first[:, None])
+        return cls(int(first.sum())).plus(0, sum(int(part) << 32 * place for place, part in enumerate(parts)))
+
+    def plus(self, triples: int, value: int) -> GraphHash:
+        """Return the hash with a number of triples and a sum of hashes added."""
+        return GraphHash(self.triples + triples, f"{(int(self.sum, 16) + value) % (1 << 256):064x}")
+
+    def __add__(self, other: GraphHash) -> GraphHash:
+        return self.plus(other.triples, int(other.sum, 16))
+
+    def __sub__(self, other: GraphHash) -> GraphHash:
+        return self.plus(-other.triples, -int(other.sum, 16))
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash as 16 hexadecimal digits."""
+        return hashlib.sha256(f"{self.triples} {int(self.sum, 16)}".encode()).hexdigest()[:16]
+
+
+def digests_of(lines: Iterable[bytes]) -> Digests:
+    """Hash canonical N-Quads lines, each with the IRI of its graph."""
+    blake2b = hashlib.blake2b
+    return np.frombuffer(b"".join([blake2b(line, digest_size=32).digest() for line in lines]), "S32")
 
 
 class LoadedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,48 +70,53 @@ class LoadedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class HashRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The hash of a named graph; see `GraphHash`. `sum` is in hexadecimal digits."""
-
-    triples: Triples
-    sum: Hex64
-
-
-class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """The content of graph.json.
+class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of graph.json, whose sizes, types and ranges are checked when it is read.
 
     Attributes:
-        graphs: the hashes of the named graphs, as text; `hashes` are the same.
+        id: a random name of the folder, the same in all generations.
+        graphs: the hashes of all graphs that are not empty, by IRI; "" is the default graph.
         settings: the graph's own settings, such as its walk rule.
         files: the files that were loaded. prefixes: what these declare.
-        id: a random name of the folder, the same in all generations.
     """
 
     generation: Generation
-    graphs: dict[str, HashRecord]
-    fingerprint: Hex16
     id: Hex32
-    triples: Triples = 0
+    graphs: dict[str, GraphHash] = {}
     schema: SchemaName = ""
     settings: GraphSettings = {}
     files: tuple[LoadedFile, ...] = ()
     prefixes: dict[str, str] = {}
-    format: Literal[3] = 3
 
-    @classmethod
-    def of(cls, generation: int, hashes: DatasetHash, **values: Any) -> GraphMeta:
-        """Return the record of a new folder."""
-        empty = cls(generation, {}, GraphHash().fingerprint, os.urandom(16).hex())
-        return empty.with_hashes(generation, hashes, **values)
+    @property
+    def triples(self) -> int:
+        """The number of triples in all graphs."""
+        return sum(hash.triples for hash in self.graphs.values())
 
-    @cached_property
-    def hashes(self) -> DatasetHash:
-        """The hashes by named graph."""
-        return DatasetHash({graph: GraphHash(each.triples, int(each.sum, 16)) for graph, each in self.graphs.items()})
+    @property
+    def fingerprint(self) -> str:
+        """The hash of all graphs together, as 16 hexadecimal digits."""
+        return sum(self.graphs.values(), GraphHash()).fingerprint
 
-    def with_hashes(self, generation: int, hashes: DatasetHash, **changes: Any) -> GraphMeta:
-        """Return the record of a later generation."""
-        total = hashes.total
-        graphs = {graph: HashRecord(hash.triples, f"{hash.sum:064x}") for graph, hash in hashes.graphs.items()}
-        counted = structs.replace(self, fingerprint=total.fingerprint, triples=total.triples, graphs=graphs)
-        return structs.replace(counted, generation=generation, **changes)
+    def view(self, graphs: Iterable[str] = ()) -> GraphHash:
+        """Return the hash of some named graphs together; without any, of the default graph."""
+        keys = {self._key(graph) for graph in graphs} or {""}
+        return sum((self.graphs.get(key, GraphHash()) for key in keys), GraphHash())
+
+    def changed(self, changes: Mapping[str, GraphHash]) -> GraphMeta:
+        """Return the record after changes: for each graph, the hash of its added triples minus that of the removed.
+
+        Too many named graphs are hashed together; see OTHER_GRAPHS.
+        """
+        after = dict(self.graphs)
+        for graph, change in changes.items():
+            key = self._key(graph)
+            after[key] = after.get(key, GraphHash()) + change
+        after = {graph: hash for graph, hash in after.items() if hash.triples}
+        if len(after) > MAX_GRAPHS:
+            named = sum((hash for graph, hash in after.items() if graph), GraphHash())
+            after = {graph: hash for graph, hash in after.items() if not graph} | {OTHER_GRAPHS: named}
+        return structs.replace(self, graphs=after)
+
+    def _key(self, graph: str) -> str:
+        return OTHER_GRAPHS if graph and OTHER_GRAPHS in self.graphs else graph

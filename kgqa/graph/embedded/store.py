@@ -13,16 +13,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory
 from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
-from kgqa.graph.embedded.graph_hashes import GraphHash
-from kgqa.graph.embedded.loading import create_empty_graph, load_graph
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
-from kgqa.graph.embedded.working_copy import Change, WorkingCopy
-from kgqa.graph.query.prefixes import engine_error
+from kgqa.graph.embedded.working_copy import (
+    Change,
+    create_working_copy,
+    plan_change,
+    publish_copy,
+    stored_triples,
+)
+from kgqa.graph.query.prefixes import error_in
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
@@ -37,6 +44,7 @@ from kgqa.graph.store import (
 )
 from kgqa.model import Triple
 from kgqa.text.hints import Command, Hint
+from kgqa.text.words import counted
 
 MAX_RESULT_BYTES = 512 << 20
 MAX_QUERY_CHARS = 4 << 20
@@ -63,7 +71,8 @@ class EmbeddedStore:
         timeout: default timeout of queries, in seconds.
 
     Raises:
-        StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta`, `GraphFolder.write_lock`, `WorkingCopy`.
+        StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta`, `GraphFolder.write_lock`,
+            `create_working_copy`.
     """
 
     def __init__(
@@ -87,13 +96,15 @@ class EmbeddedStore:
         self._editing = threading.RLock()
         self._uncertain: Change | None = None
         """An edit during which the worker died or was killed: it is not known yet whether it was made."""
-        self._copy: WorkingCopy | None = None
+        self._notice = ""
         if create and not self.folder.exists():
-            create_empty_graph(self.folder)
+            load_graph(self.folder.path)
         self._finalizer = weakref.finalize(self, _close, self._pool, self._locks)
         try:
-            self._meta = self._open_copy() if writable else self._lock_current()
-            self._pool.open(self.folder.store_dir(self._copy.generation if self._copy else self._meta.generation))
+            if writable:
+                self._open_copy()
+            else:
+                self._open_current()
         except BaseException:
             self._finalizer()
             raise
@@ -101,14 +112,19 @@ class EmbeddedStore:
     has_free_slot = True
 
     def __repr__(self) -> str:
-        count = self._copy.hashes.total.triples if self._copy else self._meta.triples
-        return f"<EmbeddedStore {self.location} ({count:,} triple{'s' if count != 1 else ''})>"
+        return f"<EmbeddedStore {self.location} ({counted(self._meta.triples, 'triple')})>"
 
     # --- the Store protocol
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(updates=self.writable, identity=self.identity)
+        # two folders can have the same fingerprint
+        text = os.fsencode(f"{self._place}\0{self._meta.id}")
+        return Capabilities(updates=self.writable, identity=f"-{hashlib.sha256(text).hexdigest()[:12]}")
+
+    @cached_property
+    def _place(self) -> Path:
+        return self.folder.path.resolve()  # one read of the disk per part of the path, so not for each query
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -119,13 +135,15 @@ class EmbeddedStore:
         return {**self._meta.settings, **{key: value for key, value in more.items() if value}}
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int:
-        return self._hash_of(graphs).triples
+        self._settle()
+        return self._meta.view(graphs).triples
 
     def may_scan(self, graphs: Sequence[str] = ()) -> bool:
         return True
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
-        return self._hash_of(graphs).fingerprint
+        self._settle()
+        return self._meta.view(graphs).fingerprint
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
         self._settle()
@@ -139,22 +157,12 @@ class EmbeddedStore:
         return True
 
     @property
-    def identity(self) -> str:
-        """A hash of this folder for cache keys, because two folders can have the same fingerprint."""
-        text = os.fsencode(f"{self._place}\0{self._meta.id}")
-        return f"-{hashlib.sha256(text).hexdigest()[:12]}"
-
-    @cached_property
-    def _place(self) -> Path:
-        return self.folder.path.resolve()  # one read of the disk per part of the path, so not for each query
-
-    @property
     def meta(self) -> GraphMeta:
-        """The content of graph.json when this store was opened or last published: schema, settings, files."""
+        """The content of graph.json when this store was opened or last published, with the hashes after its edits."""
         return self._meta
 
     def notice(self) -> str | None:
-        return self._copy.notice if self._copy else self.folder.interruption_notice()
+        return self._notice if self.writable else self.folder.notice()
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
@@ -170,58 +178,67 @@ class EmbeddedStore:
         return bytes(self._query("ask", query, timeout)) == b"1"
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
-        if not self._copy:
+        if not self.writable:
             raise QueryRejected(
                 "This graph is open for reading only.",
                 Hint(python="Open it for editing: open_store(PATH, writable=True)"),
             )
+        wanted, unwanted = stored_triples(graph, adds), stored_triples(graph, removes)
         with self._editing:
-            earlier = self._uncertain
+            self._settle()
             try:
-                return self._edit(self._copy, graph, adds, removes)
+                # the only worker is held, so that a query sees all of the edit with its new version, or nothing
+                with self._writer() as worker:
+                    change = plan_change(worker, graph, wanted, unwanted)
+                    if change.adds or change.removes:
+                        self._uncertain = change
+                        change.make(worker)
+                    return self._record(change)
             except StoreError:
-                if self._uncertain is None or self._uncertain is earlier:  # this edit was not begun
-                    raise
-                with suppress(StoreError), self._pool.lend(None) as worker:
-                    if report := self._settled(worker):
+                with suppress(StoreError):
+                    if report := self._settle():
                         return report
                 raise
 
-    def _edit(self, copy: WorkingCopy, graph: str, adds: Iterable[Triple], removes: Iterable[Triple]) -> EditReport:
-        # the only worker is held, so that a query sees all of the edit with its new version, or nothing
-        with self._worker() as worker:
-            change = copy.plan(worker, graph, adds, removes)
-            if not len(change):
-                return self._history.add(graph, (), (), fingerprint=self.fingerprint_of([graph] if graph else ()))
-            with disk_errors(self.folder.path):
-                self.folder.unpublished.append_edit(self._meta.generation, len(change.adds), len(change.removes))
-            self._uncertain = change
-            try:
-                copy.apply(worker, change, self._pool.start)
-            except BaseException:
-                worker.kill()  # the engine accepts no more changes after an error of the disk
-                raise
-            finally:
-                self._pool.open(self.folder.store_dir(copy.generation))
-            return self._record(copy, change)
-
-    def _record(self, copy: WorkingCopy, change: Change) -> EditReport:
+    def _record(self, change: Change) -> EditReport:
+        """Record an edit that has been made, and return its report."""
         self._uncertain = None
-        fingerprint = copy.record(change).fingerprint
+        if change.adds or change.removes:
+            self.folder.log_edit(self._meta.generation, len(change.adds), len(change.removes))
+        self._meta = self._meta.changed({change.graph: change.hash()})
+        fingerprint = self._meta.view([change.graph] if change.graph else []).fingerprint
         return self._history.add(change.graph, change.adds.values(), change.removes.values(), fingerprint=fingerprint)
 
-    def publish(self) -> None:
-        self._settle()
-        if not self._copy or self._copy.is_published:
-            return
-        with self._editing, self._worker() as worker:
+    def _settle(self) -> EditReport | None:
+        """Find out whether the last edit was made, if its worker died; if it was made, return its report."""
+        if self._uncertain:
+            with self._editing, self._writer() as worker:
+                if self._uncertain and self._uncertain.was_made(worker):
+                    return self._record(self._uncertain)
+                self._uncertain = None
+        return None
+
+    @contextmanager
+    def _writer(self) -> Iterator[Worker]:
+        """Lend the only worker. It is killed after an error of the disk, after which the engine accepts no changes."""
+        with disk_errors(self.folder.path), self._pool.lend() as worker:
             try:
-                self._copy.publish(worker)
+                yield worker
             except BaseException:
-                worker.kill()  # see _edit
+                worker.kill()
                 raise
-            finally:
-                self._meta = self._copy.published
+
+    def publish(self) -> None:
+        with self._editing:
+            self._settle()
+            if self.writable and self._meta.graphs != self._published:
+                meta = structs.replace(self._meta, generation=self.folder.next_generation())
+                try:
+                    with self._writer() as worker:
+                        publish_copy(self.folder, worker, meta, self._copy)
+                finally:
+                    if self.folder.current() == meta.generation:  # even if what follows the publication was interrupted
+                        self._meta, self._published = meta, meta.graphs
 
     def refresh(self) -> bool:
         """Change to the generation that another process has published since. Return whether there was one.
@@ -263,12 +280,12 @@ class EmbeddedStore:
         try:
             if publish:
                 self.publish()
-            if self._copy:
-                self.folder.unpublished.remove()
+            if self.writable:
+                self.folder.edit_log.unlink(missing_ok=True)
         finally:
             self._pool.close()
-            if self._copy:  # removed before the lock is released
-                self._copy.remove()
+            if self.writable:  # removed before the lock is released
+                self.folder.remove_generation(self._copy)
             self._finalizer()
 
     def __enter__(self) -> EmbeddedStore:
@@ -303,75 +320,46 @@ class EmbeddedStore:
             except QueryRejected as error:
                 standard = to_standard_sparql(prepared)
                 if standard == prepared:
-                    raise engine_error(error, query, prepared) from None
+                    raise error_in(error, query, prepared) from None
                 prepared = standard
 
-    def _open_copy(self) -> GraphMeta:
-        """Lock the folder for writing, create the working copy, and return the record of the published generation."""
+    def _open_copy(self) -> None:
+        """Lock the folder for writing, and open a copy of the published generation."""
         self.folder.meta()  # raises the error for a folder without a graph
         self._locks.append(self.folder.write_lock())
-        meta = self.folder.meta()
-        self._copy = WorkingCopy(self.folder, meta)
-        return meta
+        self._meta = self.folder.meta()
+        self._published = self._meta.graphs
+        self._notice = self.folder.lost_edits()
+        self._copy = create_working_copy(self.folder, self._meta.generation)
+        self._pool.open(self.folder.store_dir(self._copy))
 
-    def _lock_current(self) -> GraphMeta:
-        """Lock the published generation and return its record.
+    def _open_current(self) -> None:
+        """Lock and open the published generation instead of an earlier one.
 
         If another process publishes a new generation between reading and locking, the record is read again.
         """
         for _ in range(MAX_TRIES):
-            meta = self.folder.meta()
+            _release(self._locks)
+            self._meta = self.folder.meta()
             with suppress(BlockingIOError):
-                lock = self.folder.read_lock(meta.generation)
-                self._locks += [lock] if lock else []
-                if self.folder.meta().generation == meta.generation:
-                    return meta
-            self._drop_locks()
+                if lock := self.folder.read_lock(self._meta.generation):
+                    self._locks.append(lock)
+                if self.folder.current() == self._meta.generation:
+                    return self._pool.open(self.folder.store_dir(self._meta.generation))
         raise StoreBusy(
             f"{self.folder.path} is replaced again and again by loads of other processes.", "Try again later."
         )
 
-    def _drop_locks(self) -> None:
-        while self._locks:
-            self._locks.pop().release()
-
-    def _hash_of(self, graphs: Sequence[str]) -> GraphHash:
-        """Return the hash of some named graphs."""
-        if self._copy:
-            self._settle()
-            return self._copy.hashes.view(graphs)
-        return self._meta.hashes.view(graphs)
-
-    @contextmanager
-    def _worker(self) -> Iterator[Worker]:
-        """Lend the worker of a store that is open for editing, after it is known whether the last edit was made."""
-        with self._pool.lend(None) as worker:
-            self._settled(worker)
-            yield worker
-
-    def _settled(self, worker: Worker) -> EditReport | None:
-        """Find out whether the last edit was made, if it was interrupted; if it was made, return its report."""
-        if self._copy and self._uncertain:
-            if self._uncertain.was_applied(worker):
-                return self._record(self._copy, self._uncertain)
-            self.folder.unpublished.drop_last()
-            self._uncertain = None
-        return None
-
-    def _settle(self) -> None:
-        """Find out whether the last edit was made, if it was interrupted."""
-        if self._uncertain:
-            with self._editing, self._worker():
-                pass
-
     def _reopen(self) -> None:
-        self._drop_locks()
-        self._meta = self._lock_current()
-        self._pool.open(self.folder.store_dir(self._meta.generation))
+        self._open_current()
         self._history.forget()
+
+
+def _release(locks: list[Lock]) -> None:
+    while locks:
+        locks.pop().close()
 
 
 def _close(pool: WorkerPool, locks: list[Lock]) -> None:
     pool.close()
-    while locks:
-        locks.pop().release()
+    _release(locks)

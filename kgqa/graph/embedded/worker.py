@@ -16,18 +16,17 @@ import json
 import os
 import select
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any, cast
 
 import pyoxigraph as ox
 
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
-from kgqa.graph.embedded.messages import receive, send
 from kgqa.graph.embedded.sandbox import deny_network
 from kgqa.text.hints import Place, shown_at
 
@@ -116,19 +115,14 @@ class RequestHandler:
         return bytes(quad in self.store for quad in ox.parse(request["lines"], format=ox.RdfFormat.N_QUADS))
 
     def do_edit(self, request: dict[str, Any]) -> bytes:
-        """Remove and add N-Quads lines of one graph: in one transaction, or with `bulk` faster, but not atomically."""
+        """Remove and add N-Quads lines of one graph in one transaction."""
         removes, adds = (list(ox.parse(request[key], format=ox.RdfFormat.N_QUADS)) for key in ("removes", "adds"))
-        steps = []
-        if removes:
-            steps.append(f"DELETE DATA {_block(removes)}")
-        if request["drop"]:
-            steps.append(f"DROP SILENT GRAPH {removes[0].graph_name}")
-        if adds and not request["bulk"]:
-            steps.append(f"INSERT DATA {_block(adds)}")
-        if steps:
-            self.store.update(" ;\n".join(steps))
-        if adds and request["bulk"]:
-            self.store.bulk_extend(adds)
+        parts = (("DELETE", removes), ("INSERT", adds))
+        self.store.update(" ;\n".join(f"{name} DATA {_block(quads)}" for name, quads in parts if quads))
+        # the engine would keep an empty graph
+        graph = (removes or adds)[0].graph_name
+        if isinstance(graph, ox.NamedNode) and not any(self.store.quads_for_pattern(None, None, None, graph)):
+            self.store.remove_graph(graph)
         return b""
 
     def do_copy(self, request: dict[str, Any]) -> bytes:
@@ -137,12 +131,14 @@ class RequestHandler:
         return b""
 
     def do_load(self, request: dict[str, Any]) -> bytes:
-        from kgqa.graph.embedded.bulk_load import Journal, run_load
-        from kgqa.graph.embedded.folder import GraphFolder
+        from kgqa.graph.embedded.loading import run_load
 
         _limit_memory(request["memory"])
-        folder = GraphFolder(Path(request["folder"]))
-        return json.dumps(run_load(folder, Journal.read(folder), self._progress)).encode()
+        with shown_at(Place(**request["place"])):
+            try:
+                return run_load(Path(request["folder"]), self._progress)
+            except KgqaError as error:  # its hint is put into words here
+                raise type(error)(error.message, error.hint) from error
 
     def _progress(self, fields: dict[str, Any]) -> None:
         if (now := time.monotonic()) - self._last_report >= PROGRESS_SECONDS:
@@ -187,18 +183,16 @@ def main(fd: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     deny_network()  # before other threads start, so that they inherit the restriction
     threading.Thread(target=_end_with_parent, args=(fd,), daemon=True).start()
-    connection = socket.socket(fileno=fd)
-    handler = RequestHandler(lambda fields: send(connection, b"P", json.dumps(fields).encode()))
+    connection = Connection(fd)
+    handler = RequestHandler(lambda fields: connection.send_bytes(b"P" + json.dumps(fields).encode()))
     while True:
-        request = json.loads(bytes(receive(connection)[1]))
-        with shown_at(Place(**request.pop("place"))):
-            try:
-                reply, goes_on = (b"R", handler.handle(request)), True
-            except BaseException as error:  # noqa: BLE001 - reported to the parent
-                reply, goes_on = (b"E", error_payload(error)), isinstance(error, Exception)
-        send(connection, *reply)
-        if not goes_on:
-            os._exit(1)
+        request = json.loads(connection.recv_bytes())
+        try:
+            connection.send_bytes(b"R" + handler.handle(request))
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
+            connection.send_bytes(b"E" + error_payload(error))
+            if not isinstance(error, Exception):
+                os._exit(1)
 
 
 def _end_with_parent(fd: int) -> None:

@@ -1,34 +1,32 @@
 """Worker processes around the engine, as the parent sees them: a pool of processes that can be killed.
 
-`kgqa.graph.embedded.worker` is the other side. Requests are messages of the kind `Q`; replies are `R` (result), `E`
-(error) and `P` (progress).
+`kgqa.graph.embedded.worker` is the other side. A request is a JSON object; a reply begins with a letter for its kind:
+`R` (result), `E` (error) or `P` (progress).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
-import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.embedded.folder import Lock
-from kgqa.graph.embedded.messages import receive, send
 from kgqa.net.threads import CHECK_SECONDS, question_stop
-from kgqa.text.hints import Option, current_place
+from kgqa.text.hints import Option
 
 OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
@@ -50,9 +48,9 @@ class Worker:
         locks: the process inherits these locks and holds them until it ends.
     """
 
-    def __init__(self, path: Path | None, mode: str = "read", locks: list[Lock] | None = None) -> None:
+    def __init__(self, path: Path | None, mode: str = "read", locks: Sequence[Lock] = ()) -> None:
         self.path = path
-        self._connection, theirs = socket.socketpair()
+        self._connection, theirs = Pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
         try:
             self._process = subprocess.Popen(
@@ -62,7 +60,7 @@ class Worker:
                 stdout=self._stderr,
                 stderr=self._stderr,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-                pass_fds=(theirs.fileno(), *(lock.fd for lock in locks or ())),
+                pass_fds=(theirs.fileno(), *(lock.fd for lock in locks)),
             )
         except BaseException:  # Ctrl-C, too: a process that was started nevertheless holds locks until this is closed
             self._connection.close()
@@ -76,16 +74,14 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether the worker can take a request. A closed pipe shows that the process has just been killed."""
-        if self._process.poll() is not None or self._connection.fileno() < 0:
-            return False
-        return self._opening or not select.select([self._connection], [], [], 0)[0]
+        """Whether the process runs."""
+        return self._process.poll() is None
 
     def call(
         self,
         request: dict[str, Any],
         *,
-        seconds: float | None = None,
+        seconds: float = math.inf,
         progress: Callable[[dict[str, Any]], None] = lambda fields: None,
     ) -> memoryview:
         """Send a request and wait for its response.
@@ -95,7 +91,7 @@ class Worker:
 
         Args:
             request: the fields of the request; `op` is the operation.
-            seconds: how long to wait; None for no limit.
+            seconds: how long to wait.
             progress: called with each progress report of the worker.
 
         Raises:
@@ -103,70 +99,59 @@ class Worker:
             StoreCrashed: the process died; WorkerKilled: by signal 9.
             KgqaError: the worker reported an error.
         """
-        at = None if seconds is None else time.monotonic() + seconds
+        at = time.monotonic() + seconds
         try:
             if self._opening:
                 self._receive(at, seconds, progress)
                 self._opening = False
             self._send(request)
             return self._receive(at, seconds, progress)
-        except StoreError as error:
-            if self._opening or isinstance(error, (StoreTimeout, StoreCrashed)):
-                self.kill()
-            raise
         except (EOFError, OSError):
-            crash = self._crash()
-            self.kill()
-            raise crash from None
-        except BaseException:
-            self.kill()
+            raise self._crash() from None
+        except BaseException as error:
+            if self._opening or not isinstance(error, StoreError) or isinstance(error, (StoreTimeout, StoreCrashed)):
+                self.kill()
             raise
 
     def _send(self, request: dict[str, Any]) -> None:
-        # the worker words the hints of its errors for the place where they are shown
-        send(self._connection, b"Q", json.dumps({**request, "place": asdict(current_place())}).encode())
+        self._connection.send_bytes(json.dumps(request).encode())
 
-    def _receive(
-        self, at: float | None, seconds: float | None, progress: Callable[[dict[str, Any]], None]
-    ) -> memoryview:
+    def _receive(self, at: float, seconds: float, progress: Callable[[dict[str, Any]], None]) -> memoryview:
+        stop = question_stop.get()
         while True:
-            kind, content = receive(self._connection, lambda: self._wait(at, seconds))
-            if kind == b"R":
-                return content
-            fields = json.loads(bytes(content))
-            if kind == b"E":
-                raise getattr(errors, fields["kind"], StoreError)(fields["message"], fields["hint"])
-            progress(fields)
-
-    def _wait(self, at: float | None, seconds: float | None) -> None:
-        """Wait until a part of a reply can be read."""
-        stop, ready = question_stop.get(), False
-        while not ready:
-            left = None if at is None else at - time.monotonic()
+            left = at - time.monotonic()
             if stop is not None and stop.is_set():
                 raise StoreTimeout("The query was stopped together with its question.")
-            if left is not None and left <= 0:
+            if left <= 0:
                 raise StoreTimeout(
                     f"The query was stopped after {seconds:.3g} s without a result.",
                     "Allow more time (",
                     Option("timeout"),
                     "), or narrow the query.",
                 )
-            waits = [wait for wait in (left, CHECK_SECONDS if stop else None) if wait is not None]
-            ready = bool(select.select([self._connection], [], [], min(waits, default=None))[0])
+            if self._connection.poll(min(left, CHECK_SECONDS)):
+                reply = memoryview(self._connection.recv_bytes())
+                if reply[:1] == b"R":
+                    return reply[1:]
+                fields = json.loads(bytes(reply[1:]))
+                if reply[:1] == b"E":
+                    raise getattr(errors, fields["kind"])(fields["message"], fields["hint"])
+                progress(fields)
 
     def _crash(self) -> StoreCrashed:
+        """Return the error for a process that has closed its connection."""
         try:
-            code: int | str = self._process.wait(5)
+            code = self._process.wait(5)
         except subprocess.TimeoutExpired:
-            code = "still running"
+            code = -signal.SIGKILL
+        self._stderr.seek(0)
+        tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
+        self.kill()
         if code == -signal.SIGKILL:
             return WorkerKilled(
                 "The engine's process was killed (signal 9), probably because the system ran out of memory. Free some "
                 "memory and try again."
             )
-        self._stderr.seek(0)
-        tail = self._stderr.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
         line = next((line for line in tail if OUT_OF_MEMORY.search(line)), tail[-1] if tail else "")
         why = f" Its last message: {line[:200]}" if line else ""
         return StoreCrashed(f"The engine crashed on this query (exit code {code}). The query is not retried.{why}")
@@ -212,21 +197,14 @@ class WorkerPool:
 
         Idle workers of another folder are killed, and busy ones when they are given back.
         """
-        if path == self._path:
-            return
         with self._guard:
-            idle, self._idle, self._path = self._idle, [], path
-        for worker in idle:
-            worker.kill()
-        self._idle.append(self.start(path))
-
-    def start(self, path: Path | None) -> Worker:
-        """Start a worker outside the pool."""
-        return Worker(path, self._mode, self._locks)
+            self._path = path
+            self._kill_idle()
+            self._idle.append(Worker(path, self._mode, self._locks))
 
     @contextmanager
-    def lend(self, seconds: float | None) -> Iterator[Worker]:
-        """Lend a worker, for which the caller waits at most `seconds`; None for no limit.
+    def lend(self, seconds: float = math.inf) -> Iterator[Worker]:
+        """Lend a worker, for which the caller waits at most `seconds`.
 
         Raises:
             StoreTimeout: all workers were busy.
@@ -235,11 +213,11 @@ class WorkerPool:
         if self._closed:
             raise StoreUnavailable(f"The graph at {self._name} has been closed.", "Open it again.")
         # only one caller at a time waits for a slot, so that a loop of edits never overtakes a query
-        at = None if seconds is None else time.monotonic() + seconds
+        at = time.monotonic() + seconds
         free = False
-        if self._turn.acquire(timeout=-1 if seconds is None else seconds):
+        if self._turn.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
             try:
-                free = self._slots.acquire(timeout=None if at is None else max(0.0, at - time.monotonic()))
+                free = self._slots.acquire(timeout=min(max(0.0, at - time.monotonic()), threading.TIMEOUT_MAX))
             finally:
                 self._turn.release()
         if not free:
@@ -248,31 +226,42 @@ class WorkerPool:
                 "Try again, or allow more time: ",
                 Option("timeout"),
             )
-        worker = None
         try:
             with self._guard:
-                while self._idle and worker is None:
-                    worker = self._idle.pop()
-                    if not worker.alive:  # the idle worker was killed from outside
-                        worker.kill()
-                        worker = None
-            worker = worker or self.start(self._path)
-            self._busy.add(worker)
-            yield worker
+                worker = self._take()
+            try:
+                yield worker
+            finally:
+                with self._guard:
+                    self._give_back(worker)
         finally:
-            with self._guard:
-                if worker is not None:
-                    self._busy.discard(worker)
-                    if worker.path == self._path and worker.alive and not self._closed:
-                        self._idle.append(worker)
-                    else:
-                        worker.kill()
             self._slots.release()
+
+    def _take(self) -> Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive:
+                break
+            worker.kill()  # the idle worker was killed from outside
+        else:
+            worker = Worker(self._path, self._mode, self._locks)
+        self._busy.add(worker)
+        return worker
+
+    def _give_back(self, worker: Worker) -> None:
+        self._busy.discard(worker)
+        if worker.path == self._path and worker.alive and not self._closed:
+            self._idle.append(worker)
+        else:
+            worker.kill()
+
+    def _kill_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().kill()
 
     def close(self) -> None:
         """Kill all workers. Threads that wait for a response get StoreCrashed."""
         self._closed = True
-        while self._idle:
-            self._idle.pop().kill()
+        self._kill_idle()
         for worker in list(self._busy):
             worker.end()

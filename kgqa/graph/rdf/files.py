@@ -60,7 +60,6 @@ class FileJob:
     size: Count
     sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
     lines_done: Count = 0
-    done: bool = False
     prefixes: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -150,18 +149,17 @@ class LineSource:
         """The number of bytes of the file read so far (compressed bytes, if the file is compressed)."""
         return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
 
-    def blocks(self, malformed: Callable[[int, str], None], *, strict: bool = False) -> Iterator[Block]:
+    def blocks(self, malformed: Callable[[int, str], None]) -> Iterator[Block]:
         """Yield all lines in blocks. Every call yields the same blocks.
 
         Args:
             malformed: called for each malformed line, with its number (from 1) and the reason.
-            strict: whether to check every line with the engine's parser.
 
         Raises:
             LoadError: the file is cut short, cannot be read, or decompresses to too many bytes.
         """
         # the IRIs of blank nodes are derived from the file's content
-        reader = LineReader(self.job.sha256[:16], self.format, malformed, strict=strict)
+        reader = LineReader(self.job.sha256[:16], self.format, malformed)
         total = 0
         with _file_errors(self.job):
             for raw in blocks(rewind(self._stream)):

@@ -49,7 +49,7 @@ class _Encoder:
         mask = self._add("Cast", "attention_mask", to=TensorProto.FLOAT)
         mask = self._add("Unsqueeze", mask, self._constant("axes", np.array([1, 2])))
         self._padding = self._add(
-            "Mul", self._add("Sub", self._number("one", 1.0), mask), self._number("masked", _MASKED)
+            "Mul", self._add("Sub", self._constant("one", 1.0), mask), self._constant("masked", _MASKED)
         )
         hidden = self._embeddings()
         for number in range(self._config["num_hidden_layers"]):
@@ -65,7 +65,7 @@ class _Encoder:
         return helper.make_graph(self._nodes, "bert", inputs, [output], tensors)
 
     def _embeddings(self) -> str:
-        words = self._add("Gather", self._weight("embeddings.word_embeddings.weight"), "input_ids")
+        words = self._add("Gather", self._constant("embeddings.word_embeddings.weight"), "input_ids")
         length = self._add("Shape", "input_ids", start=1, end=2)
         # the segment of all tokens is 0, so its vector is part of each position
         places = self._weights["embeddings.position_embeddings.weight"]
@@ -90,23 +90,23 @@ class _Encoder:
         query = self._add("Transpose", query, perm=[0, 2, 1, 3])
         key = self._add("Transpose", key, perm=[0, 2, 3, 1])
         value = self._add("Transpose", value, perm=[0, 2, 1, 3])
-        scores = self._add("Div", self._add("MatMul", query, key), self._number("scale", (size // heads) ** 0.5))
+        scores = self._add("Div", self._add("MatMul", query, key), self._constant("scale", (size // heads) ** 0.5))
         shares = self._add("Softmax", self._add("Add", scores, self._padding), axis=-1)
         joined = self._add("Transpose", self._add("MatMul", shares, value), perm=[0, 2, 1, 3])
         return self._add("Reshape", joined, self._constant("join", np.array([0, 0, size])))
 
     def _dense(self, hidden: str, name: str) -> str:
         matrix = self._constant(f"{name}.weight", self._weights[f"{name}.weight"].T)
-        return self._add("Add", self._add("MatMul", hidden, matrix), self._weight(f"{name}.bias"))
+        return self._add("Add", self._add("MatMul", hidden, matrix), self._constant(f"{name}.bias"))
 
     def _gelu(self, hidden: str) -> str:
         """Return x / 2 (1 + erf(x / sqrt 2)), in the form that onnxruntime replaces by one operation."""
-        error = self._add("Erf", self._add("Div", hidden, self._number("root", 2**0.5)))
-        scaled = self._add("Mul", hidden, self._add("Add", error, self._number("one", 1.0)))
-        return self._add("Mul", scaled, self._number("half", 0.5))
+        error = self._add("Erf", self._add("Div", hidden, self._constant("root", 2**0.5)))
+        scaled = self._add("Mul", hidden, self._add("Add", error, self._constant("one", 1.0)))
+        return self._add("Mul", scaled, self._constant("half", 0.5))
 
     def _normalised(self, hidden: str, name: str) -> str:
-        scale, bias = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
+        scale, bias = self._constant(f"{name}.weight"), self._constant(f"{name}.bias")
         return self._add("LayerNormalization", hidden, scale, bias, axis=-1, epsilon=self._config["layer_norm_eps"])
 
     def _add(self, operation: str, *inputs: str, **attributes: Any) -> str:
@@ -116,12 +116,8 @@ class _Encoder:
         self._nodes.append(helper.make_node(operation, list(inputs), [output], name=output, **attributes))
         return output
 
-    def _weight(self, name: str) -> str:
-        return self._constant(name, self._weights[name])
-
-    def _number(self, name: str, value: float) -> str:
-        return self._constant(name, np.array(value, dtype=np.float32))
-
-    def _constant(self, name: str, array: np.ndarray) -> str:
-        self._constants[name] = array
+    def _constant(self, name: str, value: np.ndarray | float | None = None) -> str:
+        """Add an array, a number in single precision or, without a value, the weights of this name."""
+        array = self._weights[name] if value is None else value
+        self._constants[name] = np.float32(array) if isinstance(array, float) else array
         return name

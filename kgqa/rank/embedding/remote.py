@@ -68,7 +68,7 @@ class RemoteEncoder:
         self.model = model
         self.size = size
         self._batch_size = BATCH_SIZE
-        self.name = remote_key(self.url, model)
+        self.name = f"{file_slug(model)}-{hashlib.sha256(f'{self.url} {model}'.encode()).hexdigest()[:12]}"
         self._key = usable_key(find_key(EMBEDDINGS_KEY_VARIABLE, self.url), EMBEDDINGS_KEY_VARIABLE)
         from kgqa.net.model_server import ModelServer
 
@@ -162,8 +162,3 @@ class RemoteEncoder:
             "Check the URL, the model's name and, if the server needs one, the API key: "
             f"`kgqa keys set {self.url}` or the environment variable {EMBEDDINGS_KEY_VARIABLE}.",
         )
-
-
-def remote_key(url: str, model: str) -> str:
-    """Return a cache name for the vectors of a model on a server."""
-    return f"{file_slug(model)}-{hashlib.sha256(f'{url} {model}'.encode()).hexdigest()[:12]}"

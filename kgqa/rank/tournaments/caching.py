@@ -54,7 +54,7 @@ class CachingChooser:
             self.picked |= dict.fromkeys(candidate for each in chosen for candidate in each or ())
             return chosen
 
-        keys = [None if len(chunk) < 2 else ("pick", question, k, _content(chunk)) for chunk in chunks]
+        keys = [None if len(chunk) < 2 else ("pick", question, k, frozenset(chunk)) for chunk in chunks]
         return [
             list(range(len(chunk))) if key is None else known and [list(chunk).index(candidate) for candidate in known]
             for key, known, chunk in zip(keys, self._decide(keys, chunks, ask), chunks)
@@ -76,7 +76,7 @@ class CachingChooser:
         return np.array(self._decisions[key], dtype=np.float64)
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
-        keys = [("accept", question, _content(batch)) for batch in batches]
+        keys = [("accept", question, frozenset(batch)) for batch in batches]
         return self._decide(keys, batches, lambda missing: self._chooser.accept(question, missing))
 
     def _decide(
@@ -88,9 +88,3 @@ class CachingChooser:
             self.calls += len(missing)
             self._decisions.update(zip(missing, ask(list(missing.values())), strict=True))
         return [None if key is None else self._decisions[key] for key in keys]
-
-
-def _content(chunk: Sequence[Candidate]) -> Hashable:
-    """Return a cache key for a chunk; the order of its candidates has no effect."""
-    content = frozenset(chunk)
-    return content if len(content) == len(chunk) else tuple(chunk)

@@ -125,9 +125,10 @@ class ScoringChooser:
         return np.asarray(self._scorer(question, candidates), dtype=np.float64) if candidates else np.zeros(0)
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        index = {candidate: i for i, candidate in enumerate(dict.fromkeys(each for pair in pairs for each in pair))}
-        scores = self.score(question, list(index))
-        return [_sign(scores[index[first]], scores[index[second]]) for first, second in pairs]
+        every = list(dict.fromkeys(each for pair in pairs for each in pair))
+        score_of = dict(zip(every, self.score(question, every).tolist()))
+        # 0 if one of the scores is NaN
+        return [int(score_of[one] > score_of[other]) - int(score_of[one] < score_of[other]) for one, other in pairs]
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         scores = self.score(question, [candidate for chunk in chunks for candidate in chunk])
@@ -157,20 +158,21 @@ class RandomChooser(ScoringChooser):
     """
 
     def __init__(self, seed: int = 0, *, accept_at: float = 0.0) -> None:
-        def draw(question: str, content: str) -> float:
-            digest = hashlib.blake2b(f"{seed}\0{question}\0{content}".encode("utf-8", "surrogatepass"), digest_size=8)
-            return (int.from_bytes(digest.digest()) >> 11) * _UNIT_53
-
         super().__init__(
-            lambda question, candidates: np.array([draw(question, f"{c.words}\0{c.path!r}") for c in candidates]),
+            lambda question, candidates: random_scores(
+                str(seed), question, [f"{c.words}\0{c.path!r}" for c in candidates]
+            ),
             "chance",
-            texts=lambda question, texts: np.array([draw(question, text) for text in texts]),
+            texts=lambda question, texts: random_scores(str(seed), question, texts),
             accept_at=accept_at,
         )
 
 
-def _sign(first: float, second: float) -> int:
-    return int(first > second) - int(first < second)  # 0 if one of the scores is NaN
+def random_scores(seed: str, question: str, texts: Sequence[str]) -> np.ndarray:
+    """Draw a number from 0 to 1 for each text, float64 of shape (len(texts),); seed, question and text determine it."""
+    inputs = [f"{seed}\0{question}\0{text}".encode("utf-8", "surrogatepass") for text in texts]
+    digests = [hashlib.blake2b(each, digest_size=8).digest() for each in inputs]
+    return np.array([(int.from_bytes(digest) >> 11) * _UNIT_53 for digest in digests])
 
 
 def _best(scores: np.ndarray, k: int) -> list[int] | None:

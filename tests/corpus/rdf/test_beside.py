@@ -221,6 +221,7 @@ def test_merged_schemas():
         )
 
 
+@pytest.mark.soak
 def test_beside_a_slice_of_freebase(data_folder, tmp_path):
     """The first hop is in Freebase, the second in the text."""
     with gzip.open(data_folder / "freebase_fast" / "kg.nt.gz", "rt", encoding="utf-8") as lines:

@@ -223,6 +223,7 @@ def _key_paths(value, at=()):
         yield from _key_paths(inner, (*at, key))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", JSON_FORMATS)
 @settings(max_examples=100 if SOAK else 12)
 @given(data=st.data())

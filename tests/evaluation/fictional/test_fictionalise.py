@@ -229,6 +229,7 @@ def test_custom_schema_is_kept(tmp_path, session_cache):
         assert graph.names.count == 9
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_most_freebase_questions_keep_an_answer(data_folder, tmp_path, session_cache):
     fast, schema = data_folder / "freebase_fast", data_folder / "freebase" / "schema.nt.gz"

@@ -132,6 +132,7 @@ def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Pop
     )
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("signals", [1, 2] if SOAK else [1])
 def test_ctrl_c_on_this_machine(signals, model, settings, alone, tmp_path, monkeypatch):

@@ -104,20 +104,16 @@ class TestNoGraph:
     def test_damaged_bookkeeping(self, small, text):
         folder = small
         (folder / "graph.json").write_text(text)
-        with pytest.raises(StoreUnavailable, match="graph.json is damaged.*Load the data again"):
+        with pytest.raises(StoreUnavailable, match="graph.json cannot be read.*load the data again"):
             open_store(folder)
 
-    @pytest.mark.parametrize("extra", [{"new_key": 1}, {"generation": None}, {"files": 5}, {"triples": None}])
+    @pytest.mark.parametrize("extra", [{"new_key": 1}, {"generation": None}, {"files": 5}, {"graphs": None}])
     def test_bookkeeping_of_the_wrong_shape(self, small, extra):
         folder = small
         data = json.loads((folder / "graph.json").read_text())
         (folder / "graph.json").write_text(json.dumps({**data, **extra}))
-        try:
-            open_store(folder).close()
-        except StoreUnavailable as error:
-            assert "Load" in str(error)  # noqa: PT017 - it need not fail
-        else:
-            assert "triples" in extra  # harmless for reading
+        with pytest.raises(StoreUnavailable, match="load the data again"):
+            open_store(folder)
 
     def test_damaged_engine_files(self, small):
         folder = small
@@ -131,12 +127,12 @@ class TestLocks:
     def test_readers_exclude_only_the_removal_of_their_generation(self, load):
         folder = GraphFolder(load(LINES[:2]))
         first, second = folder.read_lock(1), folder.read_lock(1)
-        folder.remove_unused(())
-        first.release()
-        folder.remove_unused(())
+        folder.remove_unused()
+        first.close()
+        folder.remove_unused()
         assert folder.store_dir(1).is_dir()
-        second.release()
-        folder.remove_unused(())
+        second.close()
+        folder.remove_unused()
         assert not folder.store_dir(1).exists()
 
     @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOLCK])
@@ -147,8 +143,8 @@ class TestLocks:
         assert not folder.is_being_written()
 
     def test_first_load_in_progress(self, tmp_path):
-        (tmp_path / "g").mkdir()
-        (tmp_path / "g" / "loading.json").write_text("{}")
+        (tmp_path / "g" / "gen-1").mkdir(parents=True)
+        (tmp_path / "g" / "gen-1" / "loading.json").write_text("{}")
         folder = GraphFolder(tmp_path / "g")
         assert not folder.is_being_written()
         lock = folder.write_lock()
@@ -157,7 +153,7 @@ class TestLocks:
             with pytest.raises(StoreBusy, match="Another process is loading data into"):
                 open_store(tmp_path / "g")
         finally:
-            lock.release()
+            lock.close()
         assert not folder.is_being_written()
 
     def test_killed_holder_leaves_no_lock(self, load, python, wait_until):
@@ -172,7 +168,7 @@ class TestLocks:
             folder.write_lock()
         holder.send_signal(signal.SIGKILL)
         holder.wait(10)
-        folder.write_lock().release()
+        folder.write_lock().close()
 
     def test_generation_in_use_is_kept_until_closed(self, load):
         path = load(LINES[:2])

@@ -46,6 +46,7 @@ def count(folder: Path) -> int:
         return len(store.select("SELECT * { ?s ?p ?o }"))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
 def test_load_on_a_full_disk(disk, tmp_path, into_graph):
     one, many = tmp_path / "one.nt", tmp_path / "many.nt"
@@ -76,6 +77,7 @@ def test_load_on_a_full_disk(disk, tmp_path, into_graph):
 EDITS_KB = (0, 1, 2, *range(4, 260, 8), *range(260, 3000, 96)) if SOAK else (0, 30, 250)
 
 
+@pytest.mark.soak
 def test_editing_on_a_full_disk(disk, load):
     """Each edit is made or not, nothing published is lost, and with some space the store goes on."""
     folder = disk / "edited"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.errors import KgqaError, LoadError
+from kgqa.errors import LoadError
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -30,53 +30,6 @@ def fingerprint(folder: Path) -> str:
     return GraphFolder(folder).meta().fingerprint
 
 
-def journal(folder: Path, file: Path, *, done: bool = True) -> None:
-    """Write the journal of a load of `file` with the published generation into the folder."""
-    from kgqa.graph.embedded.bulk_load import Journal, file_job
-
-    generation = GraphFolder(folder).meta().generation
-    job = file_job(file)
-    job.lines_done, job.done = int(done), done
-    Journal(generation, generation - 1 or None, "fail", [job], "", {}).save(GraphFolder(folder))
-
-
-class TestKilledAfterPublishing:
-    """Killed between publishing graph.json and removing loading.json."""
-
-    @pytest.fixture
-    def graph(self, tmp_path) -> Path:
-        (tmp_path / "new.nt").write_text(NEW + "\n")
-        load_graph(tmp_path / "g", [tmp_path / "new.nt"])
-        journal(tmp_path / "g", tmp_path / "new.nt")
-        return tmp_path / "g"
-
-    def test_discard_keeps_the_graph(self, graph):
-        assert not discard_interrupted(graph)
-        assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
-
-    def test_resume_reports_the_published_graph(self, graph):
-        before = fingerprint(graph)
-        report = load_graph(graph, resume=True)
-        assert (report.fingerprint, report.triples, report.lines, report.added) == (before, 1, 1, None)
-        assert subjects(graph) == {"3"} and not (graph / "loading.json").exists()
-
-    def test_another_load_succeeds(self, graph, tmp_path):
-        (tmp_path / "old.nt").write_text(OLD + "\n")
-        assert load_graph(graph, [tmp_path / "old.nt"]).triples == 2
-        assert subjects(graph) == {"1", "3"}
-        assert [item.name for item in sorted(graph.glob("gen-*"))] == ["gen-2"]
-
-    def test_unfinished_journal_of_the_current_generation_destroys_nothing(self, graph, tmp_path):
-        (tmp_path / "bad.nt").write_text("damaged\n")
-        journal(graph, tmp_path / "bad.nt", done=False)
-        for how in (lambda: load_graph(graph, resume=True), lambda: discard_interrupted(graph)):
-            try:
-                how()
-            except KgqaError:
-                pass
-            assert subjects(graph) == {"3"}
-
-
 def killed_loads(tmp_path: Path, *, into_graph: bool):
     """Return folders in which a load was killed at each of its writes, or at a few of them without SOAK."""
     (tmp_path / "old.nt").write_text(OLD + "\n")
@@ -96,6 +49,7 @@ def killed_loads(tmp_path: Path, *, into_graph: bool):
         shutil.rmtree(folder)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
 @pytest.mark.parametrize("then", ["resume", "discard"])
 def test_killed_at_a_write(tmp_path, into_graph, then):

@@ -21,6 +21,7 @@ from kgqa.errors import LoadError, StoreBusy, StoreIncomplete
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.loading import load_into_folder
 from kgqa.graph.opening import open_store
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
@@ -194,7 +195,7 @@ class TestMalformed:
         with pytest.raises(LoadError, match=r"folder\.nt cannot be read"):
             load_graph(tmp_path / "g", [tmp_path / "folder.nt"])
         with pytest.raises(LoadError, match="No file to load"):
-            load_graph(tmp_path / "g", [])
+            load_into_folder([], tmp_path / "g")
         assert not (tmp_path / "g").exists()
 
 
@@ -281,7 +282,7 @@ def interrupted(python, big, wait_until, users_of):
 
 def _can_lock(folder: Path) -> bool:
     try:
-        GraphFolder(folder).write_lock().release()
+        GraphFolder(folder).write_lock().close()
     except StoreBusy:
         return False
     return True
@@ -329,23 +330,23 @@ class TestInterrupted:
     def test_segments_are_loaded_exactly_once(self, tmp_path, big, expected, python):
         """A journal in the middle of a file: earlier lines are not loaded again, and the result is the same."""
         script = (
-            "import sys; from pathlib import Path; from kgqa.graph.embedded import bulk_load as loading, store as embedded, folder as f\n"
+            "import sys; from pathlib import Path; from kgqa.graph.embedded import loading, folder as f\n"
             "import os\n"
             "loading.SEGMENT_BYTES = 1 << 20\n"
             "path, file = Path(sys.argv[1]), Path(sys.argv[2])\n"
-            "g = f.GraphFolder(path); path.mkdir(); g.create_generation(1, None)\n"
-            "journal = loading.Journal(1, None, 'fail', [loading.file_job(file)], '', {}); journal.save(g)\n"
+            "g = f.GraphFolder(path); path.mkdir(); g.create_generation(1)\n"
+            "loading.Journal('fail', [loading.file_job(file)], '', {}).save(g)\n"
             "save = loading.Journal.save\n"
             "def stop(self, folder):\n"
             "    save(self, folder)\n"
             "    if self.files[0].lines_done >= 40_000: os._exit(9)\n"
             "loading.Journal.save = stop\n"
-            "loading.run_load(g, journal, lambda fields: None)\n"
+            "loading.run_load(path, lambda fields: None)\n"
         )
         process = python(script, tmp_path / "g", big)
         process.wait(60)
         assert process.returncode == 9
-        done = (tmp_path / "g" / "loading.json").read_text()
+        done = (tmp_path / "g" / "gen-1" / "loading.json").read_text()
         assert '"lines_done": 0' not in done
         report = load_graph(tmp_path / "g", resume=True)
         assert (report.fingerprint, report.triples, report.lines) == (expected.fingerprint, expected.triples, 100_001)
@@ -355,8 +356,8 @@ class TestInterrupted:
     def test_damaged_journal(self, tmp_path, interrupted, big):
         folder = tmp_path / "g"
         interrupted(folder, "parent")
-        (folder / "loading.json").write_text('{"generation": 1')
-        with pytest.raises(LoadError, match=r"loading\.json is damaged.*restart=True"):
+        (folder / "gen-1" / "loading.json").write_text('{"generation": 1')
+        with pytest.raises(LoadError, match=r"loading\.json cannot be read.*restart=True"):
             load_graph(folder, resume=True)
         load_graph(folder, [big], restart=True)
 
@@ -388,7 +389,6 @@ NO_PERMISSION = """
 import os, sys
 from pathlib import Path
 from kgqa.errors import KgqaError
-from kgqa.graph.embedded import bulk_load as loading, workers as process
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 base = Path(sys.argv[1])
@@ -433,7 +433,7 @@ def test_no_permission(load, python, public):
     assert len(lines) >= 6, errors
     for line in lines[:4]:
         assert line.startswith("StoreUnavailable No permission to write to"), line
-    assert lines[4].startswith("StoreUnavailable No permission to read"), lines[4]
+    assert "graph.json cannot be read: Permission denied" in lines[4], lines[4]
     assert lines[5].startswith("LoadError") and "secret.nt cannot be read: Permission denied" in lines[5]
     assert lines[6:] in ([], ["done 2"])  # reading needs no permission to write
     assert meta(public / "g").triples == 2

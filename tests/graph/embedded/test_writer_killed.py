@@ -46,8 +46,7 @@ WRITER = (
     + """
 import sys
 from pathlib import Path
-from kgqa.graph.embedded import store as embedded, working_copy
-working_copy.MAX_TRANSACTION = 100
+from kgqa.graph.embedded import store as embedded
 store = embedded.EmbeddedStore(Path(sys.argv[1]), writable=True, create=True)
 k = number(store) + 1
 print("open", k - 1, store.notice(), flush=True)
@@ -96,6 +95,7 @@ def open_for_editing(folder: Path) -> EmbeddedStore:
             time.sleep(0.02)
 
 
+@pytest.mark.soak
 def test_killed_while_editing_and_publishing(tmp_path, load, python):
     folder, stop = tmp_path / "g", tmp_path / "stop"
     EmbeddedStore(folder, writable=True, create=True).close()
@@ -154,6 +154,7 @@ def test_notice_of_the_next_load(tmp_path, load, python, users_of, wait_until):
     assert_published_alike(load, GraphFolder(tmp_path / "g"))
 
 
+@pytest.mark.soak
 def test_worker_killed_while_editing(tmp_path, load):
     """The store finds out whether the edit was made, and its hash is right."""
     generator = random.Random(11)

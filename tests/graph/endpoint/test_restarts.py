@@ -49,6 +49,7 @@ def outcome(answer: Answer) -> tuple:
     return answer.status, found, answer.sparql
 
 
+@pytest.mark.soak
 def test_questions_survive_restarts(server, tmp_path):
     settings = resolve(
         {
@@ -106,6 +107,7 @@ def test_questions_survive_restarts(server, tmp_path):
     assert len(ended) - len(failures) > THREADS
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("end", ["stop", "kill"] if SOAK else ["kill"])
 def test_server_killed_during_a_query_is_an_error(server, end):
     problems: list[StoreError] = []

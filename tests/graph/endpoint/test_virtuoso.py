@@ -73,7 +73,7 @@ def plain_request(server, query, **fields) -> tuple[int, int, dict[str, str]]:
 
 def test_profile_and_limits_are_detected(store):
     assert store.profile.name == "virtuoso"
-    assert store.time_limit == OWN_SECONDS
+    assert store.transport.time_limit == OWN_SECONDS
 
 
 # --- rows
@@ -91,6 +91,7 @@ def test_result_at_the_row_cap_is_an_error(server, store):
 # --- time
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("seconds", "query"),
     [(1.0, SLOW_COUNT), (1.0, SLOW_GROUPS), (1.0, SLOW_ROWS), (10.0, SLOW_ROWS)]

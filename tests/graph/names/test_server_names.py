@@ -168,6 +168,7 @@ class TestPatterns:
 
 
 class TestHostile:
+    @pytest.mark.soak
     @settings(max_examples=400 if SOAK else 60)
     @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(operators)).map(" ".join)))
     def test_only_own_queries_are_sent(self, small, text):
@@ -185,6 +186,7 @@ class TestHostile:
 class TestFastSlice:
     """Linking and search on Virtuoso find the best entity and the ten best entities of the SQLite index."""
 
+    @pytest.mark.soak
     def test_linking(self, fast_slice, data_folder):
         with gzip.open(data_folder / "freebase_fast" / "questions.jsonl.gz", "rt", encoding="utf-8") as rows:
             questions = [json.loads(row)["question"] for row in rows]

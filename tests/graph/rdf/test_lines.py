@@ -17,13 +17,11 @@ B = b'<http://e/a> <http://e/p> "text" .\n'
 C = b'<http://e/a> <http://e/p> "text"@en .\n'
 
 
-def read(
-    data: bytes, *, quads: bool = False, tag: str = "f00d", strict: bool = False
-) -> tuple[list[bytes], list[tuple[int, str]]]:
+def read(data: bytes, *, quads: bool = False, tag: str = "f00d") -> tuple[list[bytes], list[tuple[int, str]]]:
     """Return the valid lines, and (line number, message) of the malformed ones."""
     bad: list[tuple[int, str]] = []
     format = ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES
-    reader = LineReader(tag, format, lambda line, message: bad.append((line, message)), strict=strict)
+    reader = LineReader(tag, format, lambda line, message: bad.append((line, message)))
     good = [line for block in blocks(io.BytesIO(data)) for line in reader.read(block).lines]
     return good, bad
 
@@ -38,6 +36,8 @@ MALFORMED = [
     b'<http://e/a> <http://e/p> "\\ud800" .',
     b'<http://e/a> <http://e/p> "x"@toolonglanguage .',
     b'<http://e/a> <http://e/p> "x"@ .',
+    b'<http://e/a> <http://e/p> "x"@a .',
+    b"<http://e:port/a> <http://e/p> <http://e/b> .",
     b"<relative> <http://e/p> <http://e/b> .",
     b"<http://e/a b> <http://e/p> <http://e/b> .",
     b"<http://e/%zz> <http://e/p> <http://e/b> .",
@@ -56,9 +56,8 @@ MALFORMED = [
 
 class TestIndependentLines:
     @pytest.mark.parametrize("bad", MALFORMED)
-    @pytest.mark.parametrize("strict", [False, True])
-    def test_valid_lines_around_a_malformed_one_are_kept(self, bad, strict):
-        good, wrong = read(A + B + bad + b"\n" + C + A, strict=strict)
+    def test_valid_lines_around_a_malformed_one_are_kept(self, bad):
+        good, wrong = read(A + B + bad + b"\n" + C + A)
         assert good == [A, B, C, A]
         assert [line for line, _ in wrong] == [3]
         assert wrong[0][1] and "\n" not in wrong[0][1]
@@ -100,15 +99,9 @@ class TestForms:
             (b'<http://e/a> <http://e/p> "text"^^<http://www.w3.org/2001/XMLSchema#string> .', B),
             (b'<http://e/a> <http://e/p> "t\\u0065xt" .', B),
             (b'<http://e/a> <http://e/p> "t\\U00000065xt" .', B),
-            (b"<http://e/\\u0061> <http://e/p> <http://e/b> .", A),
             (b'<http://e/a> <http://e/p> "text"@EN .', C),
-            (b'<http://e/a> <http://e/p> "caf\\u00e9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
             (b'<http://e/a> <http://e/p> "caf\\u00E9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
             ('<http://e/a> <http://e/p> "café" .'.encode(), '<http://e/a> <http://e/p> "café" .\n'.encode()),
-            (
-                "<http://e/é> <http://e/p> <http://e/b> .".encode(),
-                "<http://e/é> <http://e/p> <http://e/b> .\n".encode(),
-            ),
             (b"<http://e/\\u00e9> <http://e/p> <http://e/b> .", "<http://e/é> <http://e/p> <http://e/b> .\n".encode()),
         ],
     )
@@ -127,21 +120,11 @@ class TestForms:
         assert quad.object.value == f"one{break_}two"
 
 
-class TestBlankNodes:
-    def test_blank_nodes_become_iris_of_the_file(self):
-        good, wrong = read(b"_:x <http://e/p> _:y .\n_:y <http://e/p> _:x .\n", tag="abc")
-        assert not wrong
-        assert good == [
-            b"<urn:kgqa:genid:abc:x> <http://e/p> <urn:kgqa:genid:abc:y> .\n",
-            b"<urn:kgqa:genid:abc:y> <http://e/p> <urn:kgqa:genid:abc:x> .\n",
-        ]
-
-    @pytest.mark.parametrize("label", ["x.y", "é", "x-1", "0", "x_y", "x·y"])
-    def test_unusual_labels_give_valid_iris(self, label):
-        good, wrong = read(f"_:{label} <http://e/p> <http://e/b> .\n".encode())
-        assert not wrong
-        (quad,) = ox.parse(good[0], format=ox.RdfFormat.N_TRIPLES)
-        assert isinstance(quad.subject, ox.NamedNode)
+def test_blank_nodes_become_iris_of_the_file():
+    good, wrong = read("_:x <http://e/p> _:é·y .\n_:é·y <http://e/p> _:x .\n".encode(), tag="abc")
+    assert not wrong
+    x, y = "<urn:kgqa:genid:abc:x>", "<urn:kgqa:genid:abc:%C3%A9%C2%B7y>"
+    assert b"".join(good).decode() == f"{x} <http://e/p> {y} .\n{y} <http://e/p> {x} .\n"
 
 
 class TestLongLines:
@@ -157,13 +140,6 @@ class TestLongLines:
         good, wrong = read(A + long + B)
         assert good == [A, B]
         assert [line for line, _ in wrong] == [2]
-
-    @pytest.mark.parametrize("size", [1_500, 50_000])
-    def test_cut_literal_is_not_a_shorter_literal(self, size):
-        """A long literal that is cut in the middle must not be loaded as a shorter one."""
-        text = b"".join(b"%07d " % n for n in range(size // 8))
-        good, _ = read(b'<http://e/a> <http://e/p> "' + text + b'" .\n')
-        assert good == []
 
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -192,11 +168,9 @@ QUADS = st.lists(
 
 def _valid_iri(text: str) -> bool:
     try:
-        ox.NamedNode(text)
-        list(ox.parse(f"<{text}> <http://e/p> <http://e/o> .", format=ox.RdfFormat.N_TRIPLES))
-    except (ValueError, SyntaxError):
+        return bool(list(ox.parse(f"<{text}> <http://e/p> <http://e/o> .", format=ox.RdfFormat.N_TRIPLES)))
+    except SyntaxError:
         return False
-    return True
 
 
 class TestAgainstTheEngine:
@@ -207,27 +181,22 @@ class TestAgainstTheEngine:
         assert not wrong
         assert b"".join(good) == written
 
-    @given(QUADS)
-    def test_strict_and_fast_checks_agree(self, quads):
-        written = ox.serialize(quads, format=ox.RdfFormat.N_QUADS)
-        assert read(written, quads=True) == read(written, quads=True, strict=True)
+    @given(st.from_regex(rdf_lines._QUADS, fullmatch=True))
+    def test_the_quick_check_accepts_only_what_the_engine_accepts(self, block):
+        if rdf_lines._is_utf8(block):
+            list(ox.parse(block, format=ox.RdfFormat.N_QUADS))
 
     @given(
         st.lists(
-            st.one_of(
-                st.sampled_from([A, B, C] + [b + b"\n" for b in MALFORMED]),
-                st.binary(max_size=40).map(lambda b: b + b"\n"),
-            ),
-            max_size=12,
+            st.sampled_from([A, B, C, *(line + b"\n" for line in MALFORMED)]) | st.binary(max_size=40), max_size=12
         )
     )
-    def test_strict_check_accepts_only_what_the_engine_accepts(self, lines):
-        good, _ = read(b"".join(lines), strict=True)
+    def test_lines_that_are_read_are_accepted_by_the_engine(self, lines):
+        good, _ = read(b"\n".join(lines))
         list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))
 
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-OBJECTS = [
+STORED_OBJECTS = [
     "<a:c>",
     '"text"',
     '""',
@@ -248,7 +217,7 @@ OBJECTS = [
 
 
 @pytest.mark.parametrize("graph", ["", "<a:g>"])
-@pytest.mark.parametrize("value", OBJECTS)
+@pytest.mark.parametrize("value", STORED_OBJECTS)
 def test_graphs_of_lines(value, graph):
     line = " ".join(part for part in ("<a:s>", "<a:p>", value, graph, ".\n") if part).encode()
     assert split_graph(line)[1] == (graph[1:-1].encode() or None)
@@ -259,6 +228,6 @@ def test_graphs_of_lines(value, graph):
 
 
 def test_numbers_of_a_block_are_those_of_its_lines():
-    lines = [f"<a:s> <a:p> {value} <a:g> .\n".encode() for value in OBJECTS if XSD in value]
+    lines = [f"<a:s> <a:p> {value} <a:g> .\n".encode() for value in STORED_OBJECTS if XSD in value]
     for block in (lines, [line for line in lines if stored_line(line) == line]):
         assert read(b"".join(block), quads=True)[0] == [stored_line(line) for line in block]

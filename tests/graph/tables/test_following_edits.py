@@ -178,6 +178,7 @@ def all_nodes(present: set[Triple]) -> list[Entity]:
     return sorted(ends, key=str)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("name", KINDS)
 def test_tables_follow_random_edits(name):
     kind, rng = KINDS[name], random.Random(name)
@@ -211,6 +212,7 @@ def edit_and_check(store: Store, kind: Kind, *, view: tuple[str, ...], edits: in
     assert sum(map(len, present.values())) > edits
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("view", [(), ("http://g/1",), ("http://g/1", "http://g/2")])
 def test_views_follow_edits_of_their_graphs(view):
     """A triple that stands in two graphs of a view counts once."""
@@ -247,6 +249,7 @@ def test_edits_of_facts_read_nothing_else(whole_graph_queries):
     assert whole_graph_queries == [] and graph.names is names
 
 
+@pytest.mark.soak
 def test_readers_in_other_threads(tmp_path):
     """While one thread edits, others get the old or the new state; afterwards, everything is up to date."""
     kind, rng = KINDS["freebase"], random.Random(2)

@@ -646,6 +646,7 @@ def test_number_is_an_answer_only_in_quotes(number, form, size):
     assert quoted == (str(number),)
 
 
+@pytest.mark.soak
 @settings(max_examples=5_000 if SOAK else 400)
 @given(text=reply_texts, size=st.integers(0, 12), k=st.integers(0, 5))
 @example("Answer: 0\x1b", 0, 0)
@@ -676,6 +677,7 @@ def test_any_text_is_read_without_exception(text, size, k):
     assert isinstance(repaired, bool)
 
 
+@pytest.mark.soak
 @settings(max_examples=1_000 if SOAK else 100)
 @given(
     between=st.text(alphabet="_-*[]({<\n:, \"'", min_size=1, max_size=8), close=st.sampled_from(["", "]", "**", "."])

@@ -70,6 +70,7 @@ def test_paths_of_whole_sets_return_these_sets():
     assert whole > 100
 
 
+@pytest.mark.soak
 def test_sets_are_what_they_are_called():
     """Against the same sets computed from the triples."""
     draw = random.Random(3)

@@ -28,6 +28,7 @@ def converted(tmp_path_factory):
     return found
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("domain", DOMAINS if SOAK else ["healthcare", "legal"])
 def test_every_program_gives_the_gold_answers_by_an_exact_query(make, converted, domain):  # noqa: F811
     rows, file = converted[domain]

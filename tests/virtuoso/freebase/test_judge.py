@@ -165,6 +165,7 @@ lines = st.one_of(mutated_lines(), typed_lines, text_lines, iri_lines)
 EXAMPLES = 30_000 if SOAK else 600
 
 
+@pytest.mark.soak
 @settings(max_examples=EXAMPLES)
 @given(lines, st.sampled_from(["as usual", "all languages", "with noise"]))
 def test_lines_are_judged_like_the_reference(line, mode):
@@ -179,6 +180,7 @@ def test_lines_are_judged_like_the_reference(line, mode):
     assert found == (None if wanted is None else [wanted]), verdict
 
 
+@pytest.mark.soak
 @settings(max_examples=EXAMPLES // 4)
 @given(st.lists(lines, max_size=20), st.integers(0, 1000))
 def test_block_verdicts_equal_line_verdicts(found, seed):
