@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from pathlib import Path
 
-import pyoxigraph as ox
-
 from kgqa.errors import LoadError
-from kgqa.graph.rdf.files import FileJob, MalformedLines, open_lines
+from kgqa.graph.rdf.files import FileJob, MalformedLines, read_blocks
 from kgqa.graph.rdf.lines import Block, split_graph
 from kgqa.graph.store import Progress
 from kgqa.text.hints import Option
@@ -89,17 +87,19 @@ class UploadFiles:
         def on_staging(bytes_done: int, lines: int) -> None:
             self._progress(Progress(job.name, bytes_done, job.size, self.lines + lines, "reading"))
 
-        with open_lines(job, self._staging, on_staging) as source:
-            for block in source.blocks(lambda number, message: bad.append((number, message))):
-                lines = block.lines
-                if source.format == ox.RdfFormat.N_QUADS:
-                    lines = [self._in_graph(line, job, number) for line, number in zip(lines, block.numbers)]
-                reasons = [self._unfit(line) for line in lines]
-                bad.extend((number, reason) for number, reason in zip(block.numbers, reasons) if reason)
-                fit = [not reason for reason in reasons]
-                numbers = block.numbers if all(fit) else list(compress(block.numbers, fit))
-                yield Block(list(compress(lines, fit)), numbers, block.first, block.end), sorted(bad), source.bytes_done
-                bad.clear()
+        def on_malformed(number: int, message: str) -> None:
+            bad.append((number, message))
+
+        for block, bytes_done in read_blocks(job, self._staging, on_malformed, on_staging):
+            lines = block.lines
+            if job.format != ".nt":
+                lines = [self._in_graph(line, job, number) for line, number in zip(lines, block.numbers)]
+            reasons = [self._unfit(line) for line in lines]
+            bad.extend((number, reason) for number, reason in zip(block.numbers, reasons) if reason)
+            fit = [not reason for reason in reasons]
+            numbers = block.numbers if all(fit) else list(compress(block.numbers, fit))
+            yield Block(list(compress(lines, fit)), numbers, block.first, block.end), sorted(bad), bytes_done
+            bad.clear()
 
     def _in_graph(self, line: bytes, job: FileJob, number: int) -> bytes:
         triple, graph = split_graph(line)
