@@ -77,7 +77,7 @@ def check_server(subject: Subject) -> Iterator[Finding]:
     profile = store.profile
     if profile.allows_scans and urlsplit(store.url).hostname not in profile.hosts:
         subject.bears_load = True
-    kind = f"{store.software or 'unknown software'}; profile: {profile.title}"
+    kind = f"{store.transport.software or 'unknown software'}; profile: {profile.title}"
     yield ok("server", f"{kind}, at most {profile.concurrency} concurrent requests.")
 
 
@@ -125,7 +125,10 @@ def check_row_cap(subject: Subject) -> Iterator[Finding]:
 
 def check_time_limit(subject: Subject) -> Iterator[Finding]:
     """Check what happens to a count that cannot finish within SLOW_SECONDS, and the server's own limit."""
-    triples, limit = subject.id.triples or 10_000, subject.store.time_limit if subject.access else None
+    triples, limit = subject.id.triples or 10_000, None
+    if subject.access:
+        subject.store.transport.detect(MEASURED_SECONDS)
+        limit = subject.store.transport.time_limit
     factors = math.ceil(COMBINATIONS / math.log10(max(triples, 2)))
     if factors > MOST_FACTORS:
         yield skipped("time limit", "The graph is too small for a slow query.")

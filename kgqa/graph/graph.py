@@ -12,6 +12,7 @@ from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.graph.paths import PathQueries
 from kgqa.graph.queries import Queries
 from kgqa.graph.query import export
+from kgqa.graph.query.tokens import query_kind
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store
 from kgqa.graph.tables import graph_tables
 from kgqa.graph.tables.graph_tables import GraphTables
@@ -209,6 +210,6 @@ class KnowledgeGraph:
 
     def run_exported(self, sparql: str) -> tuple[Value, ...]:
         """Run an exported query and return the values of its only column, in the engine's order; of ASK, a boolean."""
-        if export.is_ask(sparql):
+        if query_kind(sparql) == "ASK":
             return (Literal("true" if self.queries.ask(sparql) else "false", BOOLEAN),)
         return tuple(row[0] for row in self.queries.rows(sparql) if row[0] is not None)

@@ -13,7 +13,7 @@ from kgqa.graph.folding import StatementExit, fold_steps, in_order, statement_ex
 from kgqa.graph.lookups import NODE, Branch
 from kgqa.graph.queries import Errors, Queries
 from kgqa.graph.query.conditions import candidate_pattern
-from kgqa.graph.query.patterns import PathPattern, hop_pattern, path_pattern, returns
+from kgqa.graph.query.patterns import PathPattern, path_pattern, returns
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.declarations import SIDES
@@ -103,7 +103,8 @@ class PathQueries:
         return results
 
     def _onward_pattern(self, candidate: Candidate) -> PathPattern:
-        walk = path_pattern(candidate.path, self.walk_rule, inverse=self.tables.inverses.get, final=False)
+        path, inverse = candidate.path, self.tables.inverses.get
+        walk = path_pattern(path.topic, path.steps, self.walk_rule, inverse=inverse, final=False)
         return replace(walk, restricted=candidate.restricted) if candidate.restricted else walk
 
     def _relations_branch(self, path: RelationPath, walk: PathPattern) -> Branch:
@@ -244,7 +245,8 @@ class PathQueries:
     def _hop_pattern(self, steps: Sequence[Step], loops: bool) -> PathPattern:
         plain = len(steps) == 1 and (loops or self.walk_rule in ("free", "no-return"))
         back = plain or (len(steps) > 1 and self.returns_through_mediators)
-        return self._without_mediators(hop_pattern(NODE, steps, returns=back), steps)
+        rule: WalkRule = "free" if back else "topic-not-end"
+        return self._without_mediators(path_pattern(NODE, steps, rule, inverse=self.tables.inverses.get), steps)
 
     def edges(
         self, nodes: Iterable[Entity], direction: Direction = "out", *, limit: int = lookups.MOST_ROWS

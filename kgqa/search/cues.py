@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import pattern, word_list, word_table, word_tables
+from kgqa.search.words import pattern, word_list, word_table
 
 MAX_WORDS = 10
 _MENTION = "\0"
@@ -109,7 +109,7 @@ def _says_more(marked: str, clause: re.Match[str]) -> bool:
 
 def _asked_for(marked: str) -> str:
     """Return the noun after "what" or "which"; for other question words and some phrases, the kind of answer."""
-    for phrase in word_tables("phrases"):
+    for phrase in word_table("phrases", "en"):
         if pattern(phrase["words"]).search(marked):
             return str(phrase["kind"])
     words = re.findall(r"[^\W\d_]+|\0", pattern("{possessive}").sub("", marked.lower()))

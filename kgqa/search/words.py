@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,16 +19,9 @@ def _all_tables() -> Mapping[str, Any]:
     return tomllib.loads(files("kgqa.search").joinpath("words.toml").read_text(encoding="utf-8"))
 
 
-def word_table(name: str, language: str = "") -> Mapping[str, Any]:
-    """Return a table of `words.toml`; with a language, one that this language has."""
-    table: Mapping[str, Any] = _all_tables()[language][name] if language else _all_tables()[name]
-    return table
-
-
-def word_tables(name: str) -> Sequence[Mapping[str, str]]:
-    """Return the English tables of one name, in the order of the file."""
-    tables: Sequence[Mapping[str, str]] = _all_tables()["en"][name]
-    return tables
+def word_table(name: str, language: str = "") -> Any:
+    """Return a table of `words.toml`, or the tables of one name; with a language, one that this language has."""
+    return _all_tables()[language][name] if language else _all_tables()[name]
 
 
 @cache

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -17,10 +18,16 @@ from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.endpoint.upload import choose_target_graph, target_graph
+from kgqa.graph.endpoint.upload import (
+    Line,
+    check_lines,
+    choose_target_graph,
+    target_graph,
+    upload_blocks,
+    upload_problem,
+)
 from kgqa.graph.names.reading import NameReader, NameShare
 from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job
-from kgqa.graph.rdf.upload import UploadFiles, upload_problem
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.model.terms import Entity
 from kgqa.schema import Schema
@@ -254,16 +261,14 @@ def bulk_load(
         if not jobs:
             raise LoadError("No file was given.", "Give at least one RDF file.")
         malformed = MalformedLines(on_error)
-        source = UploadFiles(
-            jobs, graph, staging=folder, malformed=malformed, unfit=unloadable_reason, progress=progress
-        )
+        read = partial(upload_blocks, jobs, graph, folder, progress=progress, unfit=unloadable_reason)
         if journal is None:
-            source.check()
+            lines = check_lines(read(malformed), progress)
             journal = BulkJournal(
                 graph=graph,
                 files=jobs,
                 before=server.triples_of(graph),
-                lines=source.lines,
+                lines=lines,
                 malformed=malformed.count,
                 examples=malformed.examples,
             )
@@ -278,7 +283,7 @@ def bulk_load(
             server,
             NAME,
             state,
-            _write_groups(source, state.lines_done, folder, chunk_lines),
+            _write_groups(read(MalformedLines("skip")), state.lines_done, folder, chunk_lines),
             lock=lock,
             record=record,
             describe=lambda: (
@@ -312,35 +317,24 @@ def unloadable_reason(line: bytes) -> str | None:
 
 
 def _write_groups(
-    source: UploadFiles, lines_done: int, folder: Path, chunk_lines: int
+    blocks: Iterable[tuple[list[Line], Progress]], lines_done: int, folder: Path, chunk_lines: int
 ) -> Generator[tuple[list[Path], list[Progress]]]:
     """Write the lines after the first `lines_done`, a group of chunks for each step.
 
     Yields the files of a group, and how far each of the source's files is loaded with it.
     """
-    pieces = ((lines, end) for lines, end in _pieces(source) if end.lines > lines_done)
+    remaining = ((lines, end) for lines, end in blocks if end.lines > lines_done)
     for number in count():
         chunks = [folder / f"{number:06}-{chunk}.nt" for chunk in range(GROUP_CHUNKS)]
         ends: dict[str, Progress] = {}
         for path in chunks:
             written = 0
             with open(path, "wb") as file:
-                for lines, end in pieces:
-                    file.writelines(lines)
+                for lines, end in remaining:
+                    file.writelines(line for line, _ in lines)
                     written, ends[end.file] = written + len(lines), end
                     if written >= chunk_lines:
                         break
         if not ends:
             return
         yield chunks, list(ends.values())
-
-
-def _pieces(source: UploadFiles) -> Iterator[tuple[list[bytes], Progress]]:
-    """Yield the lines of all files in blocks, each with the progress of a load that has loaded the block."""
-    before = 0
-    for job in source.jobs:
-        last = 0
-        for block, bytes_done in source.blocks(job):
-            last = block.end
-            yield block.lines, Progress(job.name, bytes_done, job.size, before + last)
-        before += last

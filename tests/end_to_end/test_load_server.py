@@ -159,7 +159,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("arguments, code, message", [
         (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "urn:g"], 1, "Nothing answers at http://127.0.0.1:1/sparql"),
-        (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "no iri"], 1, "is not an IRI"),
+        (["--into", "http://127.0.0.1:1/sparql", "--graph-iri", "no iri"], 1, "is not an absolute IRI"),
         (["--into", "http://u:p@127.0.0.1:1/sparql"], 2, "must not contain a user, password"),
         (["--into", "folder", "--graph-iri", "urn:g"], 2, "--graph-iri is only for servers"),
         (["--into", "http://127.0.0.1:1/sparql", "--resume"], 2, "--resume continues with the files of the interrupted load"),

@@ -8,17 +8,17 @@ from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.graph import lookups
 from kgqa.graph.lookups import MOST_ROWS, NODE, Branch
-from kgqa.graph.query.patterns import PathPattern, hop_pattern, path_pattern
+from kgqa.graph.query.patterns import PathPattern, path_pattern
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.store import Rows
 from kgqa.graph.tables.declarations import SIDES
-from kgqa.model import Literal, RelationPath, Step
+from kgqa.model import Literal, Step
 from tests.graph.query.test_templates import WALK, A, B, R
 
 START = PathPattern(nodes=(A,), edges=())
-ONE = path_pattern(RelationPath(A, (Step(R.iri),)), "free", inverse={}.get)
-HOP = hop_pattern(NODE, [Step(R.iri), Step("http://e/q", "in")], returns=False)
+ONE = path_pattern(A, [Step(R.iri)], "free", inverse={}.get)
+HOP = path_pattern(NODE, [Step(R.iri), Step("http://e/q", "in")], "topic-not-end", inverse={}.get)
 NONE = {"out": [], "in": []}
 BRANCHES = {
     "ends": [lookups.ends_branch(walk) for walk in (WALK, ONE)],

@@ -65,8 +65,7 @@ def test_a_label_comes_before_an_alias_of_another_entity_which_the_note_names(to
         ("springfield", "2 entities are called “springfield”: Springfield (m.field), Springfield (m.spring)."),
         ("Ogdenville Rivers", "Similar names: Ogdenville (m.ogden)."),
         ("m.nobody", "has the id or the name “m.nobody”. "),
-        ("http://rdf.freebase.com/ns/m.nobody", "There is no entity m.nobody"),
-        ("rdfs:nobody", "There is no entity rdfs:nobody"),
+        ("http://rdf.freebase.com/ns/m.nobody", "has the id or the name “http://rdf.freebase.com/ns/m.nobody”"),
     ],
 )
 def test_other_names_list_what_may_be_meant(topics, name, message):

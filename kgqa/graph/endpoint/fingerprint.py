@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Rows, single_count
 from kgqa.model import Entity
@@ -25,6 +26,8 @@ from kgqa.schema import BUNDLED, bundled_schema
 SLOW_SECONDS = 2.0
 COUNT_SECONDS = 40.0
 ALL_COUNTS_SECONDS = 90.0
+COUNTS_MAX_AGE = 86_400.0
+"""Seconds for which saved counts are used."""
 QUESTION_SHARE = 0.25
 """Counting takes at most this share of the time that a question has left."""
 RETRY_FACTOR = 1.5
@@ -44,7 +47,7 @@ class EndpointFingerprint:
 
     Args:
         select: runs a query, without the cache of results.
-        load, save: read and write, for these graphs, the text of counts that took long.
+        cache, key: where counts that took long are stored; None for nowhere.
     """
 
     def __init__(
@@ -52,20 +55,15 @@ class EndpointFingerprint:
         graphs: Sequence[str],
         *,
         select: Callable[..., Rows],
-        load: Callable[[Sequence[str]], bytes | None],
-        save: Callable[[Sequence[str], bytes], None],
+        cache: ResultCache | None,
+        key: bytes,
     ) -> None:
-        self._graphs = tuple(graphs)
-        self._select, self._load, self._save = select, load, save
+        self._graphs = graphs
+        self._select, self._cache, self._key = select, cache, key
         self._lock = threading.Lock()
         self._counts: Counts | None = None
         self._tried = 0.0
         """The seconds in which the counts could not be completed."""
-
-    @property
-    def triples(self) -> int | None:
-        """The number of triples; None if counting took too long."""
-        return self.counts().get("triples")
 
     @property
     def is_large(self) -> bool:
@@ -90,11 +88,14 @@ class EndpointFingerprint:
 
     def counts(self, *, wait: float = ALL_COUNTS_SECONDS) -> Counts:
         """Return the number of triples, in total and by predicate; nothing if they could not be counted in time."""
-        seconds = min(ALL_COUNTS_SECONDS, _question_seconds())
+        end, seconds = question_end.get(), ALL_COUNTS_SECONDS
+        if end is not None:
+            seconds = min(seconds, max(0.001, QUESTION_SHARE * (end - time.monotonic())))
         if self._counts is None and self._lock.acquire(timeout=min(wait, seconds)):
             try:
                 if self._counts is None and seconds >= RETRY_FACTOR * self._tried:
-                    self._counts = json.loads(self._load(self._graphs) or b"null") or self._count_all(seconds)
+                    saved = self._cache.get(self._key, max_age=COUNTS_MAX_AGE) if self._cache else None
+                    self._counts = json.loads(saved) if saved else self._count_all(seconds)
                     self._tried = seconds
             finally:
                 self._lock.release()
@@ -112,8 +113,9 @@ class EndpointFingerprint:
         if None in counts.values() and seconds < COUNT_SECONDS:
             return None
         # if not even some triples could be counted, the server was busy: do not save such counts for a day
-        if time.monotonic() - started > SLOW_SECONDS and (counts["triples"] or counts.get(AT_LEAST)):
-            self._save(self._graphs, json.dumps(counts).encode())
+        is_slow = time.monotonic() - started > SLOW_SECONDS
+        if self._cache and is_slow and (counts["triples"] or counts.get(AT_LEAST)):
+            self._cache.put(self._key, json.dumps(counts).encode())
         return counts
 
     def _count(self, at: float, template: str, **values: Any) -> int | None:
@@ -123,12 +125,6 @@ class EndpointFingerprint:
             return single_count(self._select(query, timeout=seconds, fresh=True)) if seconds > 0 else None
         except (StoreTimeout, PartialResult, QueryRejected):
             return None
-
-
-def _question_seconds() -> float:
-    """Return the seconds that a question of this thread can spare for counting."""
-    end = question_end.get()
-    return float("inf") if end is None else max(0.001, QUESTION_SHARE * (end - time.monotonic()))
 
 
 def detection_predicates() -> tuple[str, ...]:

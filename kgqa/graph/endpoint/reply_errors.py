@@ -28,11 +28,6 @@ from kgqa.graph.query.tokens import solid_tokens
 from kgqa.graph.store import Rows
 from kgqa.text.words import clean
 
-RAISE_CAP = (
-    "Narrow the query, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows in "
-    "virtuoso.ini)."
-)
-NARROW_QUERY = "Narrow the query, add a LIMIT, or raise the server's own limits."
 LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or KGQA_ENDPOINT_PASSWORD."
 QUOTED_CHARS = 300
 UPDATED = (200, 201, 202, 204)
@@ -118,7 +113,7 @@ def reply_error(
         what = "a web page" if is_page else clean(content_type)[:60]
         return StoreUnavailable(f"{url} sent {what}, not a SPARQL result.", CHECK_ADDRESS)
     if status == 206:
-        return PartialResult("The server sent only a part of the result (HTTP 206).", NARROW_QUERY)
+        return PartialResult("The server sent only a part of the result (HTTP 206).", "Narrow the query.")
     if status == 500 and body.lstrip()[:1] == "{" and '"bindings"' in body:
         # Virtuoso sends this status with part of the rows when it runs out of time while sending
         return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
@@ -193,7 +188,8 @@ def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int]
     if ((count and count in known) or announced) and not outer_limit(query) == count:
         raise RowCapMet(
             f"The server cut the result at its row cap of {count:,} rows.",
-            RAISE_CAP,
+            "Narrow the query, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows "
+            "in virtuoso.ini).",
             variables=rows.variables,
             cap=count,
         )

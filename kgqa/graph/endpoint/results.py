@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -108,12 +107,11 @@ def decode_boolean(body: bytes | bytearray) -> bool:
 
 
 def _decoded(body: bytes | bytearray) -> _Reply:
-    start = len(codecs.BOM_UTF8) if body.startswith(codecs.BOM_UTF8) else 0
-    if body[start : start + MAX_SPACE].lstrip()[:1] not in (b"{", b"["):
+    if body[:MAX_SPACE].lstrip()[:1] != b"{":
         what = "something other than a SPARQL result" if body else "an empty reply"
         raise StoreUnavailable(f"The server sent {what}.", CHECK_ADDRESS)
     with _errors():
-        reply = _reply_decoder.decode(memoryview(body)[start:])  # not copied: it may be large
+        reply = _reply_decoder.decode(body)
     if reply.exception or str(reply.status).upper() == "ERROR":
         raise PartialResult(
             f"The server reports an error beside its result, which is not used: {clean(str(reply.exception))[:200]}",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import QueryRejected, StoreTimeout, StoreUnavailable
+from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
 from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
@@ -19,7 +19,7 @@ from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.results import Kind, ResultReader, T, decode_boolean, decode_rows
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
-from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
+from kgqa.graph.query.tokens import check_for_server, dataset_of, refuse_surrogates
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -34,11 +34,7 @@ from kgqa.model import Entity, Triple
 from kgqa.net.limits import QueueTimeout
 from kgqa.text.words import clean
 
-MAX_QUERY_CHARS = 1 << 20
-MAX_SLOW_QUERIES = 10_000
 MAX_SECONDS = 1e7
-COUNTS_MAX_AGE = 86_400.0
-"""Seconds for which saved counts of triples are used."""
 MIN_RETRY_FACTOR = 1.5
 """A query that timed out is sent again only with at least this many times its former time limit."""
 
@@ -55,6 +51,9 @@ class EndpointStore:
         cache: stores results and counts between runs; None for no cache.
         timeout: default time limit of a query, in seconds.
         row_cap: a known row cap of the server, in addition to the row caps in the profile.
+
+    Attributes:
+        transport: what is known of the server: its software, profile and time limit.
 
     Raises:
         SettingsError: `url` is not the address of an endpoint, or contains a password.
@@ -83,17 +82,15 @@ class EndpointStore:
         if isinstance(profile, str):
             profile = profile_of(self.url) if detects else profile_named(profile)
         detects = detects and profile.name == "generic"
-        self._transport = Transport(self.url, access, profile, detects=detects)
+        self.transport = Transport(self.url, access, profile, detects=detects)
         self._caps = (row_cap,) if row_cap else ()
         self._cache = cache
-        self._lock = threading.Lock()
         self._slow_queries: dict[bytes, float] = {}
         self._history = EditHistory()
         self._is_editing = False
         self._edits = threading.Lock()
-        self._closed = False
-        self._changed: str | None = None
-        """When kgqa last changed the server's data, which may have left all counts equal; None if not looked up yet."""
+        self._changed = ((cache and cache.get(_key("changed", self.url))) or b"").decode()
+        """When kgqa last changed the server's data, which may have left all counts equal."""
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
         # eight hex digits identify the address and the user
         self._identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
@@ -114,20 +111,18 @@ class EndpointStore:
             remote=True,
             full_text=profile.full_text,
             identity=self._identity,
-            concurrency=self._transport.concurrency,
-            rate=self._transport.rate,
+            concurrency=self.transport.concurrency,
+            rate=self.transport.rate,
             system_graphs=profile.system_graphs,
             row_cap=min((*self._caps, *profile.row_caps), default=None),
         )
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
-        return self._fingerprint(graphs).triples
+        return self._fingerprint(graphs).counts().get("triples")
 
     def may_scan(self, graphs: Sequence[str] = ()) -> bool:
         """Return whether the graphs have at most MAX_SCANNED_TRIPLES triples, and the server is no public service."""
-        if not self.profile.allows_scans:
-            return False
-        return not self._fingerprint(graphs).is_large
+        return self.profile.allows_scans and not self._fingerprint(graphs).is_large
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         """Return a hash of counts of triples, see `EndpointFingerprint.text`."""
@@ -140,23 +135,14 @@ class EndpointStore:
         return self._history.since(version, graphs or None)
 
     def _fingerprint(self, graphs: Sequence[str]) -> EndpointFingerprint:
-        with self._lock:
-            if (known := self._fingerprints.get(tuple(graphs))) is None:
-                known = EndpointFingerprint(graphs, select=self.select, load=self._load_counts, save=self._save_counts)
-                self._fingerprints[tuple(graphs)] = known
-            return known
-
-    def _load_counts(self, graphs: Sequence[str]) -> bytes | None:
-        return self._cache.get(self._key("counts", *graphs), max_age=COUNTS_MAX_AGE) if self._cache else None
-
-    def _save_counts(self, graphs: Sequence[str], counts: bytes) -> None:
-        if self._cache:
-            self._cache.put(self._key("counts", *graphs), counts)
+        name, key = tuple(graphs), self._key("counts", *graphs)
+        new = EndpointFingerprint(name, select=self.select, cache=self._cache, key=key)
+        return self._fingerprints.setdefault(name, new)
 
     @property
     def has_free_slot(self) -> bool:
         """Whether a request would be sent without waiting for others."""
-        return self._transport.has_free_slot
+        return self.transport.has_free_slot
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
@@ -165,7 +151,7 @@ class EndpointStore:
 
         def read(body: bytes | bytearray, headers: Mapping[str, str]) -> Rows:
             rows = decode_rows(body, max_rows=row_limit, variables=selection(query)[0])
-            check_complete(rows, query, self._transport.profile, self._caps, headers)
+            check_complete(rows, query, self.transport.profile, self._caps, headers)
             return rows
 
         return self._run(query, read, "SELECT", timeout=timeout, fresh=fresh)
@@ -213,7 +199,6 @@ class EndpointStore:
             self.invalidate()
 
     def _check_writable(self, graph: str) -> None:
-        self._check_open()
         writable = (self.writable,) if isinstance(self.writable, str) else self.writable
         if not writable or graph not in writable:
             found = f"{clean(graph)[:200] or 'The default graph'} is not writable."
@@ -225,9 +210,9 @@ class EndpointStore:
         refuse_surrogates(update)
         seconds = self.timeout if timeout is None else timeout
         at = time.monotonic() + seconds
-        self._transport.detect(seconds)
-        with self._transport.slot(at) as deadline:
-            self._transport.send(update, "UPDATE", deadline, lambda body, headers: None)
+        self.transport.detect(seconds)
+        with self.transport.slot(at) as deadline:
+            self.transport.send(update, "UPDATE", deadline, lambda body, headers: None)
 
     def load(
         self,
@@ -244,8 +229,7 @@ class EndpointStore:
 
     def close(self) -> None:
         """Cancel active requests; their callers get StoreUnavailable."""
-        self._closed = True
-        self._transport.close()
+        self.transport.close()
         if self._cache:
             self._cache.close()
 
@@ -260,23 +244,12 @@ class EndpointStore:
     @property
     def profile(self) -> Profile:
         """The kind of server; detected by a query if the address does not reveal the kind."""
-        self._transport.detect(self.timeout)
-        return self._transport.profile
-
-    @property
-    def time_limit(self) -> float | None:
-        """The server's own time limit of a query in seconds; infinity for none, None if it is not known."""
-        self._transport.detect(self.timeout)
-        return self._transport.time_limit
-
-    @property
-    def software(self) -> str:
-        """The Server header of the last reply; empty if there was none."""
-        return self._transport.software
+        self.transport.detect(self.timeout)
+        return self.transport.profile
 
     def responds(self, seconds: float) -> bool:
         """Return whether the server sends any reply within `seconds`."""
-        return self._transport.responds(seconds)
+        return self.transport.responds(seconds)
 
     def invalidate(self) -> None:
         """Forget the fingerprints and the results cached under them, because a graph has changed."""
@@ -287,19 +260,13 @@ class EndpointStore:
         self._changed = repr(time.time())
         if self._cache:
             self._cache.put(_key("changed", self.url), self._changed.encode())
-        with self._lock:
-            self._slow_queries.clear()
-            self._fingerprints = {}
+        self._slow_queries.clear()
+        self._fingerprints = {}
 
     # --- inside
 
     def _run(self, query: str, read: ResultReader[T], kind: Kind, *, timeout: float | None, fresh: bool) -> T:
-        self._check_open()
-        if len(query) > MAX_QUERY_CHARS:
-            raise QueryRejected(
-                f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
-            )
-        query = prepare_for_server(query, reads=kind)
+        check_for_server(query, reads=kind)
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # the time to compute the fingerprint (only once) does not count towards the limit of the query
         version = self.version_of()
@@ -312,15 +279,13 @@ class EndpointStore:
                 f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again.",
                 "Raise graph.timeout.",
             )
-        self._transport.detect(limit)
-        with self._transport.slot(at) as deadline:
+        self.transport.detect(limit)
+        with self.transport.slot(at) as deadline:
             try:
-                result, body = self._transport.send(query, kind, deadline, read)
-            except QueueTimeout:
-                raise
-            except StoreTimeout:
-                if len(self._slow_queries) < MAX_SLOW_QUERIES and not deadline.stopped:
-                    self._slow_queries[key] = max(limit, self._slow_queries.get(key, 0.0))
+                result, body = self.transport.send(query, kind, deadline, read)
+            except StoreTimeout as error:
+                if not isinstance(error, QueueTimeout) and not deadline.stopped:
+                    self._slow_queries[key] = limit
                 raise
         # after an edit, the result may include it or not
         if self._cache and cached_as and version == self.version_of():
@@ -337,13 +302,7 @@ class EndpointStore:
 
     def _key(self, *parts: str) -> bytes:
         """Return the key of something that is cached for this user until kgqa changes the server's data."""
-        if self._changed is None and self._cache:
-            self._changed = (self._cache.get(_key("changed", self.url)) or b"").decode()
-        return _key(self.url, self._user, self._changed or "", *parts)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreUnavailable(f"The connection to {self.url} has been closed.", "Open it again.")
+        return _key(self.url, self._user, self._changed, *parts)
 
 
 def _key(*parts: str) -> bytes:

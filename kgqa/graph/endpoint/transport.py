@@ -62,8 +62,9 @@ class Transport:
         self._login = Login(url, access.user, access.password)
         self._detects = detects
         self._detecting = threading.Lock()
-        self._limit: tuple[int, float | None] | None = None
-        """The number of failed connections when the server's time limit was asked for, and the limit."""
+        self._limit: float | None = None
+        self._detected_at = -1
+        """The number of failed connections when the server was detected."""
 
     @property
     def concurrency(self) -> int:
@@ -87,11 +88,11 @@ class Transport:
         After a failed connection it is unknown: a restarted server may have a shorter limit than those that we send,
         and then silently truncate results.
         """
-        return self._limit[1] if self._limit and self._limit[0] == self._client.failures else None
+        return self._limit if self._is_detected else None
 
     @property
     def _is_detected(self) -> bool:
-        return not self._detects and self._limit is not None and self._limit[0] == self._client.failures
+        return self._detected_at == self._client.failures
 
     def close(self) -> None:
         """Cut active requests; their callers get StoreUnavailable."""
@@ -105,16 +106,17 @@ class Transport:
             raise QueueTimeout(f"{self.url} did not answer the first query in time. Check what keeps the server busy.")
         try:
             with self.slot(time.monotonic() + seconds) as deadline:
+                if self._is_detected:
+                    return
                 if self._detects:
                     with suppress(QueryRejected):
                         self.send(render("any_triple", view=()), "ASK", deadline, lambda body, headers: None)
-                    self.profile, self._detects = profile_of(self.url, self.software), False
-                if not self._is_detected:
-                    limit = None
-                    if self.profile.limits_query:
-                        with suppress(QueryRejected, LoginRefused, PartialResult):  # some servers refuse this query
-                            limit = self.send(render(self.profile.limits_query), "SELECT", deadline, _read_limit)[0]
-                    self._limit = (self._client.failures, limit)
+                    self.profile = profile_of(self.url, self.software)
+                limit = None
+                if self.profile.limits_query:
+                    with suppress(QueryRejected, LoginRefused, PartialResult):  # some servers refuse this query
+                        limit = self.send(render(self.profile.limits_query), "SELECT", deadline, _read_limit)[0]
+                self._limit, self._detected_at = limit, self._client.failures
         finally:
             self._detecting.release()
 
@@ -204,7 +206,7 @@ class Transport:
             words = body.decode("utf-8", "replace")
             refused = profile.limit_error and response.status >= 400 and re.search(profile.limit_error, words)
             if refused and (seconds := float(refused["seconds"])) != self.time_limit:
-                self._limit = (self._client.failures, seconds)
+                self._limit, self._detected_at = seconds, self._client.failures
                 return "again"
             error = reply_error(response.status, _lower(response), words, profile, url, query=text, is_update=is_update)
             if not is_update and error and is_transient(words, profile, query=text):

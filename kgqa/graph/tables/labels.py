@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
 from kgqa.graph.query.templates import Variable
-from kgqa.graph.store import Row, Rows
+from kgqa.graph.store import Row
+from kgqa.graph.tables.declarations import Select
 from kgqa.model import Entity, Literal, Named, Step, Value
 from kgqa.schema import Schema
 from kgqa.text.words import is_anonymous, local_words, relation_words, split_words
@@ -20,10 +21,6 @@ BATCH = 50
 SAMPLED_NAMES = 5000
 UNKNOWN, UNNAMED = "unknown value", "unnamed"
 """What stands for a blank node of which nothing is known, and before what is known of another one."""
-
-
-Select = Callable[..., Rows]
-"""Renders a template of queries/ and runs the query."""
 
 
 def values_of(

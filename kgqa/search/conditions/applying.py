@@ -14,9 +14,8 @@ from kgqa.graph.query.words import all_words
 from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.model.conditions import Condition
 from kgqa.rank.lexical import stem, terms
-from kgqa.search.beam import logical_hops
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.operations import Operations, Scored, Undecidable
+from kgqa.search.conditions.operations import Operations, Undecidable
 from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
 from kgqa.search.cues import Cues
@@ -35,6 +34,8 @@ MAX_WALKS = 200
 NOT_APPLIED = "The time in the question was not applied"
 ONLY_PART = "Only the year of the time in the question was applied."
 
+Scored = list[tuple[Candidate, float | None]]
+"""Paths with their scores, best first; a score may be unknown."""
 Reading = tuple[str, int, Sequence[Condition]]
 """Words of the question, how many of its words they explain, and the conditions to which they lead, if any."""
 
@@ -65,10 +66,9 @@ class Wording:
         has_case = re.search(r"[a-z]", self.text) is not None
         self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip()))) if has_case else []
 
-    def unexplained(self, candidate: Candidate) -> tuple[str, ...]:
+    def unexplained(self, candidate: Candidate) -> set[str]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""
-        known = set(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
-        return tuple(each for each in dict.fromkeys(terms(self.text)) if each not in known)
+        return set(terms(self.text)).difference(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Filtered:
     def is_whole(self, wording: Wording) -> bool:
         """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
         known = terms(" ".join([self.candidate.words, self.candidate.leads_to, *self.cues]))
-        return not self.unmet(wording) and not self.note and set(known).issuperset(wording.names)
+        return not self.unmet(wording) and not self.note and set(wording.names).issubset(known)
 
 
 def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entity, ...]]:
@@ -144,10 +144,8 @@ def apply_conditions(
         return [], []
     operations = Operations(request, tuple(topics), beside, wording.named, bool(wording.cues.words))
     try:
-        instances = operations.instances()
-        found = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *instances], trace)
-        every = [(found.get(each, Filtered(each)), score) for each, score in [*ranked, *instances]]
-        whole = [(each, score) for each, score in every if each.is_whole(wording)]
+        every = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *operations.instances()], trace)
+        whole = [(each, score or 0.0) for each, score in every if each.is_whole(wording)]
         best = operations.found([(each.candidate, score) for each, score in whole])
     except (Undecidable, *TOLERATED):
         best = None
@@ -162,8 +160,7 @@ def _conditioned(graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace:
     best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
     if not best:
         return ranked, []
-    found = _filtered(graph, wording, best, trace)
-    chosen, score = max(((found.get(c, Filtered(c)), score) for c, score in best), key=lambda pair: pair[0].explained)
+    chosen, score = max(_filtered(graph, wording, best, trace), key=lambda pair: pair[0].explained)
     unmet = chosen.unmet(wording)
     present = graph.named([each for each in unmet if isinstance(each, Entity)])
     notes = [*_time_notes(wording, unmet), *filter(None, [chosen.note])]
@@ -196,10 +193,12 @@ def _record(
     trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
 
 
-def _filtered(graph: KnowledgeGraph, wording: Wording, pairs: Scored, trace: Trace) -> dict[Candidate, Filtered]:
+def _filtered(
+    graph: KnowledgeGraph, wording: Wording, pairs: Scored, trace: Trace
+) -> list[tuple[Filtered, float | None]]:
     near = [c for c, _ in pairs if wording.time or wording.excluded or wording.unexplained(c)]
-    rows = read_rows(graph, near, trace, limit=MAX_WALKS)
-    return {each.candidate: _with_conditions(graph, wording, each) for each in rows}
+    rows = {each.candidate: each for each in read_rows(graph, near, trace, limit=MAX_WALKS)}
+    return [(_with_conditions(graph, wording, rows[c]) if c in rows else Filtered(c), score) for c, score in pairs]
 
 
 def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Filtered:
@@ -215,8 +214,8 @@ def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) ->
     candidate, note = rows.candidate, ""
     found: list[Reading] = []
     if wording.time is not None and rows.rows and not _asks_for_others(wording, rows):
-        conditions, note = time_conditions(graph, wording.time, wording.text, rows)
-        found.append((wording.time.cue, 1, conditions))
+        dated, note = time_conditions(graph, wording.time, wording.text, rows)
+        found.append((wording.time.cue, 1, dated))
     found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows)]
     conditions = tuple(condition for _, _, several in found for condition in several)
     cues = tuple(cue for cue, _, several in found for _ in several)
@@ -272,20 +271,23 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
     """
     path, types, noun = rows.candidate, graph.schema.types, stems(wording.noun)[-1:]
     beside = [(name, Condition(*key, entity)) for key, name, entity, _ in _some(rows) if key[0] == len(path.path)]
-    if wording.noun not in word_table("stands_for", "en").values() and set(noun).isdisjoint(stems(path.leads_to)):
+    if (
+        noun
+        and wording.noun not in word_table("stands_for", "en").values()
+        and set(noun).isdisjoint(stems(path.leads_to))
+    ):
         of_type = [pair for pair in beside if len(pair[1].steps) == 1 and pair[1].steps[0].relation in types]
         typed = [each for name, each in of_type if stems(name)[-1:] == noun]
         yield wording.noun, 1, typed[:1]
     genders = {stem(word): gender for word, gender in word_table("genders", "en").items()}
-    words = [word for word in stems(wording.text) if word in genders]
-    is_last = words[:1] == list(stems("".join(wording.cues.words[-1:]))) or logical_hops(graph, path.path) == 1
-    if len({genders[word] for word in words}) == 1 and is_last and not set(words) & set(stems(path.words)):
-        yield words[0], 0, [each for name, each in beside if name.lower() == genders[words[0]]][:1]
+    last = stem("".join(wording.cues.words[-1:]))
+    if last in genders and last not in stems(path.words):
+        yield last, 0, [each for name, each in beside if name.lower() == genders[last]][:1]
 
 
 def _named(wording: Wording, rows: PathRows) -> Iterator[Reading]:
     """Yield the values beside the walks whose names stand in the question, longest names first."""
-    unexplained = set(wording.unexplained(rows.candidate))
+    unexplained = wording.unexplained(rows.candidate)
     text = f" {' '.join(stems(wording.text))} "
     kept = set(range(len(rows.rows)))
     for key, name, entity, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):

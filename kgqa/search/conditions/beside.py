@@ -66,8 +66,7 @@ class Beside:
 
     def steps(self, path: RelationPath) -> tuple[Step, ...]:
         """Return the possible next steps of a path."""
-        steps: tuple[Step, ...] = self.graph.paths.steps([Candidate(path)])[0].steps
-        return steps
+        return tuple(self.graph.paths.steps([Candidate(path)])[0].steps)
 
     def pairs(self, candidate: Candidate, steps: Sequence[Step]) -> list[tuple[Value, Value]]:
         """Return pairs of an end of a path and a value at the end of `steps` from it, at most `MAX_WALKS`."""
@@ -76,8 +75,7 @@ class Beside:
 
     def ends(self, candidate: Candidate) -> tuple[Value, ...]:
         """Return the ends of a path, at most `MAX_WALKS`."""
-        ends: tuple[Value, ...] = self.graph.paths.ends([candidate], limit=MAX_WALKS)[0].values
-        return ends
+        return tuple(self.graph.paths.ends([candidate], limit=MAX_WALKS)[0].values)
 
     def types(self, candidate: Candidate) -> dict[Entity, set[Value]]:
         """Return the types of the ends, each with the ends that have it."""

@@ -11,19 +11,15 @@ from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import Condition, Operation, OperationKind
 from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.conditions.beside import Beside, Field, is_number
-from kgqa.search.conditions.requests import Request
+from kgqa.search.conditions.requests import Measure, Request
 from kgqa.search.conditions.times import is_date
 from kgqa.search.words import pattern, stems, word_list, word_table
 from kgqa.text.words import grouped_steps, type_words
 
-Scored = list[tuple[Candidate, float | None]]
-
-TRIED = 5
-"""Most paths on which an operation is tried."""
+Ranked = Sequence[tuple[Candidate, float]]
+"""Paths with their scores, best first."""
 LEAST_SCORE = 0.3
 """Least score of a path with whose ends something is computed."""
-TYPED_LEAST = 0.2
-"""The same for a path with a type of its ends that the question names."""
 LEAST_UNWORDED = 0.05
 """The same for a question that has no words for the path, as "who was the first President of the United States"."""
 EXISTS_LEAST = 0.2
@@ -73,27 +69,25 @@ class Operations:
     worded: bool = True
     notes: list[str] = field(default_factory=list)
 
-    def found(self, ranked: Scored) -> tuple[Candidate, float] | None:
+    def found(self, ranked: Ranked) -> tuple[Candidate, float] | None:
         """Return the first path with an operation that fits the question, with its score; None if there is none.
 
         Args:
-            ranked: Paths with their scores, best first; the last one is always tried.
+            ranked: Paths with their scores, best first.
 
         Raises:
             Undecidable: The graph does not tell whether the best path answers the question.
         """
         if self.request.kind in ("compare", "difference"):
             return self._between_topics()
-        scored = [(candidate, score or 0.0) for candidate, score in ranked]
         if self.request.kind == "exists":
-            return self._existing(scored)
+            return self._existing(ranked)
         # in "which country ...", the entity with the name "Country" is the type of the answers, or a wrong topic
         noun_is_topic = bool(self.request.noun) and stems(self.request.noun) == stems(self.named)
         least = LEAST_SCORE if self.worded else LEAST_UNWORDED
-        for candidate, score in [*scored[:TRIED], *scored[TRIED:][-1:]]:
-            skipped = noun_is_topic and not self._are_instances(candidate.path)
-            found = self._on_ends(candidate, score) if not skipped and score >= min(least, TYPED_LEAST) else None
-            if found is not None and (score >= least or len(found.conditions) > len(candidate.conditions)):
+        for candidate, score in ranked:
+            is_tried = score >= least and (not noun_is_topic or self._are_instances(candidate.path))
+            if is_tried and (found := self._on_ends(candidate, score)):
                 return found, score
         return None
 
@@ -202,19 +196,13 @@ class Operations:
         for at in (*inner, None):
             if compared := self._compared(fitting, at):
                 return replace(fitting, operation=self._ordering(compared.steps, at=at, scale=measure.scale))
-        fields = self._counted_fields(path) if request.kind == "most of" else []
+        fields = self.beside.fields(path, measure, either=True) if request.kind == "most of" else []
         return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
 
     def _ordering(self, steps: Sequence[Step] = (), **options: Any) -> Operation:
         """Return the operation that takes the most or the least, as the question asks."""
         kind: OperationKind = "most" if self.request.measure.most else "least"
         return Operation(kind, tuple(steps), rank=self.request.rank, **options)
-
-    def _counted_fields(self, path: RelationPath) -> list[Field]:
-        """Return the fields of a path's ends that may lead to what is counted, best first."""
-        worded = replace(self.request.measure, words=(), phrase=self.request.text)
-        fields = self.beside.fields(path, self.request.measure, either=True)
-        return fields if fields or self.request.owned else self.beside.fields(path, worded, either=True)
 
     def _between_topics(self) -> tuple[Candidate, float] | None:
         """Compare two topics by a number or date that both have, or by how many others they have."""
@@ -237,16 +225,16 @@ class Operations:
         path, found = RelationPath(topic), {}
         fits = is_date if self.request.measure.scale == "day" else is_number
         is_counted = bool(self.request.counted)
-        for each in self._counted_fields(path) if is_counted else self.beside.fields(path, self.request.measure):
+        for each in self.beside.fields(path, self.request.measure, either=is_counted):
             values = [value for _, value in self.beside.pairs(Candidate(path), each.steps)]
             if values and (is_counted or all(map(fits, values))):
                 found[each.steps] = (each, all(map(fits, values)))
         return found
 
-    def _existing(self, ranked: Sequence[tuple[Candidate, float]]) -> tuple[Candidate, float] | None:
+    def _existing(self, ranked: Ranked) -> tuple[Candidate, float] | None:
         """Ask whether a path leads from one topic to another: the best path that may lead to it."""
-        alone = [pair for pair in ranked if not pair[0].joins][:TRIED]
-        if len(self.topics) != 2 or not alone or alone[0][1] < EXISTS_LEAST:
+        alone = [(candidate, score) for candidate, score in ranked if not candidate.joins]
+        if len(self.topics) != 2 or not alone:
             return None
         least = max(EXISTS_LEAST, alone[0][1] - EXISTS_MARGIN)
         first, second = self.topics
@@ -266,7 +254,7 @@ class Operations:
         shared = types & self.beside.types(candidate).keys()
         return bool(shared) or candidate.path.steps[-1].reversed() in self.beside.steps(path)
 
-    def instances(self) -> Scored:
+    def instances(self) -> Ranked:
         """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
         request, types = self.request, self.beside.type_steps
         if len(self.topics) != 1 or request.kind == "exists" or not types:
@@ -282,11 +270,8 @@ class Operations:
             return []
         if are_ends:
             return [(instances, 1.0)]
-        steps = [each for each in self.beside.steps(path) if not self.beside.graph.tables.leads_to_mediator(each)]
-        texts = [self.beside.words(each) for each in steps]
-        close = self.beside.similarity(request.text, texts)
-        best = max(zip(close, texts, steps), key=lambda item: item[0], default=None)
-        return [(Candidate(path.then(best[2]), best[1], hops=(name, best[1])), best[0])] if best else []
+        worded = self.beside.fields(path, Measure((), phrase=request.text), either=True)[:1]
+        return [(Candidate(path.then(*each.steps), each.words, hops=(name, each.words)), each.fit) for each in worded]
 
 
 def _limited(candidate: Candidate, condition: Condition) -> Candidate:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import folded, meaning, pattern, word_table, word_tables
+from kgqa.search.words import folded, meaning, pattern, word_table
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
@@ -72,7 +72,7 @@ def unsupported_kind(question: str) -> str | None:
     "How much" is a count, although it often asks for a stored value. "Who was the first ..." is a superlative, because
     the answer depends on an order in time. Remove names of entities before the call.
     """
-    for kind in word_tables("unsupported"):
+    for kind in word_table("unsupported", "en"):
         if match := pattern(kind["words"]).search(question.strip()):
             return str(kind["kind"]).format(match[0].strip().lower())
     match = pattern("{superlative}").search(question if question.isupper() else _TITLE.sub(" ", question))
@@ -89,7 +89,8 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
     for cue, read in _READERS.items():
         found = pattern(f"{{{cue}}}").search(text)
         request = read(text, found) if found else None
-        if request is not None and not any(_name(request.cue).search(name) for name in names):
+        is_choice = request is not None and (request.kind != "compare" or _compares_two(text))
+        if request is not None and is_choice and not any(_name(request.cue).search(name) for name in names):
             return None if _asks_for_more(request, names) else request
     return None
 
@@ -153,20 +154,18 @@ def _compared(text: str, found: re.Match[str]) -> Request | None:
     measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "less")
     if happened := pattern("{happened_first}").search(text):
         measure = replace(measure, words=_happening(happened["verb"]) or measure.words, events=False)
-    return Request("compare", text, found[0], measure=measure) if _compares_two(text) else None
+    return Request("compare", text, found[0], measure=measure)
 
 
 def _more_of(text: str, found: re.Match[str]) -> Request | None:
     measure = _named_measure(found["noun"], most=found["how"].lower() == "more")
-    request = Request("compare", text, found[0], measure=measure, counted=found["noun"])
-    return request if _compares_two(text) else None
+    return Request("compare", text, found[0], measure=measure, counted=found["noun"])
 
 
 def _happened_first(text: str, found: re.Match[str]) -> Request | None:
     most = found["word"].lower() in ("later", "last", "after")
     measure = Measure(_happening(found["verb"]) or _measure("first").words, "day", most)
-    is_choice = _compares_two(text) and pattern(r"\bor\b").search(text)
-    return Request("compare", text, found[0], measure=measure) if is_choice else None
+    return Request("compare", text, found[0], measure=measure) if pattern(r"\bor\b").search(text) else None
 
 
 def _total(text: str, found: re.Match[str]) -> Request | None:
@@ -184,7 +183,7 @@ def _count(text: str, found: re.Match[str]) -> Request | None:
 
 def _most_of(text: str, found: re.Match[str]) -> Request | None:
     counted = _noun(found["noun"], verbs=False)
-    is_superlative = pattern(r"{long_superlative}|\b(?:{superlatives}|{first_and_last})\b").search(found[0])
+    is_superlative = pattern("{superlative_adjective}").search(found[0])
     if is_superlative or not pattern(r"\b{asks}\b").search(text) or not pattern("{plural}").search(counted):
         return None  # "the most common language" is no count
     before, rest = text[: found.start()], text[found.start("noun") + len(counted) :]
@@ -201,7 +200,7 @@ def _most_of(text: str, found: re.Match[str]) -> Request | None:
 
 
 def _superlative(text: str, found: re.Match[str]) -> Request | None:
-    measure = _measure(found["word"], less=found.groupdict().get("how", "").lower() == "least")
+    measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "least")
     before, after = text[: found.start()], text[found.end() :]
     happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
     if measure.events and happened:
@@ -247,8 +246,7 @@ _READERS = {
     "total": _total,
     "count": _count,
     "most_of": _most_of,
-    "long_superlative": _superlative,
-    "short_superlative": _superlative,
+    "superlative_adjective": _superlative,
     "yes_no": _yes_no,
 }
 """The functions that read a request, by the pattern of its cue; the first that reads one decides."""

@@ -76,15 +76,13 @@ def _time(found: re.Match[str]) -> Time | None:
         return Time(cue, first, first + 9) if is_read else None
     if found["last"]:
         return Time(cue, first, _year(found["last"])) if how in ("from", "between") or found["to"] in "-–—" else None
-    if found["later"] or found["now"] or (found["on"] and how == "from"):
-        return Time(cue, first, None) if how in ("in", "from", "since", "between") else None
-    if found["earlier"]:
-        return Time(cue, None, first) if how in ("in", "from", "until") else None
+    if found["later"] or found["now"] or found["earlier"]:
+        how = "until" if found["earlier"] else "since"
     bounds = {
         "before": (None, first - 1), "until": (None, first), "since": (first, None), "after": (first + 1, None),
         "in": (first, first), "from": (first, first),
     }  # fmt: skip
-    return Time(cue.removesuffix(found["on"] or "").rstrip(), *bounds[how]) if how in bounds else None
+    return Time(cue, *bounds[how]) if how in bounds else None
 
 
 def _year(text: str) -> int:
@@ -99,7 +97,7 @@ def is_date(value: Value) -> bool:
     return value.datatype not in NUMBERS
 
 
-def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows) -> tuple[tuple[Condition, ...], str]:
+def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows) -> tuple[list[Condition], str]:
     """Return the conditions that a time puts on the dates of a path's nodes, and a note if they are weaker than it.
 
     Intervals of a mediator come first, then the dates of the ends that the question's verb names, then a single date.
@@ -123,20 +121,16 @@ def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows
     if intervals:
         return _overlapping(time, *max(intervals, key=lambda pair: pair[0][0])), ""
     if time.is_now:
-        return _overlapping(time, None, ends[0]) if len(ends) == 1 else (), ""
-    if all(map(is_date, rows.ends)):
-        return _compared(time, (last, ())), ""
-    wanted = stems(" ".join(meaning("events", verb) for verb in pattern(r"\b{events}\b").findall(text)))
-    named = [key for key in words if not set(wanted).isdisjoint(stems(words[key]))]
-    if not named and len(inner) == 1 and inner[0] in starts:
-        conditions = _overlapping(time, inner[0], None)
-        is_weak = bool(conditions) and time.first is not None
-        return conditions, NO_ENDS.format(time.first, words[inner[0]]) if is_weak else ""
+        return _overlapping(time, None, ends[0]) if len(ends) == 1 else [], ""
+    wanted = set(stems(" ".join(meaning("events", verb) for verb in pattern(r"\b{events}\b").findall(text))))
+    named = [key for key in words if not wanted.isdisjoint(stems(words[key]))]
     life = {*stem_list("birth"), *stem_list("end")}
     at_end = [key for key in words if key[0] == last and len(key[1]) == 1 and life.isdisjoint(stems(words[key]))]
-    single = next((keys[0] for keys in (inner, at_end) if len(keys) == 1), None)
-    place = named[0] if named else single
-    return _compared(time, place) if place else (), ""
+    dated: list[FieldKey] = [(last, ())] if all(map(is_date, rows.ends)) else []
+    place = next((keys[0] for keys in (dated, named[:1], inner, at_end) if len(keys) == 1), None)
+    if place is None or place not in starts or place in named:
+        return _compared(time, place) if place else [], ""
+    return _overlapping(time, place, None), NO_ENDS.format(time.first, words[place]) if time.first is not None else ""
 
 
 def _date_fields(rows: PathRows) -> list[FieldKey]:
@@ -158,7 +152,7 @@ def _is(text: str, wanted: str, other: str) -> bool:
     return not last.isdisjoint(stem_list(wanted)) and last.isdisjoint(stem_list(other))
 
 
-def _overlapping(time: Time, start: FieldKey | None, end: FieldKey | None) -> tuple[Condition, ...]:
+def _overlapping(time: Time, start: FieldKey | None, end: FieldKey | None) -> list[Condition]:
     """Return the conditions for an interval that overlaps with a time.
 
     An interval that began after the time does not. One that ended before it does not; an end may be missing because the
@@ -170,11 +164,11 @@ def _overlapping(time: Time, start: FieldKey | None, end: FieldKey | None) -> tu
     if end and (time.is_now or time.first is not None):
         since = Literal(date.today().isoformat(), DAY) if time.first is None else year(time.first)
         found.append(Condition(*end, Comparison("<", since), negated=True))
-    return tuple(found)
+    return found
 
 
-def _compared(time: Time, key: FieldKey) -> tuple[Condition, ...]:
+def _compared(time: Time, key: FieldKey) -> list[Condition]:
     if time.first is not None and time.first == time.last:
-        return (Condition(*key, Comparison("=", year(time.first))),)
+        return [Condition(*key, Comparison("=", year(time.first)))]
     bounds: Sequence[tuple[Operator, int | None]] = ((">=", time.first), ("<=", time.last))
-    return tuple(Condition(*key, Comparison(operator, year(bound))) for operator, bound in bounds if bound is not None)
+    return [Condition(*key, Comparison(operator, year(bound))) for operator, bound in bounds if bound is not None]

@@ -73,7 +73,7 @@ def plain_request(server, query, **fields) -> tuple[int, int, dict[str, str]]:
 
 def test_profile_and_limits_are_detected(store):
     assert store.profile.name == "virtuoso"
-    assert store.time_limit == OWN_SECONDS
+    assert store.transport.time_limit == OWN_SECONDS
 
 
 # --- rows
