@@ -17,14 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyoxigraph as ox
-
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
 from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.query.templates import render, render_term
-from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, open_lines
+from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, read_blocks
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import LoadReport, OnError, Progress, Store
 from kgqa.model import Entity, Triple
@@ -184,21 +182,23 @@ def _blocks_of(
     def on_staging(bytes_done: int, lines: int) -> None:
         progress(Progress(job.name, bytes_done, job.size, before + lines, "reading"))
 
-    with open_lines(job, staging, on_staging) as source:
-        for block in source.blocks(lambda number, reason: bad.append((number, reason))):
-            fit: list[Line] = []
-            for text, number in zip(block.lines, block.numbers):
-                line, other = split_graph(text) if source.format == ox.RdfFormat.N_QUADS else (text, None)
-                if other not in (None, graph):
-                    raise _other_graph(job, number, other or b"", graph)
-                if reason := unfit(line):
-                    bad.append((number, reason))
-                else:
-                    fit.append((line, number))
-            for number, reason in sorted(bad):
-                malformed.add(job.name, number, reason)
-            bad.clear()
-            yield fit, Progress(job.name, source.bytes_done, job.size, before + block.end)
+    def on_malformed(number: int, reason: str) -> None:
+        bad.append((number, reason))
+
+    for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
+        fit: list[Line] = []
+        for text, number in zip(block.lines, block.numbers):
+            line, other = (text, None) if job.format == ".nt" else split_graph(text)
+            if other not in (None, graph):
+                raise _other_graph(job, number, other or b"", graph)
+            if reason := unfit(line):
+                bad.append((number, reason))
+            else:
+                fit.append((line, number))
+        for number, reason in sorted(bad):
+            malformed.add(job.name, number, reason)
+        bad.clear()
+        yield fit, Progress(job.name, bytes_done, job.size, before + block.end)
 
 
 def _other_graph(job: FileJob, number: int, other: bytes, graph: bytes) -> LoadError:
