@@ -159,6 +159,7 @@ class InvalidQuery(QueryRejected):
         super().__init__(place + (f": {reason}." if reason else "."))
         self.at = at
         self.reason = reason
+        self.exact = exact
 
 
 class StoreUnavailable(StoreError):

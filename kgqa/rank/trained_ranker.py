@@ -65,7 +65,7 @@ def directions_of(steps: Iterable[Step]) -> np.ndarray:
 class TrainedRanker:
     """A trained ranker for vectors of length d; the formula is in the module's docstring.
 
-    The file stores 16 bits per value, and scoring uses these rounded values.
+    The file stores 16 bits per value.
 
     Attributes:
         question_map: Wq, float32 of shape (d, d).
@@ -155,8 +155,11 @@ class TrainedRanker:
             SettingsError: The file cannot be written.
         """
         header = msgspec.json.encode(_Header(self.size, self.embeddings, self.one_step_bias))
+        eye = np.eye(self.size, dtype=np.float32)  # subtracted for better precision
+        maps = [each - eye for each in (self.question_map, self.first_map, self.further_map)]
+        values = np.concatenate([each.ravel() for each in (*maps, self.directions)]).astype("<f2")
         try:
-            replace_file(Path(path), [header, b"\n", self._values().tobytes()])
+            replace_file(Path(path), [header, b"\n", values.tobytes()])
         except OSError as error:
             raise SettingsError(f"Cannot write the ranker to {path}: {error.strerror or error}.") from error
 
@@ -182,19 +185,9 @@ class TrainedRanker:
                 "Train the ranker again, or get another copy of the file.",
             ) from error
 
-    def in_half_precision(self) -> TrainedRanker:
-        """Return the ranker with its values rounded to 16 bits, as after saving and loading."""
-        return self._from_values(_Header(self.size, self.embeddings, self.one_step_bias), self._values())
-
-    def _values(self) -> np.ndarray:
-        """Return all values in 16 bits; the identity is subtracted from the matrices for better precision."""
-        eye = np.eye(self.size, dtype=np.float32)
-        maps = (self.question_map - eye, self.first_map - eye, self.further_map - eye)
-        return np.concatenate([each.ravel() for each in (*maps, self.directions)]).astype("<f2")
-
     @classmethod
     def _from_values(cls, header: _Header, values: np.ndarray) -> TrainedRanker:
-        """Return a ranker from its values; the inverse of `_values`. Raises ValueError for wrong values."""
+        """Return a ranker from the values of its file. Raises ValueError for wrong values."""
         size = header.size
         if len(values) != 3 * size * size + 2 * size or not np.isfinite(values).all():
             raise ValueError("it has too many or too few values, or NaN")

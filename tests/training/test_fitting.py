@@ -7,8 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
 from kgqa.rank.trained_ranker import TrainedRanker
@@ -20,7 +18,6 @@ from kgqa.training.fitting import (
     fit_ranker,
     hit_rate,
     rank_of_gold,
-    split_examples,
 )
 
 SIZE = 16
@@ -118,16 +115,6 @@ def test_missing_torch_is_an_error():
 
 
 # ---- the parts ----
-
-
-@given(st.lists(st.sampled_from("abcdefghij"), max_size=30), st.floats(0, 1), st.integers(0, 5))
-def test_split_keeps_examples_of_a_question_together(questions, share, seed):
-    pool = np.array([[0], [1]], dtype=np.int32)
-    examples = [Example(question, pool, number % 2) for number, question in enumerate(questions)]
-    part, apart = split_examples(examples, share, seed)
-    assert len(part) + len(apart) == len(examples)
-    assert {e.question for e in part}.isdisjoint(e.question for e in apart)
-    assert len({e.question for e in apart}) == round(share * len(set(questions)))
 
 
 @pytest.mark.parametrize(("question", "rank"), [([1, 0, 0], 1), ([0.5, 0.6, 0], 2), ([0, 0.5, 0.6], 3), ([0, 0, 0], 3)])

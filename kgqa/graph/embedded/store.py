@@ -29,7 +29,7 @@ from kgqa.graph.embedded.working_copy import (
     publish_copy,
     stored_triples,
 )
-from kgqa.graph.query.prefixes import engine_error
+from kgqa.graph.query.prefixes import error_in
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.store import (
@@ -320,7 +320,7 @@ class EmbeddedStore:
             except QueryRejected as error:
                 standard = to_standard_sparql(prepared)
                 if standard == prepared:
-                    raise engine_error(error, query, prepared) from None
+                    raise error_in(error, query, prepared) from None
                 prepared = standard
 
     def _open_copy(self) -> None:

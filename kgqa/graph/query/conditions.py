@@ -35,7 +35,8 @@ def candidate_pattern(candidate: Candidate, rule: WalkRule, inverse: Callable[[s
     walk = path_pattern(candidate.path, rule, inverse=inverse)
     if any(not each.path.steps for each in candidate.joins):
         raise ValueError("the path of a join needs at least one step")
-    if any(not 0 < each.at < len(walk.nodes) for each in (*candidate.joins, *candidate.conditions)):
+    places = [*(each.at for each in candidate.joins), *(each.at for each in candidate.conditions)]
+    if any(not 0 < at < len(walk.nodes) for at in places):
         raise ValueError("a join or condition is on a node that the path does not have")
     joins = [
         (each.at, path_pattern(each.path, rule, inverse=inverse, end=walk.nodes[each.at], prefix=f"j{number}_"))
@@ -58,7 +59,7 @@ def condition_text(condition: Condition, node: Node, prefix: str) -> Part:
     nodes: list[Node] = [node, *(Variable(f"{prefix}{index}") for index in range(1, len(condition.steps) + 1))]
     if isinstance(test, Entity) and condition.steps:
         nodes[-1] = test
-    lines = [edges_text(edges_along(condition.steps, nodes))] if condition.steps else []
+    lines: list[str] = [edges_text(edges_along(condition.steps, nodes))] if condition.steps else []
     if isinstance(test, Comparison):
         lines.append(f"  FILTER({_comparison(test, render_term(nodes[-1]))})")
     elif isinstance(test, Entity) and not condition.steps:

@@ -11,8 +11,8 @@ from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.export import carried_words
-from kgqa.graph.query.prefixes import declare_prefixes, iris_of, unknown_prefix
-from kgqa.graph.query.tokens import forbid_fetching
+from kgqa.graph.query.prefixes import error_in, iris_of, unknown_prefix
+from kgqa.graph.query.tokens import expand_prefixes, forbid_fetching
 from kgqa.graph.query.words import COMPARED, ExportableGraph, node_words, relations_words
 from kgqa.model import Entity, Step
 from kgqa.text.words import clean
@@ -34,24 +34,24 @@ def explain(graph: ExportableGraph, sparql: str) -> str:
         QueryRejected: the text is not valid SPARQL 1.1, or not a SELECT or ASK query.
     """
     sparql = sparql.replace("\t", " ")  # the parser counts a tab as up to 8 characters
-    declared = declare_prefixes(sparql, graph.schema.prefixes)
-    forbid_fetching(declared)
+    expanded = expand_prefixes(sparql, graph.schema.prefixes)
+    forbid_fetching(expanded)
     if carried := carried_words(sparql):
         return "\n".join(f"  {line}" if line[:1].isdigit() else line for line in carried)
     try:
-        algebra = parse_query(declared).algebra
+        algebra = parse_query(expanded).algebra
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
-        at = getattr(error, "loc", 0) - (len(declared) - len(sparql))
-        raise unknown_prefix(declared) or InvalidQuery(sparql, max(at, 0), exact=False) from error
+        invalid = InvalidQuery(expanded, getattr(error, "loc", 0), exact=False)
+        raise unknown_prefix(expanded) or error_in(invalid, sparql, expanded) from error
     if algebra.name not in ("SelectQuery", "AskQuery"):
         raise QueryRejected("Only SELECT and ASK queries can be explained.")
-    graph.labels([*map(Entity, sorted(iris_of(declared)))])  # by one query
+    graph.labels([*map(Entity, sorted(iris_of(expanded)))])  # by one query
     return _Explainer(graph).query(algebra)
 
 
 def is_of_graph(graph: ExportableGraph, sparql: str) -> bool:
     """Return whether a query uses an entity or a relation of the graph, names none, or carries its explanation."""
-    iris = iris_of(declare_prefixes(sparql, graph.schema.prefixes))
+    iris = iris_of(expand_prefixes(sparql, graph.schema.prefixes))
     base, relations = graph.schema.id_base, graph.tables.relations
     known = any(iri in relations or (base and iri.startswith(base)) for iri in iris)
     return known or not iris or bool(graph.labels([*map(Entity, sorted(iris))]) or carried_words(sparql))

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, takewhile
+from typing import Any
 
 from kgqa.errors import KgqaError
 from kgqa.graph.query.operations import (
@@ -24,7 +25,7 @@ from kgqa.graph.query.operations import (
 )
 from kgqa.graph.query.patterns import pattern_text
 from kgqa.graph.query.templates import Comment, render, render_term
-from kgqa.graph.query.tokens import decode_codepoints, expand_prefixes, solid_tokens, tokens
+from kgqa.graph.query.tokens import expand_prefixes, solid_tokens, tokens
 from kgqa.graph.query.words import ExportableGraph, query_words
 from kgqa.model import Candidate, Entity, QueryClass, RelationPath, Value
 from kgqa.model.conditions import Comparison, Condition
@@ -67,7 +68,7 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
     operation, queries = candidate.operation, graph.queries
     if not candidate.path.steps and not (operation and operation.topics):
         raise ValueError("a path without steps has no query")
-    walk = graph.paths.pattern(candidate) if candidate.path.steps else None
+    walk: Any = graph.paths.pattern(candidate) if candidate.path.steps else None
     graph.labels([entity for _, entities in candidate.restricted for entity in entities])  # by one query, for the words
     words = query_words(graph, candidate, walk)
     if operation is None:
@@ -90,7 +91,6 @@ def export(graph: ExportableGraph, candidate: Candidate) -> Exported:
 
 def carried_words(sparql: str) -> list[str]:
     """Return the words that an exported query carries, one text a line; none if it carries none or was changed."""
-    sparql = decode_codepoints(sparql)
     comments = [token.text for token in tokens(sparql) if token.kind == "comment"]
     lines = [clean(text[1:]) for text in takewhile(lambda text: not text.startswith(_DIGEST), comments)]
     digest = comments[len(lines)].removeprefix(_DIGEST).strip() if len(lines) < len(comments) else ""

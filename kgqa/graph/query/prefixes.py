@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from itertools import accumulate, chain, count, takewhile
 
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.tokens import LOCAL_PLAIN, declared_prefixes, expand_prefixes, tokens
@@ -19,24 +21,15 @@ _REASON = re.compile(r"(?:expected|one of|,) (?!Prefix not found)([A-Z][a-z]+(?:
 """A sentence among the tokens that the engine expected."""
 
 
-def declare_prefixes(sparql: str, prefixes: Mapping[str, str]) -> str:
-    """Return a query that also declares those of the given prefixes that it uses without a declaration."""
-    missing = [name for name in _undeclared(sparql) if name in prefixes]
-    return "".join(f"PREFIX {name}: <{prefixes[name]}>\n" for name in missing) + sparql
-
-
 def unknown_prefix(sparql: str) -> QueryRejected | None:
     """Return the error of a query that uses a prefix without a declaration; None if it declares all."""
-    for name in _undeclared(sparql):
-        shown = clean(name)[:80]
-        return QueryRejected(f"Unknown prefix {shown or ':'}.", f"Declare it: PREFIX {shown}: <...>")
-    return None
-
-
-def _undeclared(sparql: str) -> list[str]:
     declared = declared_prefixes(sparql)
-    used = dict.fromkeys(token.text.partition(":")[0] for token in tokens(sparql) if token.kind == "name")
-    return [name for name in used if name not in declared]
+    for token in tokens(sparql):
+        prefix = token.text.partition(":")[0]
+        if token.kind == "name" and prefix not in declared:
+            shown = clean(prefix)[:80]
+            return QueryRejected(f"Unknown prefix {shown or ':'}.", f"Declare it: PREFIX {shown}: <...>")
+    return None
 
 
 def iris_of(sparql: str) -> set[str]:
@@ -46,35 +39,29 @@ def iris_of(sparql: str) -> set[str]:
     return {iri for iri in found if not iri.startswith(tuple(STANDARD_PREFIXES.values()))}
 
 
-def engine_error(error: QueryRejected, query: str, prepared: str) -> QueryRejected:
-    """Return an error of the embedded engine's parser with the position in the query, and without the expected tokens.
+def error_in(error: QueryRejected, query: str, sent: str) -> QueryRejected:
+    """Return a parser's error with the position in the query, and without the tokens that the engine expected.
 
     Args:
-        error: the error that the engine reports.
-        query: the query as it was given.
-        prepared: the query as it was sent to the engine, with the same tokens but longer IRIs.
+        error: the error of the text that was sent, from the embedded engine or an `InvalidQuery`.
+        query: the query as it was written.
+        sent: the query with full IRIs in place of prefixed names, and perhaps with further clauses at one place.
     """
     position = _POSITION.search(str(error))
-    if position is None:
+    if isinstance(error, InvalidQuery):
+        at, reason, exact = error.at, error.reason, error.exact
+    elif position is not None:
+        at = sum(len(line) + 1 for line in sent.split("\n")[: int(position[1]) - 1]) + int(position[2]) - 1
+        match, exact = _REASON.search(str(error)), True
+        reason = match[1] if match else ""
+    else:
         return error
-    lines = prepared.split("\n")[: int(position[1])]
-    sent = sum(len(line) + 1 for line in lines[:-1]) + int(position[2]) - 1
-    start = done = 0
-    for old, new in zip(tokens(query), tokens(prepared)):
-        if done + len(new.text) > sent:
-            break
-        start, done = start + len(old.text), done + len(new.text)
-    reason = _REASON.search(str(error))
-    return InvalidQuery(query, start, reason[1] if reason else "")
-
-
-def error_before(error: QueryRejected, query: str, changed: str) -> QueryRejected:
-    """Return the error of a query into which text was inserted as the error of the query without it."""
-    if not isinstance(error, InvalidQuery):
-        return error
-    place = next((at for at, (old, new) in enumerate(zip(query, changed)) if old != new), len(query))
-    at = error.at if error.at <= place else max(error.at - (len(changed) - len(query)), place)
-    return InvalidQuery(query, at, error.reason)
+    old, new = list(tokens(query)), list(tokens(sent))
+    index = bisect_right(list(accumulate(len(token.text) for token in new)), at)
+    alike = (one.kind == two.kind or two.kind == "iri" for one, two in zip(old, new))
+    if index >= sum(1 for _ in takewhile(bool, alike)):  # after the further clauses
+        index += len(old) - len(new)
+    return InvalidQuery(query, sum(len(token.text) for token in old[:index]), reason, exact=exact)
 
 
 def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
@@ -89,25 +76,21 @@ def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
     if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in tokens(sparql)):
         return sparql
     known = {space: name for name, space in (prefixes or {}).items()}
-    found = [_split_iri(token.text[1:-1], known) for token in tokens(sparql) if token.kind == "iri"]
-    uses = Counter(space for space, _ in found if space)
+    parts = [(token.text, *(_split_iri(token.text[1:-1], known) if token.kind == "iri" else ("", "")))
+             for token in tokens(sparql)]  # fmt: skip
+    uses = Counter(space for _, space, _ in parts if space)
     names = {space: known[space] for space in uses if space in known}
-    for space, count in uses.items():
-        if space not in names and count > 1:
+    for space, number in uses.items():
+        if space not in names and number > 1:
             names[space] = _new_name(space, {*known.values(), *names.values()})
-    texts = []
-    for token in tokens(sparql):
-        space, local = _split_iri(token.text[1:-1], known) if token.kind == "iri" else ("", "")
-        texts.append(f"{names[space]}:{local}" if space in names else token.text)
-    return "".join([*(f"PREFIX {name}: <{space}>\n" for space, name in names.items()), *texts])
+    short = (f"{names[space]}:{local}" if space in names else text for text, space, local in parts)
+    return "".join([*(f"PREFIX {name}: <{space}>\n" for space, name in names.items()), *short])
 
 
 def used_prefixes(queries: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
     """Return those of the prefixes that `shorten_iris` uses in a query."""
-    known = {space: name for name, space in prefixes.items()}
-    iris = [token.text[1:-1] for query in queries for token in tokens(query) if token.kind == "iri"]
-    spaces = dict.fromkeys(_split_iri(iri, known)[0] for iri in iris)
-    return {known[space]: space for space in spaces if space in known}
+    short = (declared_prefixes(shorten_iris(query, prefixes)) for query in queries)
+    return {name: prefixes[name] for names in short for name in names if name in prefixes}
 
 
 def _split_iri(iri: str, known: Collection[str]) -> tuple[str, str]:
@@ -122,10 +105,7 @@ def _split_iri(iri: str, known: Collection[str]) -> tuple[str, str]:
 
 def _new_name(space: str, taken: Collection[str]) -> str:
     """Name a namespace after the last word of its IRI: `vocab` for `http://example.org/vocab#`."""
-    host, _, path = (space.partition("://")[2] or space).partition("/")
-    words: list[str] = [word.lower() for word in _WORDS.findall(path or host) if word.lower() not in _MEANINGLESS] or [
-        "ns"
-    ]
-    name = (words[-1] if path else words[0])[:20]
-    numbered = (f"{name}{number}" for number in range(2, len(taken) + 3))
-    return next(each for each in (name, *numbered) if each not in taken)
+    words = [word.lower() for word in _WORDS.findall(space.partition(":")[2])]
+    name = next((word[:20] for word in reversed(words) if word not in _MEANINGLESS), "ns")
+    numbered = (f"{name}{number}" for number in count(2))
+    return next(each for each in chain([name], numbered) if each not in taken)

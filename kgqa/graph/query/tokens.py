@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 from kgqa.errors import QueryRejected
 from kgqa.text.hints import Command
@@ -46,7 +47,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = re.compile(r"\\(.)")
-_CODEPOINT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_ESCAPED_ASCII = re.compile(r"\\\\|(\\u00[0-7]|\\U000000[0-7])")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -56,25 +57,6 @@ class Token:
 
     kind: str
     text: str
-
-
-def decode_codepoints(sparql: str) -> str:
-    r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
-
-    Queries are decoded before they are checked, because the checks would not find a keyword written with escapes.
-    """
-    if "\\u" not in sparql and "\\U" not in sparql:
-        return sparql
-
-    def char(match: re.Match[str]) -> str:
-        if match[0] == "\\\\":
-            return match[0]
-        code = int(match[1] or match[2], 16)
-        if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or code < 0x20 or chr(code) in "\"'\\<>":
-            return match[0]  # not decoded: valid in a string, and elsewhere an error that the engine reports
-        return chr(code)
-
-    return _CODEPOINT.sub(char, sparql)
 
 
 def tokens(sparql: str) -> Iterator[Token]:
@@ -98,14 +80,17 @@ def declared_prefixes(sparql: str) -> dict[str, str]:
     }
 
 
-def expand_prefixes(sparql: str) -> str:
+def expand_prefixes(sparql: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace every prefixed name by its full IRI.
 
     The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the standard
     allows and Freebase uses throughout. A name stays as it is if its prefix is not declared, or is declared relative to
     a BASE.
+
+    Args:
+        known: prefixes that the query need not declare, with their namespaces.
     """
-    spaces = {name: iri for name, iri in declared_prefixes(sparql).items() if _ABSOLUTE.match(iri)}
+    spaces = {name: iri for name, iri in {**known, **declared_prefixes(sparql)}.items() if _ABSOLUTE.match(iri)}
     texts, before = [], ""
     for token in tokens(sparql):
         prefix, _, local = token.text.partition(":")
@@ -126,43 +111,37 @@ def forbid_fetching(sparql: str, *, server: bool = False) -> None:
 
     Raises:
         QueryRejected: one of these keywords occurs outside strings, IRIs and comments, or an engine could read a part
-            of an IRI as a part of the query.
+            of an IRI, or an escape, as a part of the query.
     """
+    if any(match[1] for match in _ESCAPED_ASCII.finditer(sparql)):
+        raise QueryRejected(
+            "The query contains an escape of an ASCII character, such as \\u0041.", "Write the character."
+        )
+    prefixes = declared_prefixes(sparql)
     operand, depth = False, 0
-    prefixes: set[str] = set()
     for token in solid_tokens(sparql):
-        word = token.text.upper() if token.kind == "word" else ""
-        function = token.text.lower().strip("<>") if token.kind in ("iri", "name") else ""
-        if token.kind == "iri" and operand and depth and _may_be_less(token.text, prefixes):
-            raise QueryRejected(
-                f"It is not clear whether {clean(token.text[:80])} is an IRI or begins with “less than”.",
-                "Write a space after <.",
-            )
-        if token.kind == "name" and token.text.endswith(":"):
-            prefixes.add(token.text[:-1])
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        operand = token.text.lower() in (")", "true", "false") or token.kind not in ("mark", "word")
-        if token.kind == "mark" and token.text in ("\\", '"', "'"):
+        kind, text, shown = token.kind, token.text.upper(), clean(token.text[:80])
+        if kind == "iri" and operand and depth and _may_be_less(token.text, prefixes):
+            raise QueryRejected(f"It is not clear whether {shown} is an IRI or begins with “less than”.",
+                                "Write a space after <.")  # fmt: skip
+        depth += {"(": 1, ")": -1}.get(text, 0)
+        operand = text in (")", "TRUE", "FALSE") or kind not in ("mark", "word")
+        if kind == "mark" and text in ("\\", '"', "'"):
             # never valid here: an engine that accepts it would see strings begin and end elsewhere than this check
             raise QueryRejected("Not valid SPARQL: an unmatched quote, or a backslash outside a string.")
-        if word in ("SERVICE", "LOAD"):
-            raise QueryRejected(
-                f"{word} is not allowed: queries may not fetch data from elsewhere.",
-                "Load the data first: ",
-                Command("graph load", "FILE"),
-            )
-        if server and word == "DEFINE":
-            raise QueryRejected("DEFINE is not allowed: it changes how the server runs a query.")
-        if server and function.startswith(("bif:", "sql:")) and function != "bif:contains":
-            raise QueryRejected(
-                f"{clean(token.text[:60])} is not allowed: functions of the server can do more than read data."
-            )
+        if kind == "word" and text in ("SERVICE", "LOAD"):
+            raise QueryRejected(f"{text} is not allowed: queries may not fetch data from elsewhere.",
+                                "Load the data first: ", Command("graph load", "FILE"))  # fmt: skip
+        function = text.strip("<>") if kind in ("iri", "name") else ""
+        foreign = function.startswith(("BIF:", "SQL:")) and function != "BIF:CONTAINS"
+        if server and (foreign or (kind == "word" and text == "DEFINE")):
+            raise QueryRejected(f"{shown} is not allowed: it can make the server do more than read data.")
 
 
 _SCHEME = re.compile(r"<(?:[A-Za-z][A-Za-z0-9+.-]*://|([A-Za-z][A-Za-z0-9]*):)")
 
 
-def _may_be_less(iri: str, prefixes: Collection[str]) -> bool:
+def _may_be_less(iri: str, prefixes: Container[str]) -> bool:
     """Return whether an IRI after an operand, read as “less than” and what follows, could hide a part of the query.
 
     `FILTER(1<2)SERVICE:x#>` contains an IRI by the longest match, but the embedded engine finds the keyword SERVICE.
@@ -180,7 +159,7 @@ _NEEDS_READING = re.compile(r"(?i)prefix|service|load|\\u")
 
 
 def prepare_for_engine(sparql: str) -> str:
-    """Check a query for the embedded engine, resolve its escapes, and expand its prefixes.
+    """Check a query for the embedded engine, and expand its prefixes.
 
     Raises:
         QueryRejected: the query fetches data (see `forbid_fetching`), contains a lone surrogate, or uses a prefix that
@@ -189,7 +168,6 @@ def prepare_for_engine(sparql: str) -> str:
     refuse_surrogates(sparql)
     if not _NEEDS_READING.search(sparql):
         return sparql
-    sparql = decode_codepoints(sparql)
     forbid_fetching(sparql)
     expanded = expand_prefixes(sparql)
     for token in tokens(expanded):
@@ -210,24 +188,21 @@ def refuse_surrogates(sparql: str) -> None:
         ) from error
 
 
-def prepare_for_server(sparql: str, *, reads: str = "") -> str:
-    """Check a query for a server, and return the text to send: the same query with escapes resolved.
+def check_for_server(sparql: str, *, reads: str) -> None:
+    """Check a query for a server.
 
     Args:
-        reads: the kind that the query must have, SELECT or ASK; empty for any kind.
+        reads: the kind that the query must have, SELECT or ASK.
 
     Raises:
         QueryRejected: the query is of a different kind, or uses SERVICE, LOAD, DEFINE or a function of Virtuoso.
     """
     refuse_surrogates(sparql)
     if _NEEDS_CHECKING.search(sparql):
-        sparql = decode_codepoints(sparql)
         forbid_fetching(sparql, server=True)
-    if reads and (kind := query_kind(sparql)) != reads:
-        raise QueryRejected(
-            f"Expected {'an' if reads == 'ASK' else 'a'} {reads} query" + (f", not {kind}." if kind else ".")
-        )
-    return sparql
+    if (kind := query_kind(sparql)) != reads:
+        article = "an" if reads == "ASK" else "a"
+        raise QueryRejected(f"Expected {article} {reads} query" + (f", not {kind}." if kind else "."))
 
 
 def dataset_of(query: str) -> tuple[str, ...] | None:
@@ -240,8 +215,5 @@ def dataset_of(query: str) -> tuple[str, ...] | None:
 
 def query_kind(sparql: str) -> str:
     """Return the keyword that follows a query's declarations."""
-    words = (token.text.upper() for token in solid_tokens(sparql))
-    while (word := next(words, "")) in ("PREFIX", "BASE"):
-        for _ in range(2 if word == "PREFIX" else 1):
-            next(words, "")
-    return word
+    words = (token.text.upper() for token in solid_tokens(sparql) if token.kind == "word")
+    return next((word for word in words if word not in ("PREFIX", "BASE")), "")

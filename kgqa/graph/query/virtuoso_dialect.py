@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from kgqa.graph.query.tokens import Token, tokens
+from kgqa.graph.query.tokens import expand_prefixes, tokens
 from kgqa.schema import STANDARD_PREFIXES
 
 _XSD = STANDARD_PREFIXES["xsd"]
@@ -24,7 +24,7 @@ def to_standard_sparql(sparql: str) -> str:
     - Virtuoso's cast `xsd:datetime(x)`, which also accepts 1999 and 1999-05, becomes STR(x). Dates without a time
       become plain strings, because ISO 8601 dates sort as text.
     """
-    items = [_resolved(token) for token in tokens(sparql)]
+    items = list(tokens(expand_prefixes(sparql, STANDARD_PREFIXES)))
     solid = [index for index, token in enumerate(items) if token.kind not in ("space", "comment")]
     texts = [token.text for token in items]
     following = dict(pairwise(solid))
@@ -41,10 +41,3 @@ def to_standard_sparql(sparql: str) -> str:
             if items[marker].text == "^^" and items[datatype].text == f"<{_XSD}dateTime>":
                 texts[marker] = texts[datatype] = ""
     return "".join(texts)
-
-
-def _resolved(token: Token) -> Token:
-    prefix, _, local = token.text.partition(":")
-    if token.kind != "name" or not local or prefix not in STANDARD_PREFIXES:
-        return token
-    return Token("iri", f"<{STANDARD_PREFIXES[prefix]}{local}>")

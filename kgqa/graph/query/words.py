@@ -41,11 +41,11 @@ def condition_words(graph: ExportableGraph, condition: Condition, length: int) -
     test, steps = condition.test, condition.steps
     node = "?answer" if condition.at == length else f"?e{condition.at}"
     relation = relations_words(graph, steps)
+    if test is None:
+        return f"there is {'no ' if condition.negated else ''}{relation} of {node}"
     if not steps:
         tested = _value_words(test) if isinstance(test, Comparison) else f"is {node_words(graph, test)}"
         return f"{node} {tested.replace('is ', 'is not ', 1) if condition.negated else tested}"
-    if test is None:
-        return f"there is {'no ' if condition.negated else ''}{relation} of {node}"
     if isinstance(test, Comparison):
         text = f"{relation} of {node} {_value_words(test)}"
     elif len(steps) == 1 and steps[0].direction == "in":

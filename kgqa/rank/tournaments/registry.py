@@ -62,5 +62,5 @@ def open_chooser(name: str, resources: Any) -> Chooser:
         SettingsError: As for `tournament`.
     """
     found = plugin("chooser", name)
-    opened: Callable[[Any], Chooser] = found.open if isinstance(found, ChooserExtension) else found
-    return opened(resources)
+    chooser: Chooser = (found.open if isinstance(found, ChooserExtension) else found)(resources)
+    return chooser

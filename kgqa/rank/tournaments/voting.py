@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -55,7 +55,7 @@ class VotingChooser:
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         orders = [_orders(len(chunk), self.votes) for chunk in chunks]
-        reordered = [[chunk[i] for i in order] for chunk, order in _each(chunks, orders)]
+        reordered = [[chunk[i] for i in order] for chunk, several in zip(chunks, orders) for order in several]
         return _counted(self._chooser.pick(question, reordered, k), orders, k)
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
@@ -69,7 +69,8 @@ class VotingChooser:
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         orders = [_orders(len(batch), self.votes) for batch in batches]
-        replies = iter(self._chooser.accept(question, [[b[i] for i in order] for b, order in _each(batches, orders)]))
+        reordered = [[batch[i] for i in order] for batch, several in zip(batches, orders) for order in several]
+        replies = iter(self._chooser.accept(question, reordered))
         decided: list[Acceptance] = []
         for votes in orders:
             ((verdict, count),) = Counter(next(replies) for _ in votes).most_common(1)
@@ -106,12 +107,6 @@ def _reordered(groups: Sequence[EntityGroup], vote: int) -> tuple[list[EntityGro
         reordered.append(EntityGroup(groups[number].prefix, tuple(groups[number].entities[i] for i in inner)))
         order += [starts[number] + i for i in inner]
     return reordered, order
-
-
-def _each(
-    chunks: Sequence[Sequence[Candidate]], orders: list[list[list[int]]]
-) -> Iterator[tuple[Sequence[Candidate], list[int]]]:
-    return ((chunk, order) for chunk, several in zip(chunks, orders) for order in several)
 
 
 def _counted(replies: Sequence[Sequence[int] | None], orders: list[list[list[int]]], k: int) -> list[list[int] | None]:

@@ -214,8 +214,8 @@ def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) ->
     candidate, note = rows.candidate, ""
     found: list[Reading] = []
     if wording.time is not None and rows.rows and not _asks_for_others(wording, rows):
-        conditions, note = time_conditions(graph, wording.time, wording.text, rows)
-        found.append((wording.time.cue, 1, conditions))
+        dated, note = time_conditions(graph, wording.time, wording.text, rows)
+        found.append((wording.time.cue, 1, dated))
     found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows)]
     conditions = tuple(condition for _, _, several in found for condition in several)
     cues = tuple(cue for cue, _, several in found for _ in several)

@@ -9,8 +9,8 @@ from typing import Any
 from kgqa.errors import PartialResult, QueryRejected
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.prefixes import declare_prefixes, error_before, unknown_prefix
-from kgqa.graph.query.tokens import dataset_of, decode_codepoints, forbid_fetching, query_kind, tokens
+from kgqa.graph.query.prefixes import error_in, unknown_prefix
+from kgqa.graph.query.tokens import dataset_of, expand_prefixes, forbid_fetching, query_kind, tokens
 from kgqa.storage.answer_json import named_object
 from kgqa.text.words import safe_text
 
@@ -37,15 +37,11 @@ def run_query(
         QueryRejected: the query is too long, not valid, of another kind, or uses SERVICE, GRAPH or another graph.
         StoreError: the query failed, took too long, or has more rows.
     """
-    written = decode_codepoints(sparql)
-    declared = _check(written, graph.schema.prefixes)
-    sparql = _within_view(graph, declared, graphs)
+    expanded = _within_view(graph, _check(sparql, graph.schema.prefixes), graphs)
     try:
-        return _result(graph, sparql, seconds, rows)
+        return _result(graph, expanded, seconds, rows)
     except QueryRejected as error:
-        raise unknown_prefix(declared) or error_before(
-            error_before(error, declared, sparql), written, declared
-        ) from None
+        raise unknown_prefix(expanded) or error_in(error, sparql, expanded) from None
 
 
 def _result(graph: KnowledgeGraph, sparql: str, seconds: float, rows: int) -> dict[str, Any]:
@@ -79,12 +75,12 @@ def explain_query(graph: KnowledgeGraph, sparql: str) -> str:
 
 
 def _check(sparql: str, prefixes: Mapping[str, str], chars: int = MAX_CHARS) -> str:
-    """Return the text of a SELECT or ASK query with its prefixes, without escapes that could hide a keyword."""
+    """Return the text of a SELECT or ASK query with full IRIs."""
     if len(sparql) > chars:
         raise QueryRejected(f"The query has more than {chars:,} characters.", "Shorten it.")
     if not sparql.strip():
         raise QueryRejected("The query is empty.", "Write a SELECT or ASK query.")
-    sparql = declare_prefixes(decode_codepoints(sparql), prefixes)
+    sparql = expand_prefixes(sparql, prefixes)
     try:
         forbid_fetching(sparql)
     except QueryRejected as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -69,11 +68,6 @@ def test_onnx_vectors_equal_sentence_transformers(onnx, vectors):
     model = SentenceTransformer(str(packaged_minilm()), device="cpu")
     reference = model.encode(TEXTS + more, show_progress_bar=False)
     assert np.abs(np.concatenate([vectors, onnx.encode(more)]) - reference).max() < 1e-5
-
-
-def test_vector_does_not_depend_on_the_batch(onnx, vectors):
-    alone = np.concatenate([onnx.encode([text]) for text in TEXTS])
-    assert cosines(alone, vectors).min() > 0.9999
 
 
 def test_vectors_are_in_the_order_of_the_texts(onnx, vectors):
@@ -161,27 +155,6 @@ def test_damaged_model_in_the_cache_is_built_again(encoder, tmp_path):
 def test_encoder_is_opened_once_per_process(encoder, encoder_cache):
     assert open_encoder(encoder_cache) is encoder
     assert open_encoder(encoder_cache, query_prompt="") is not encoder
-
-
-def test_vectors_survive_trimming_by_another_thread(onnx, monkeypatch):
-    """Another thread trims the memory while vectors are computed; earlier vectors stay available."""
-    monkeypatch.setattr("kgqa.rank.embedding.encoder._MAX_CACHED", 1)
-
-    class Interrupted:
-        name = onnx.name
-
-        def encode(self, texts):
-            if "second" in texts:
-                other = threading.Thread(target=cached.encode, args=(["third", "fourth"],))
-                other.start()
-                other.join()
-            return onnx.encode(texts)
-
-    cached = CachedEncoder(Interrupted(), None)
-    first = cached.encode(["first"])
-    both = cached.encode(["first", "second"])
-    assert np.array_equal(both[0], first[0])
-    assert cosines(both, onnx.encode(["first", "second"])).min() > 0.9999
 
 
 def test_tokens_are_counted_beyond_the_models_limit(encoder, onnx):

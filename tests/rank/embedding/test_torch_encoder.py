@@ -119,19 +119,6 @@ def test_invalid_model_folder_is_an_error(name, tmp_path, monkeypatch):
         open_encoder(Cache(tmp_path / "cache"), model=name)
 
 
-def test_model_on_this_machine_is_loaded_without_the_hub(bert, monkeypatch):
-    import sentence_transformers
-
-    asked, load = [], sentence_transformers.SentenceTransformer
-    monkeypatch.setattr(
-        sentence_transformers,
-        "SentenceTransformer",
-        lambda name, **how: asked.append((name, how["local_files_only"])) or load(str(bert), **how),
-    )
-    TorchEncoder("someone/cached")
-    assert asked == [("someone/cached", True)]
-
-
 @pytest.mark.parametrize("damage", ["model.safetensors", "config.json", "modules.json"])
 def test_damaged_model_is_an_error(bert, tmp_path, damage):
     folder = tmp_path / "model"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from kgqa.rank.tournaments.chooser import (
     EntityGroup,
@@ -53,9 +52,6 @@ def test_best_of_every_chunk_come_first(chooser, pool):
     assert [indices[0] for indices in picked] == [2, 2, 0]
 
 
-_words = st.lists(st.sampled_from("team mascot capital birth film".split()), max_size=4).map(" ".join)
-
-
 def by_length(question, candidates):
     """Score by length; words that begin with a question mark have no score."""
     return np.array([np.nan if c.words.startswith("?") else len(c.words) for c in candidates])
@@ -74,19 +70,6 @@ def test_higher_score_is_preferred(lengths, candidate):
     assert lengths.prefer("q", pairs) == [1, -1, 0, 0, 0, 0]
     assert lengths.prefer("q", []) == []
     assert lengths.name == "length"
-
-
-def test_pairs_of_a_batch_are_scored_in_one_call(candidate):
-    requested = []
-
-    def scorer(question, candidates):
-        requested.append([c.words for c in candidates])
-        return np.zeros(len(candidates))
-
-    chooser = ScoringChooser(scorer, "nothing")
-    a, b, c = map(candidate, "abc")
-    chooser.prefer("q", [(a, b), (b, c), (c, a)])
-    assert requested == [["a", "b", "c"]]
 
 
 def test_entities_are_picked_across_groups(lengths):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.plugins import plugin_names
-from kgqa.rank.tournaments.chooser import Chooser
 from kgqa.rank.tournaments.listwise import chunked, pointwise, single
 from kgqa.rank.tournaments.registry import tournament
 from kgqa.testing.oracle import NoisyOracle
@@ -62,18 +61,6 @@ class FixedChooser(PerfectChooser):
 
 sizes = st.integers(1, 60)
 chunk_sizes = st.integers(2, 12)
-
-
-@settings(deadline=None)
-@given(sizes, chunk_sizes, st.integers(1, 6), st.randoms())
-def test_perfect_chooser_finds_the_best(size, chunk_size, k, random):
-    pool = pool_of(size)
-    truth = list(pool)
-    random.shuffle(truth)
-    chooser: Chooser = PerfectChooser(truth)
-    won = chunked("q", pool, chooser, k=k, chunk_size=chunk_size)
-    assert won[0] == truth[0]
-    assert won == sorted(won, key=truth.index)
 
 
 indices = st.lists(st.integers(0, 15), max_size=12, unique=True)

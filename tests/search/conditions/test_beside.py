@@ -28,9 +28,7 @@ def test_ends_with_values(values: list[str], without: list[str] | None, monkeypa
     monkeypatch.setattr(beside, "MAX_WALKS", 8)
     lines = [f"<{E}land> <{E}town> <{E}t{number}> ." for number in range(len(values))]
     lines += [f'<{E}t{n}> <{E}height> "{value}" .' for n, several in enumerate(values) for value in several.split()]
-    towns, measure = (
-        Candidate(RelationPath(Entity(E + "land"), (Step(E + "town"),))),
-        read_request("What is the highest town?").measure,
-    )
+    towns = Candidate(RelationPath(Entity(E + "land"), (Step(E + "town"),)))
+    measure = read_request("What is the highest town?").measure
     field = Beside(memory_graph(lines, schema="rdfs"), None).compared(towns, measure)
     assert (field and [node.iri.removeprefix(E) for node in field.without]) == without

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from kgqa.model import Entity
@@ -16,7 +14,6 @@ from kgqa.search.masking import topic_spans
     ("question", "kind", "text", "noun"),
     [
         ("In how many films did Song Kang-ho act?", "count", "In which films did Song Kang-ho act?", "films"),
-        ("What is the number of rivers in Peru?", "count", "which rivers in Peru?", "rivers"),
         ("What is the second highest mountain in Nepal?", "extreme", "What is the mountain in Nepal?", "mountain"),
         ("Which film by Ann was released first?", "extreme", "Which film by Ann ?", "film"),
         ("Which country in Africa has the most rivers?", "most of", "Which country in Africa ?", "country"),
@@ -38,7 +35,6 @@ def test_kind_and_rest(question, kind, text, noun):
         ("What is the least populous state?", False, "number", "population"),
         ("Which is higher, the Eiger or the Fuji?", True, "number", "elevation"),
         ("Who was born later, Ann or Bob?", True, "day", "birth"),
-        ("Is Ann richer than Bob?", True, "number", "worth"),
         ("What is the fıfth HİGHEſT town?", True, "number", "elevation"),
     ],
 )
@@ -54,8 +50,6 @@ def test_measure(question, most, scale, word):
         "What is the average length of the longest rivers of Germany?",
         "How many mountains are higher than 2000 m?",
         "How many older brothers does Ann have?",
-        "Is Paris the largest city of France?",
-        "Which is larger, the largest city of Peru or Bonn?",
         "How many times did Ann marry?",  # occasions are not in the graph
         "Isn't Bonn the capital?",
     ],
@@ -69,18 +63,14 @@ def test_no_part_of_a_request_is_dropped(question):
     [
         ("How many kings were there no later than 1862?", "count"),
         ("How many films other than Alien did Ann direct?", "count"),
-        ("How many children does the first lady have?", "count"),
+        ("How many people acted in the longest yard?", "count"),
         ("Is the Oder longer than the Weser?", "compare"),
+        ("Who directed The Longest Day?", ""),
     ],
 )
 def test_words_like_a_second_request(question, kind):
-    assert read_request(question).kind == kind
-
-
-def test_words_of_names_are_no_cues():
-    assert read_request("who directed The Longest Day?", ["The Longest Day"]) is None
-    assert read_request("Is Paris in France?", ["Paris", "France"]).kind == "exists"
-    assert read_request("How many people acted in the longest yard?", ["the longest yard"]).kind == "count"
+    found = read_request(question, ["The Longest Day", "the longest yard"])
+    assert (found.kind if found else "") == kind
 
 
 @pytest.mark.parametrize(
@@ -97,14 +87,56 @@ def test_excluded_entities(question, text, excluded):
     found, entities = without_excluded(question, topic_spans(question, names))
     assert found.replace(" ?", "?") == text
     assert [entity.iri for entity in entities] == [f"urn:{name}" for name in excluded]
+    assert is_negated("Which films did Ann not direct?") and not is_negated(found)
 
 
-@pytest.mark.parametrize("text", ["Which films did Ann not direct?", "who didn't vote"])
-def test_other_negations_are_noticed(text):
-    assert is_negated(text)
+KINDS = {
+    "a count": (
+        "how many children did Henry VIII have?",
+        "how much does the president earn?",
+        "Count the countries that border Germany.",
+    ),
+    "a yes/no question": (
+        "Is Tokyo the capital of Japan?",
+        "  Isn't Canberra the capital of Australia?",
+        "France borders Spain, right?",
+    ),
+    "a superlative": (
+        "which country has the most people?",
+        "what is the last song on the album?",
+        "what is Germany's biggest city?",
+        "Which film was released earliest?",
+        "what is Beethoven's first symphony?",
+    ),
+    "a comparison": (
+        "which country has more people than Spain?",
+        "who is older, Bong Joon-ho or Park Chan-wook?",
+        "which country is bigger: Spain or France?",
+    ),
+}
+PLAIN = (
+    "which countries other than France border Spain?",
+    "which river is longer known as the Main or the Rhine",
+    "what is the name of the first lady of France?",
+    "who starred in The Last Samurai?",
+    "who directed A Most Wanted Man?",
+    "who is the Count of Monte Cristo played by?",
+    "what language do people in almost all of Brazil speak?",
+    "who was born earlier than 1990?",
+    "Will Smith starred in which films?",
+    "can you describe the movie Cast Away in a few words",
+    "is Ludwig's father a man or a woman ?",
+    "東京はどの国の首都ですか",
+    " " * 4000 + "of which of which",
+)
 
 
-def test_leading_blanks_take_no_time():
-    start = time.monotonic()
-    assert unsupported_kind(" " * 20_000 + "of which of which") is None
-    assert time.monotonic() - start < 5
+@pytest.mark.parametrize(("kind", "question"), [(kind, each) for kind, every in KINDS.items() for each in every])
+def test_kind_in_any_case(kind, question):
+    for written in (question, question.upper(), question.lower()):
+        assert str(unsupported_kind(written)).split(" (")[0] == kind
+
+
+@pytest.mark.parametrize("question", PLAIN)
+def test_plain_questions_are_not_declined(question):
+    assert unsupported_kind(question) is None

@@ -10,20 +10,13 @@ from kgqa.search.conditions.times import read_time
 @pytest.mark.parametrize(
     ("text", "first", "last"),
     [
-        ("who was king in 1998?", 1998, 1998),
-        ("films from 1990 to 1995", 1990, 1995),
-        ("films before 2000", None, 1999),
-        ("films after 2000", 2001, None),
         ("songs in the 1990s", 1990, 1999),
         ("king no later than 1862", None, 1862),
-        ("king later than the year 1990", 1991, None),
         ("king from 2000 on?", 2000, None),
         ("films from 2000 on Netflix", 2000, 2000),
         ("king in 1999 or later", 1999, None),
         ("king from 1990 to the present", 1990, None),
-        ("king in 1990-1995", 1990, 1995),
         ("cities founded before 100 BC", None, -101),
-        ("cities founded before 900?", None, 899),
         ("cities founded in the year 700", 700, 700),
         ("cities founded after 2100?", 2101, None),
         ("between 44 BC and AD 14", -44, 14),
@@ -42,14 +35,12 @@ def test_years(text, first, last):
 @pytest.mark.parametrize(
     ("text", "first", "unread"),
     [
-        ("king in 1962 or 2010", None, "in 1962"),
         ("king in 1962 and 2010", None, "in 1962 and 2010"),
         ("king in the early 1990s", None, "1990s"),
         ("king in the 19th century", None, "19th century"),
         ("king around 1990", None, "around 1990"),
         ("king before May 1990", None, "before May 1990"),
         ("born on May 3, 1990", 1990, "May 3, 1990"),
-        ("born on 1990-05-03", 1990, "1990-05-03"),
     ],
 )
 def test_words_of_a_time_that_are_not_read(text, first, unread):
