@@ -104,7 +104,6 @@ KINDS = {
         "which country has the most people?",
         "what is the last song on the album?",
         "what is Germany's biggest city?",
-        "Which film was released earliest?",
         "what is Beethoven's first symphony?",
     ),
     "a comparison": (
