@@ -160,21 +160,26 @@ def check_topics(
     labels = graph.labels(ids.values())
     known = labels.keys() | graph.paths.present(each for each in ids.values() if each not in labels)
     entities = [ids[text] if ids.get(text) in known else entity_called(graph, text, settings, notes) for text in texts]
-    # what is only another id of a thing has no label
-    return list(dict.fromkeys(each if each in labels else followed(graph, each, notes) for each in entities))
+    return list(dict.fromkeys(followed(graph, each, notes) for each in entities))
 
 
 def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
     """Return the entity that a topic without relations is the same as or redirects to, and add a note to `notes`."""
-    if graph.paths.steps([Candidate(RelationPath(topic))])[0].steps:
+    if _has_relations(graph, topic):
         return topic
     for step in (Step(predicate, direction) for predicate in SAME_AS for direction in ("out", "in")):
         for other in graph.paths.hop([topic], (step,), limit=MAX_SHOWN).get(topic, ()):
-            if isinstance(other, Entity) and graph.paths.steps([Candidate(RelationPath(other))])[0].steps:
+            if isinstance(other, Entity) and _has_relations(graph, other):
                 link = local_words(step.relation)
                 notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
                 return other
     return topic
+
+
+def _has_relations(graph: KnowledgeGraph, node: Entity) -> bool:
+    """Return whether paths can start at a node; True if that takes too long to find out."""
+    (found,) = graph.paths.steps([Candidate(RelationPath(node))], tolerated=TOLERATED)
+    return isinstance(found, Exception) or bool(found.steps)
 
 
 def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
