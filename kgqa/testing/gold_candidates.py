@@ -213,13 +213,13 @@ class _Translator:
         ends = [_end_tests(edges, nodes[-1:], self._tests)[0] for _, nodes in chains]
         starts = [(end.iri, chain) for end, chain in zip(ends, chains) if isinstance(end, Entity)]
         preferred = [*given, *map(str, edges), *(topic for topic, _ in starts)]
-        reasons = []
+        reason = Untranslatable("no topic")
         for topic, start in sorted(starts, key=lambda start: preferred.index(start[0])):
             try:
                 return self._from(topic, start, [chain for chain in chains if chain is not start], edges)
             except Untranslatable as error:
-                reasons.append(error)
-        raise reasons[0] if reasons else Untranslatable("no topic")
+                reason = error
+        raise reason
 
     def _from(self, topic: str, start: _Chain, others: Sequence[_Chain], edges: _Edges) -> Candidate:
         """Return the candidate whose path leads along a chain, from its end in the topic to the answer."""
