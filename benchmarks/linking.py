@@ -3,7 +3,7 @@
 Linking sees only the question:
 
 - `known`: share of gold topics that have a name with at least one word that occurs in the question.
-- `recall@1`, `recall@5`: share of gold topics that are the first entity of `rank_topics`, or among the first five. With two
+- `recall@1`, `recall@5`: share of gold topics that are the first entity of `rank_hits`, or among the first five. With two
   topics, recall@1 is at most 50.
 - `recall@gold`: as `recall@5`, but among as many entities as the question has topics.
 - `precision`, `same`: results for the topics that `kgqa ask` uses without --topic. `precision` is the share of these
@@ -52,8 +52,9 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.search.linking import RelationFit, find_mentions, rank_topics
+from kgqa.search.linking import RelationFit, find_mentions, rank_hits
 from kgqa.search.masking import leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.name_lookup import NameLookup
 from kgqa.search.word_matching import word_keys
 from kgqa.storage.cache import Cache
 
@@ -135,7 +136,7 @@ def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: RelationFit 
     for row in rows:
         gold = set(gold_of(graph, row))
         started = time.perf_counter()
-        ranked = (item.hit.match.entity for item in rank_topics(graph, row["question"], fit))
+        ranked = (hit.match.entity for hit in rank_hits(graph, NameLookup(row["question"], graph.names), fit))
         found = list(dict.fromkeys(ranked))[: max(5, len(gold))]
         seconds += time.perf_counter() - started
         chosen = {mention.matches[0].entity for mention in find_mentions(graph, row["question"], fit=fit)}

@@ -19,7 +19,7 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
-from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
+from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, is_negated, without_excluded
 from kgqa.search.conditions.beside import Beside
@@ -137,7 +137,7 @@ def answer(
     try:
         hops = explore(
             graph,
-            [topic.value for topic in topics if isinstance(topic.value, Entity)],
+            [Candidate(RelationPath(topic.value)) for topic in topics if isinstance(topic.value, Entity)],
             beam,
             prefilter=prefilter,
             tournament=ranking.tournament,
@@ -154,12 +154,11 @@ def answer(
                 longer = replace(beam, depth=path_cost(graph, candidate.path, beam) + 1)
                 more = explore(
                     graph,
-                    [],
+                    [candidate],
                     longer,
                     prefilter=ranking.prefilter,
                     tournament=ranking.tournament,
                     trace=trace,
-                    start=[candidate],
                 )
                 kept = more[-1].kept if more else ()
                 return [replace(each, joins=candidate.joins, conditions=candidate.conditions) for each in kept]

@@ -14,7 +14,7 @@ from typing import Literal
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model import Candidate, RelationPath, Step
 from kgqa.text.words import (
     PathWording,
     arrow_words,
@@ -65,38 +65,36 @@ class HopResult:
         kept: The winners of the tournament.
     """
 
-    pool: tuple[Candidate, ...]
-    shortlist: tuple[Candidate, ...]
-    kept: tuple[Candidate, ...]
+    pool: Sequence[Candidate]
+    shortlist: Sequence[Candidate]
+    kept: Sequence[Candidate]
 
 
 def explore(
     graph: KnowledgeGraph,
-    topics: Sequence[Entity],
+    start: Sequence[Candidate],
     settings: BeamSettings,
     *,
     prefilter: RankCandidates,
     tournament: RankCandidates,
     trace: Trace,
     select: SelectEntities | None = None,
-    start: Sequence[Candidate] = (),
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
-    """Search the graph hop by hop from all topics at the same time, and return the result of each hop.
+    """Search the graph hop by hop from several paths at the same time, and return the result of each hop.
 
     The pool of a hop contains the paths kept so far and their extensions. Paths of different lengths and from different
     topics therefore compete (thesis, figure 3.2).
 
     Args:
         graph: The graph.
-        topics: The entities at which paths start.
+        start: The paths to extend; a topic is a path without steps.
         settings: Settings of the search.
         prefilter: Returns the better candidates of a pool, best first.
         tournament: Returns the winners among the candidates that passed the prefilter, best first.
         trace: Records the search.
         select: Restricts the winners to some of their end nodes before they are extended; None to extend from all
                 end nodes.
-        start: Paths from which to start instead of the topics.
         enough: Called after every hop with all results so far; True ends the search.
 
     Raises:
@@ -105,9 +103,9 @@ def explore(
     hops: list[HopResult] = []
     keys: dict[RelationPath, str] = {}
     kept: list[Candidate] = []
-    frontier = list(start) or [Candidate(RelationPath(topic), "") for topic in topics]
-    first = 1 + min((path_cost(graph, each.path, settings) for each in start), default=0)
-    for number in range(first, settings.depth + 1):
+    frontier = start
+    first = min((path_cost(graph, each.path, settings) for each in start), default=0)
+    for number in range(first + 1, settings.depth + 1):
         try:
             found = _expand(graph, frontier, settings, prefilter, trace)
         except StoreTimeout:
@@ -116,7 +114,7 @@ def explore(
             # the results of earlier hops are valid, but better paths may be missing
             last = hops.pop()
             parts = [[replace(c, approximate=True) for c in part] for part in (last.pool, last.shortlist, last.kept)]
-            return [*hops, HopResult(*map(tuple, parts))]
+            return [*hops, HopResult(*parts)]
         # if a relation leads both to mediators and to other nodes, the same path can be found in two hops
         found = [candidate for candidate in found if candidate.path not in keys]
         if not found:
@@ -132,7 +130,7 @@ def explore(
         kept = tournament(short) or kept
         winners = tuple(keys[c.path] for c in kept)
         trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=winners))
-        hops.append(HopResult(tuple(pool), tuple(short), tuple(kept)))
+        hops.append(HopResult(pool, short, kept))
         if number == settings.depth or enough(hops):
             break
         new = {candidate.path for candidate in found}

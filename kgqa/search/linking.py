@@ -80,32 +80,32 @@ def find_mentions(
         fit: Compares the question with the relations of entities of the same name.
         whole_only: Whether only whole names count; this takes less than half of the time.
     """
-    ranked = rank_topics(graph, question, fit, whole_only=whole_only)
-    chosen: dict[tuple[int, int], ScoredHit] = {}
-    best_of_places: dict[tuple[int, int], ScoredHit] = {}
-    for item in ranked:
-        best_of_places.setdefault(item.hit.span, item)
-    for best in best_of_places.values():
-        large = best.hit.quality >= MIN_PART
-        good_part = large and best.capitals if chosen else large or best.capitals
-        overlaps = any(best.hit.start < end and start < best.hit.end for start, end in chosen)
-        if not overlaps and (best.whole or good_part) and not (chosen and best.doubtful):
-            chosen[best.hit.span] = best
-    mentions = [_mention(graph, best, ranked) for _, best in sorted(chosen.items())]
+    lookup = NameLookup(question, graph.names)
+    ranked = rank_hits(graph, lookup, fit, whole_only=whole_only)
+    best_of_places: dict[tuple[int, int], NameHit] = {}
+    for hit in ranked:
+        best_of_places.setdefault(hit.span, hit)
+    chosen: list[NameHit] = []
+    for hit in best_of_places.values():
+        overlaps = any(hit.start < other.end and other.start < hit.end for other in chosen)
+        if not overlaps and (hit.is_whole or hit.quality >= MIN_PART) and not (chosen and hit.doubtful):
+            chosen.append(hit)
+    chosen.sort(key=lambda hit: hit.start)
+    mentions = [_mention(graph, lookup.written_name(hit), hit, ranked) for hit in chosen]
     # a mention of an entity without relations counts only if no mention has an entity with relations
     return [mention for mention in mentions if not mention.dead_end] or mentions
 
 
-def _mention(graph: KnowledgeGraph, chosen: ScoredHit, ranked: Sequence[ScoredHit]) -> Mention:
+def _mention(graph: KnowledgeGraph, text: str, chosen: NameHit, ranked: Iterable[NameHit]) -> Mention:
     """Return a mention with the entities that it may mean: if it is a whole name, only those with that name."""
     unique: dict[Entity, NameMatch] = {}
-    for item in ranked:
-        if item.hit.span == chosen.hit.span and item.whole == chosen.whole:
-            unique.setdefault(item.hit.match.entity, item.hit.match)
+    for hit in ranked:
+        if hit.span == chosen.span and hit.is_whole == chosen.is_whole:
+            unique.setdefault(hit.match.entity, hit.match)
     matches = list(unique.values())[:MAX_MATCHES]
     alive = next((match for match in matches[:3] if any(_relations_of(graph, [match.entity]))), None)
-    first = matches[0] if alive is None else alive
-    return Mention(chosen.text, (first, *(match for match in matches if match is not first)), alive is None)
+    first = alive or matches[0]
+    return Mention(text, (first, *(match for match in matches if match is not first)), alive is None)
 
 
 def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
@@ -121,48 +121,31 @@ def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredHit:
-    """A hit with its score, and its words as written; `doubtful` ones may be a topic only if no others are."""
+def rank_hits(
+    graph: KnowledgeGraph, lookup: NameLookup, fit: RelationFit | None = None, *, whole_only: bool = False
+) -> list[NameHit]:
+    """Return the hits of topics in a question with their scores, best first; see `find_mentions`.
 
-    hit: NameHit
-    score: float
-    text: str
-    capitals: bool
-    doubtful: bool
-
-    @property
-    def whole(self) -> bool:
-        return self.hit.how not in ("part", "initials")
-
-
-def rank_topics(
-    graph: KnowledgeGraph, question: str, fit: RelationFit | None = None, *, whole_only: bool = False
-) -> list[ScoredHit]:
-    """Return the entities that a question may mention, best first; see `find_mentions`.
-
-    Looking up their degrees takes two queries per 50 entities, and comparing the relations of the best with the
-    question one query.
+    Looking up the degrees of the entities takes two queries per 50 entities, and comparing the relations of the best
+    with the question one query.
     """
-    lookup = NameLookup(question, graph.names)
     whole = lookup.whole()
-    # a relation may have a name in the index, but is never a topic
-    relations = graph.tables.relations
-    hits = [
-        hit for hit in (*whole, *(() if whole_only else lookup.in_part(whole))) if hit.match.entity.iri not in relations
-    ]
+    hits = [*whole, *(() if whole_only else lookup.in_part(whole))]
     vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
     names = {hit.span for hit in hits if hit.how != "part"}
-    ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
-    degrees = graph.paths.degrees({item.hit.match.entity for item in ranked})
-    ranked = sorted((_plus(item, DEGREE * math.log1p(degrees[item.hit.match.entity])) for item in ranked), key=_order)
-    best = _fitted(graph, question, ranked[:MAX_FITTED], fit) if fit else []
-    return [*best, *ranked[len(best) :]]
+    # a relation may have a name in the index, but is never a topic
+    topics = (hit for hit in hits if hit.match.entity.iri not in graph.tables.relations)
+    ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in topics), key=_order)[:MAX_CANDIDATES]
+    degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
+    ranked = [_plus(hit, DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked]
+    ranked.sort(key=_order)
+    if fit:
+        best = _fitted(graph, lookup, ranked[:MAX_FITTED], fit)
+        ranked = [*sorted(best, key=_order), *ranked[MAX_FITTED:]]
+    return ranked
 
 
-def _scored(
-    hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], vocabulary: frozenset[str]
-) -> ScoredHit:
+def _scored(hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], vocabulary: frozenset[str]) -> NameHit:
     """Return a hit with the score of its words; `names` are the places of all names that are not parts."""
     text = lookup.text
     content = [key for key in text.keys[slice(*hit.span)] if key not in STOPWORDS]
@@ -180,18 +163,18 @@ def _scored(
         + WITHIN_A_NAME * within
         + FUNCTIONAL * functional
     )
-    doubtful = like_a_relation or functional or (mixed and not upper)
-    return ScoredHit(hit, score, lookup.written_name(hit), mixed and upper, doubtful)
+    lower_case = not upper and (mixed or not hit.is_whole)
+    return replace(hit, score=score, doubtful=like_a_relation or functional or lower_case)
 
 
-def _fitted(graph: KnowledgeGraph, question: str, best: Sequence[ScoredHit], fit: RelationFit) -> list[ScoredHit]:
+def _fitted(graph: KnowledgeGraph, lookup: NameLookup, best: Sequence[NameHit], fit: RelationFit) -> list[NameHit]:
     """Add to the scores how well the relations of the entities fit the rest of the question."""
     fitted = []
-    for item, relations in zip(best, _relations_of(graph, [item.hit.match.entity for item in best])):
-        asked = drop_mentions(question, [item.text])
+    for hit, relations in zip(best, _relations_of(graph, [hit.match.entity for hit in best])):
+        asked = drop_mentions(lookup.text.text, [lookup.text.written(*hit.span)])
         likely = max(0.0, *map(float, fit(asked, relations))) if relations else 0.0
-        fitted.append(_plus(item, FIT * likely if relations else DEAD_END))
-    return sorted(fitted, key=_order)
+        fitted.append(_plus(hit, FIT * likely if relations else DEAD_END))
+    return fitted
 
 
 def _relations_of(graph: KnowledgeGraph, entities: Sequence[Entity]) -> list[list[str]]:
@@ -204,12 +187,12 @@ def _relations_of(graph: KnowledgeGraph, entities: Sequence[Entity]) -> list[lis
     ]
 
 
-def _plus(item: ScoredHit, score: float) -> ScoredHit:
-    return replace(item, score=item.score + score)
+def _plus(hit: NameHit, score: float) -> NameHit:
+    return replace(hit, score=hit.score + score)
 
 
-def _order(item: ScoredHit) -> tuple[float, bool, str]:
-    return (-item.score, item.hit.match.kind == "alias", item.hit.match.entity.iri)
+def _order(hit: NameHit) -> tuple[float, bool, str]:
+    return (-hit.score, hit.match.kind == "alias", hit.match.entity.iri)
 
 
 def _relation_vocabulary(tables: GraphTables) -> frozenset[str]:

@@ -22,6 +22,8 @@ MARGIN = 0.15
 LEAKING = ("exact", "derived", "squeezed")
 MAX_ADDED = 2
 """A name may have this many words more in a text than it has itself: the text S E Hinton for SE Hinton."""
+MENTIONED = Entity("urn:kgqa:topic")
+"""What stands for entities of which only a name is known."""
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)|")
 
 
@@ -61,11 +63,14 @@ def drop_spans(question: str, spans: Sequence[Span]) -> str:
     return " ".join(rest.split()) if spans and re.search(r"\w", rest) else question
 
 
+def mention_spans(question: str, names: Iterable[str]) -> list[Span]:
+    """Return the spans of a question that are any of the names; see `topic_spans`."""
+    return topic_spans(question, {MENTIONED: [name for name in names if name.strip()]})
+
+
 def drop_mentions(question: str, names: Iterable[str]) -> str:
     """Return the question without the given names; see `topic_spans`."""
-    topic = Entity("urn:kgqa:topic")
-    spans = topic_spans(question, {topic: [name for name in names if name.strip()]})
-    return " ".join(drop_spans(question, spans).split())
+    return " ".join(drop_spans(question, mention_spans(question, names)).split())
 
 
 def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:

@@ -47,6 +47,8 @@ class NameHit:
         quality: How well the words match the name, from 0 to 1; 1 for an exact match.
         how: Kind of the match: a key of `LOOSE`, or `part`.
         covered: Sum of the weights of the words that belong to the name.
+        score: The score by which linking ranks the hit.
+        doubtful: Whether the words are a topic only if no others are.
     """
 
     start: int
@@ -55,10 +57,16 @@ class NameHit:
     quality: float
     how: str
     covered: float = 0.0
+    score: float = 0.0
+    doubtful: bool = False
 
     @property
     def span(self) -> tuple[int, int]:
         return self.start, self.end
+
+    @property
+    def is_whole(self) -> bool:
+        return self.how not in ("part", "initials")
 
 
 class NameText:

@@ -128,7 +128,7 @@ def _row(
 
 def _passed(graph: KnowledgeGraph, path: RelationPath, at: int) -> set[Step]:
     """Return the steps along which a path arrives at a node and leaves it, also those along the inverse relations."""
-    steps = [*(step.reversed() for step in path.steps[at - 1 : at]), *path.steps[at : at + 1]]
+    steps = [path.steps[at - 1].reversed(), *path.steps[at : at + 1]]
     inverses = graph.tables.inverses
     turned = (Step(inverses[s.relation], s.reversed().direction) for s in steps if s.relation in inverses)
     return {*steps, *turned}
@@ -164,8 +164,9 @@ def _fields(graph: KnowledgeGraph, nodes: Iterable[Value], mediators: Container[
 def _names(graph: KnowledgeGraph, nodes: Iterable[Value], edges: Edges) -> dict[Value, Named]:
     """Return the nodes and values with their names; values that have only an opaque id are left out."""
     values = dict.fromkeys(v for fields in edges.values() for each in fields.values() for v in each[:MAX_VALUES])
-    entities = [value for value in values if isinstance(value, Entity)][:MAX_NAMED]
-    named = graph.named([*nodes, *entities, *(value for value in values if not isinstance(value, Entity))])
+    named = graph.named(
+        [*nodes, *_entities(values)[:MAX_NAMED], *(value for value in values if not isinstance(value, Entity))]
+    )
     opaque = bool(graph.schema.id_base)
     found = {each.value: each for each in named if normalise(each.name) and not (opaque and each.name == each.id)}
     typing = [(Step(relation),) for relation in graph.schema.types]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
@@ -14,7 +15,7 @@ from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath,
 from kgqa.schema import value_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
 from kgqa.search.linking import Mention, RelationFit, find_mentions, unknown_names
-from kgqa.search.masking import replace_spans, topic_spans
+from kgqa.search.masking import MENTIONED, mention_spans, replace_spans, topic_spans
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stems
 from kgqa.settings.values import Settings
@@ -52,7 +53,7 @@ def names_of_topics(
         for match in mention.matches:
             if match.entity in names:
                 names[match.entity].append(mention.text)
-    for span in topic_spans(text, names) if given else ():
+    for span in topic_spans(text, {topic: names[topic] for topic in topics}) if given else ():
         names[span.topic].append(text[span.start : span.end])
     return named, names
 
@@ -82,10 +83,8 @@ def request_of(text: str, names: Iterable[str]) -> tuple[str | None, Request | N
         names: Names of entities in the question, because "last" in "The Last Samurai" is not a superlative.
     """
     names = list(names)
-    topic = Entity("urn:kgqa:topic")
-    spans = topic_spans(text, {topic: [name for name in names if name.strip()]})
     shown = unsupported_kind(text)
-    kind = unsupported_kind(replace_spans(text, spans, {topic: NAME})) if shown else None
+    kind = unsupported_kind(replace_spans(text, mention_spans(text, names), {MENTIONED: NAME})) if shown else None
     if kind and shown and kind.partition(" (")[0] == shown.partition(" (")[0]:
         kind = shown  # quotes the words of the question
     return kind, read_request(text, names) if kind else None
@@ -152,40 +151,36 @@ def check_topics(
     Raises:
         QuestionError: A text is neither the id nor the name of an entity of this graph, or several entities have it.
     """
-    found: list[Entity | None] = []
-    for topic in topics:
-        try:
-            found.append(value_of(topic, graph.schema))
-        except SchemaError:
-            found.append(None)
-    ids = [entity for entity in found if entity is not None]
+    texts = [topic.iri if isinstance(topic, Entity) else topic for topic in topics]
+    ids: dict[str, Entity] = {}
+    for text in texts:
+        with suppress(SchemaError):
+            ids[text] = value_of(text, graph.schema)
     # the labels are needed next, and what has a label is in the graph
-    labels = graph.labels(ids)
-    known = labels.keys() | graph.paths.present(each for each in ids if each not in labels)
-    entities = [
-        entity if entity is not None and entity in known else entity_called(graph, _text_of(topic), settings, notes)
-        for topic, entity in zip(topics, found)
-    ]
-    # what is only another id of a thing has no label
-    return list(dict.fromkeys(each if each in labels else followed(graph, each, notes) for each in entities))
+    labels = graph.labels(ids.values())
+    known = labels.keys() | graph.paths.present(each for each in ids.values() if each not in labels)
+    entities = [ids[text] if ids.get(text) in known else entity_called(graph, text, settings, notes) for text in texts]
+    return list(dict.fromkeys(followed(graph, each, notes) for each in entities))
 
 
 def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
     """Return the entity that a topic without relations is the same as or redirects to, and add a note to `notes`."""
-    if graph.paths.steps([Candidate(RelationPath(topic))])[0].steps:
+    if _has_relations(graph, topic):
         return topic
     for predicate in SAME_AS:
         for direction in ("out", "in"):
             for other in graph.paths.hop([topic], (Step(predicate, direction),), limit=MAX_SHOWN).get(topic, ()):
-                if isinstance(other, Entity) and graph.paths.steps([Candidate(RelationPath(other))])[0].steps:
+                if isinstance(other, Entity) and _has_relations(graph, other):
                     link = local_words(predicate)
                     notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
                     return other
     return topic
 
 
-def _text_of(topic: str | Entity) -> str:
-    return topic.iri if isinstance(topic, Entity) else topic
+def _has_relations(graph: KnowledgeGraph, node: Entity) -> bool:
+    """Return whether paths can start at a node; True if that takes too long to find out."""
+    (found,) = graph.paths.steps([Candidate(RelationPath(node))], tolerated=TOLERATED)
+    return isinstance(found, Exception) or bool(found.steps)
 
 
 def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
@@ -199,13 +194,7 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
         matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
         for same in (str, str.casefold):  # as written, else in any case
             matches = [each for each in matches if same(text) in map(same, each.spellings)] or matches
-        if not matches and _IRI.fullmatch(text):
-            raise QuestionError(
-                f"There is no entity {clean(graph.schema.short_id(text)).strip('<>')} in this graph.",
-                "Look it up by name: ",
-                _search(settings, "NAME"),
-            )
-        whole, parts = ([], []) if matches else _similar(graph, text)
+        whole, parts = ([], []) if matches or _IRI.fullmatch(text) else _similar(graph, text)
     except NamesNotIndexed:
         raise QuestionError(
             f"{text!r} is not an entity id in this graph.", "Look it up: ", _search(settings, text)

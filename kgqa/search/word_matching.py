@@ -14,8 +14,10 @@ _UNSPACED = "\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U00
 UNSPACED = re.compile(f"[{_UNSPACED}]")
 """A character of Chinese, Japanese or Korean: names in these scripts stand in a text without spaces beside them."""
 _LETTER = rf"[^\W_{_UNSPACED}]"
-_WORD = re.compile(rf"[{_UNSPACED}]|{_LETTER}+(?:['’]{_LETTER}+)*")
-_POSSESSIVE = re.compile(r"['’]s?$")
+_WORD = re.compile(
+    rf"(?P<bare>[{_UNSPACED}]|{_LETTER}+(?:['’](?!s(?!{_LETTER})){_LETTER}+)*)"
+    rf"(?:['’]s(?!{_LETTER})|(?<=[sS])['’](?=\s))?"  # a possessive ending: Japan's, the Beatles' first album
+)
 # endings that turn a name into an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
 ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
@@ -45,16 +47,13 @@ class Word:
 
 def words_of(text: str) -> list[Word]:
     """Return the words of a text with their positions."""
-    found = []
-    for match in _WORD.finditer(text):
-        bare = _POSSESSIVE.sub("", match.group())
-        key = normalise(bare).replace(" ", "")
-        if key:
-            tail = match.end()
-            if tail < len(text) and text[tail] in "'’" and bare[-1] in "sS" and text[tail + 1 : tail + 2].isspace():
-                tail += 1  # "the Beatles' first album"
-            found.append(Word(match.start(), match.start() + len(bare), tail, key, bare.isupper()))
-    return found
+    found = _WORD.finditer(text)
+    words = (Word(m.start(), m.end("bare"), m.end(), _key(m["bare"]), m["bare"].isupper()) for m in found)
+    return [word for word in words if word.key]
+
+
+def _key(word: str) -> str:
+    return normalise(word).replace(" ", "")
 
 
 @lru_cache(maxsize=100_000)
@@ -78,9 +77,9 @@ def word_certainty(word: str, part: str) -> float:
     """
     if word[:1] != part[:1]:
         return 0.0
-    short, long = sorted((word, part), key=len)
     if word == part:
         return 1.0
+    short, long = sorted((word, part), key=len)
     if ABBREVIATIONS.get(word) == part or (len(short) >= 3 and long in (f"{short}s", f"{short}es")):
         return 0.97
     if word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgqa.errors import StoreTimeout
+from kgqa.model import Candidate, RelationPath
 from kgqa.search.beam import BeamSettings, explore
 from kgqa.trace.trace import Trace
 
@@ -14,7 +15,8 @@ CHAIN = ("m.a r.r.one m.b", "m.b r.r.two m.c", "m.x r.r.three m.y")
 def run(graph, *topics, depth=2, completed=0):
     trace = Trace()
     settings = BeamSettings(depth, completed=completed)
-    return explore(graph, [*map(ent, topics)], settings, prefilter=list, tournament=list, trace=trace), trace
+    start = [Candidate(RelationPath(ent(topic))) for topic in topics]
+    return explore(graph, start, settings, prefilter=list, tournament=list, trace=trace), trace
 
 
 def paths(hop):

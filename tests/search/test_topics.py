@@ -65,8 +65,7 @@ def test_a_label_comes_before_an_alias_of_another_entity_which_the_note_names(to
         ("springfield", "2 entities are called “springfield”: Springfield (m.field), Springfield (m.spring)."),
         ("Ogdenville Rivers", "Similar names: Ogdenville (m.ogden)."),
         ("m.nobody", "has the id or the name “m.nobody”. "),
-        ("http://rdf.freebase.com/ns/m.nobody", "There is no entity m.nobody"),
-        ("rdfs:nobody", "There is no entity rdfs:nobody"),
+        ("http://rdf.freebase.com/ns/m.nobody", "has the id or the name “http://rdf.freebase.com/ns/m.nobody”"),
     ],
 )
 def test_other_names_list_what_may_be_meant(topics, name, message):
@@ -80,10 +79,11 @@ def test_the_kind_of_a_declined_question_is_said_in_its_own_words():
     assert request_of(question, ["common", "argentina"])[0] == "a superlative (the most common)"
 
 
-def test_a_topic_is_read_as_the_entity_that_it_is_the_same_as():
+@pytest.mark.parametrize("label", [[], ['<http://e/old> <http://www.w3.org/2000/01/rdf-schema#label> "old" .']])
+def test_a_topic_is_read_as_the_entity_that_it_is_the_same_as(label):
     same = "<http://www.w3.org/2002/07/owl#sameAs>"
-    graph = memory_graph([f"<http://e/old> {same} <http://e/new> .", "<http://e/new> <http://r/p> <http://e/end> ."])
-    notes: list[str] = []
+    lines = [f"<http://e/old> {same} <http://e/new> .", "<http://e/new> <http://r/p> <http://e/end> ."]
+    graph, notes = memory_graph([*lines, *label]), []
     assert check_topics(graph, ["http://e/old"], resolve(), notes) == [Entity("http://e/new")]
     assert notes == ["Read old as new, by sameAs."]
 

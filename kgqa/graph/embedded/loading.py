@@ -32,7 +32,7 @@ from kgqa.graph.embedded.records import (
     digests_of,
 )
 from kgqa.graph.embedded.workers import OUT_OF_MEMORY, Worker
-from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job, open_lines, staged_file
+from kgqa.graph.rdf.files import FileJob, MalformedLines, check_unchanged, file_job, read_blocks, staged_file
 from kgqa.graph.rdf.lines import lines_by_graph
 from kgqa.graph.store import LoadReport, MalformedLine, OnError, Progress
 from kgqa.schema import usable_prefixes
@@ -169,12 +169,11 @@ def _run_worker(
 ) -> dict[str, Any]:
     worker = Worker(None, locks=[lock])
     try:
-        payload = worker.call(
+        reply = worker.call(
             {"op": "load", "folder": str(folder.path), "memory": memory, "place": asdict(current_place())},
             progress=lambda fields: progress(Progress(**fields)) if progress else None,
         )
-        result: dict[str, Any] = json.loads(bytes(payload))
-        return result
+        return dict(json.loads(bytes(reply)))
     finally:
         worker.kill()
 
@@ -269,24 +268,26 @@ class _Load:
         def on_staging(bytes_done: int, lines: int) -> None:
             self.tell(job.name, bytes_done, job.size, self.lines + lines, "reading")
 
+        def on_malformed(line: int, message: str) -> None:
+            self.malformed.add(job.name, line, message)
+
         staging = self._folder.journal_file.parent
         segment: list[bytes] = []
         size = end = triples = 0
-        with open_lines(job, staging, on_staging) as source:
-            for block in source.blocks(lambda line, message: self.malformed.add(job.name, line, message)):
-                for graph, lines in lines_by_graph(self._new_lines(block.lines)).items():
-                    self.digests[graph].append(digests_of(lines))
-                triples += len(block.lines)
-                self.lines += block.end - block.first
-                self.tell(job.name, source.bytes_done, job.size, self.lines, "loading")
-                # a segment ends at the end of a block, so each block was loaded completely or not at all
-                end = block.end
-                if end > job.lines_done:
-                    segment.append(b"".join(block.lines))
-                    size += len(segment[-1])
-                if size >= SEGMENT_BYTES:
-                    self._load(segment, job, end)
-                    segment, size = [], 0
+        for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
+            for graph, lines in lines_by_graph(self._new_lines(block.lines)).items():
+                self.digests[graph].append(digests_of(lines))
+            triples += len(block.lines)
+            self.lines += block.end - block.first
+            self.tell(job.name, bytes_done, job.size, self.lines, "loading")
+            # a segment ends at the end of a block, so each block was loaded completely or not at all
+            end = block.end
+            if end > job.lines_done:
+                segment.append(b"".join(block.lines))
+                size += len(segment[-1])
+            if size >= SEGMENT_BYTES:
+                self._load(segment, job, end)
+                segment, size = [], 0
         self._load(segment, job, end)
         if not triples:
             self.empty.append(job.name)

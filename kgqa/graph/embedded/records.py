@@ -11,13 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, structs
 
-Generation = Annotated[int, Meta(ge=0, le=10**9)]
-Triples = Annotated[int, Meta(ge=0, le=1 << 53)]
 SchemaName = Annotated[str, Meta(pattern=r"\A(?:[\w-][\w.-]{0,199})?\Z")]
 """The name of a schema, or of a file in the graph folder."""
 GraphSettings = dict[str, str | int | float | None]
-Hex64 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-Hex32 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
 Digests = npt.NDArray[np.bytes_]
 """The 256-bit hashes of some lines."""
 MAX_GRAPHS = 10_000
@@ -29,8 +25,8 @@ OTHER_GRAPHS = "*"
 class GraphHash(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The number of triples of a graph, and the sum of their hashes modulo 2^256, in hexadecimal digits."""
 
-    triples: Triples = 0
-    sum: Hex64 = "0" * 64
+    triples: Annotated[int, Meta(ge=0, le=1 << 53)] = 0
+    sum: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")] = "0" * 64
 
     @classmethod
     def of(cls, *parts: Digests) -> GraphHash:
@@ -80,8 +76,8 @@ class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         files: the files that were loaded. prefixes: what these declare.
     """
 
-    generation: Generation
-    id: Hex32
+    generation: Annotated[int, Meta(ge=0, le=10**9)]
+    id: Annotated[str, Meta(pattern=r"\A[0-9a-f]{32}\Z")]
     graphs: dict[str, GraphHash] = {}
     schema: SchemaName = ""
     settings: GraphSettings = {}

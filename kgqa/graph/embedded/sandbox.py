@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import platform
+import struct
 import sys
 
 _PR_SET_NO_NEW_PRIVS = 38
@@ -20,18 +21,11 @@ _MACHINES = {
     "aarch64": (0xC00000B7, 198, 425),
 }
 _X32_BIT = 0x40000000
+# the codes of instructions of the filter, and its results
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW = 0x7FFF0000
 _REFUSE = 0x00050000 | errno.EACCES
 _OFFSET_NUMBER, _OFFSET_MACHINE = 0, 4
-
-
-class _Instruction(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("value", ctypes.c_uint32)]
-
-
-class _Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction))]
 
 
 def deny_network() -> bool:
@@ -55,7 +49,8 @@ def deny_network() -> bool:
         (_RETURN, 0, 0, _REFUSE),
         (_RETURN, 0, 0, _ALLOW),
     ]
-    program = _Program(len(steps), (_Instruction * len(steps))(*(_Instruction(*step) for step in steps)))
+    instructions = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(instructions)))
     try:
         call = ctypes.CDLL(None, use_errno=True).prctl
     except (OSError, AttributeError):

@@ -18,7 +18,6 @@ import select
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,8 +28,6 @@ import pyoxigraph as ox
 from kgqa.errors import KgqaError, PartialResult, StoreUnavailable
 from kgqa.graph.embedded.sandbox import deny_network
 from kgqa.text.hints import Place, shown_at
-
-PROGRESS_SECONDS = 0.1
 
 
 class _CappedWriter(io.RawIOBase):
@@ -71,7 +68,6 @@ class RequestHandler:
         self.store: ox.Store
         """The open store; the first request opens it."""
         self._report = report
-        self._last_report = 0.0
 
     def handle(self, request: dict[str, Any]) -> bytes | bytearray:
         """Run a request and return its result."""
@@ -136,14 +132,9 @@ class RequestHandler:
         _limit_memory(request["memory"])
         with shown_at(Place(**request["place"])):
             try:
-                return run_load(Path(request["folder"]), self._progress)
+                return run_load(Path(request["folder"]), self._report)
             except KgqaError as error:  # its hint is put into words here
                 raise type(error)(error.message, error.hint) from error
-
-    def _progress(self, fields: dict[str, Any]) -> None:
-        if (now := time.monotonic()) - self._last_report >= PROGRESS_SECONDS:
-            self._last_report = now
-            self._report(fields)
 
 
 def _limit_memory(size: int) -> None:

@@ -11,6 +11,8 @@ import math
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,10 @@ OUT_OF_MEMORY = re.compile(
     r"memory allocation of \d+ bytes failed|bad_alloc|MemoryError|what\(\): +Resource temporarily unavailable"
 )
 """Matches the message of a process that failed to allocate memory; the last one, for the stack of a thread."""
+
+
+STALL_SECONDS = 5
+"""How long a process that has begun its reply may send nothing; it is then treated like one that was killed."""
 
 
 class WorkerKilled(StoreCrashed):
@@ -50,7 +56,9 @@ class Worker:
 
     def __init__(self, path: Path | None, mode: str = "read", locks: Sequence[Lock] = ()) -> None:
         self.path = path
-        self._connection, theirs = Pipe()
+        ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_SECONDS, 0))
+        self._connection = Connection(ours.detach())
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
         try:
             self._process = subprocess.Popen(
@@ -141,7 +149,7 @@ class Worker:
     def _crash(self) -> StoreCrashed:
         """Return the error for a process that has closed its connection."""
         try:
-            code = self._process.wait(5)
+            code = self._process.wait(STALL_SECONDS)
         except subprocess.TimeoutExpired:
             code = -signal.SIGKILL
         self._stderr.seek(0)

@@ -17,14 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyoxigraph as ox
-
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout
-from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
-from kgqa.graph.editing import batches, terms, triple_chars
+from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
+from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.query.templates import render, render_term
-from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, open_lines
+from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, read_blocks
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import LoadReport, OnError, Progress, Store
 from kgqa.model import Entity, Triple
@@ -59,14 +57,14 @@ def send_edit(send: Callable[..., None], graph: str, adds: Sequence[Triple], rem
         send: sends the update queries/TEMPLATE.rq with typed values.
     """
     name = Entity(graph)
-    if len(list(batches([*removes, *adds], INLINE_TRIPLES, BATCH_CHARS, length=triple_chars))) <= 1:
+    if len(list(batches([*removes, *adds], INLINE_TRIPLES, BATCH_CHARS))) <= 1:
         send("edit", graph=name, adds=list(map(terms, adds)), removes=list(map(terms, removes)))
         return
     edit = f"{EDIT_GRAPHS}{uuid.uuid4()}"
     added, removed = Entity(f"{edit}:adds"), Entity(f"{edit}:removes")
     try:
         for staged, triples in ((added, adds), (removed, removes)):
-            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
+            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS):
                 send("insert_triples", graph=staged, triples=list(map(terms, batch)))
         send("edit_staged", graph=name, adds=added, removes=removed, timeout=EDIT_SECONDS)
     finally:
@@ -94,9 +92,9 @@ def choose_target_graph(store: UpdatableStore) -> str:
     """Choose the graph to load into by default: the server's only user graph, or DEFAULT_GRAPH if it has none.
 
     Raises:
-        LoadError: the server has several user graphs. StoreError: see `user_graphs`.
+        LoadError: the server has several user graphs. StoreError: see `named_graphs`.
     """
-    found = user_graphs(store)
+    found = named_graphs(store)
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
         raise LoadError(
@@ -184,21 +182,23 @@ def _blocks_of(
     def on_staging(bytes_done: int, lines: int) -> None:
         progress(Progress(job.name, bytes_done, job.size, before + lines, "reading"))
 
-    with open_lines(job, staging, on_staging) as source:
-        for block in source.blocks(lambda number, reason: bad.append((number, reason))):
-            fit: list[Line] = []
-            for text, number in zip(block.lines, block.numbers):
-                line, other = split_graph(text) if source.format == ox.RdfFormat.N_QUADS else (text, None)
-                if other not in (None, graph):
-                    raise _other_graph(job, number, other or b"", graph)
-                if reason := unfit(line):
-                    bad.append((number, reason))
-                else:
-                    fit.append((line, number))
-            for number, reason in sorted(bad):
-                malformed.add(job.name, number, reason)
-            bad.clear()
-            yield fit, Progress(job.name, source.bytes_done, job.size, before + block.end)
+    def on_malformed(number: int, reason: str) -> None:
+        bad.append((number, reason))
+
+    for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
+        fit: list[Line] = []
+        for text, number in zip(block.lines, block.numbers):
+            line, other = (text, None) if job.format == ".nt" else split_graph(text)
+            if other not in (None, graph):
+                raise _other_graph(job, number, other or b"", graph)
+            if reason := unfit(line):
+                bad.append((number, reason))
+            else:
+                fit.append((line, number))
+        for number, reason in sorted(bad):
+            malformed.add(job.name, number, reason)
+        bad.clear()
+        yield fit, Progress(job.name, bytes_done, job.size, before + block.end)
 
 
 def _other_graph(job: FileJob, number: int, other: bytes, graph: bytes) -> LoadError:

@@ -10,10 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.graph.names.full_text import FullText, is_searchable
 from kgqa.graph.names.index import NameIndex
 from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit
-from kgqa.graph.names.server_index import ServerIndex
+from kgqa.graph.names.server_index import FullText, ServerIndex, is_searchable
 from kgqa.graph.store import Row
 from kgqa.graph.tables.changes import ATTEMPTS
 from kgqa.model import Literal, Triple

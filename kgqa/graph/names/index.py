@@ -23,7 +23,7 @@ from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, backgr
 from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.text.hints import Command
-from kgqa.text.words import clean, normalise
+from kgqa.text.words import clean, normalise, sentence
 from kgqa.trace.trace import BudgetExhausted
 
 FILE = "names-5.sqlite"
@@ -38,16 +38,15 @@ INSERTED = 2_000
 """Names per batch when an index is built; the time limit is checked before each batch."""
 LAST_CHARACTER = "\U0010ffff"
 # the tokenizer `ascii` splits normalised names only at spaces, whatever letters they have
-_TABLES = """
+TABLES = """
 CREATE TABLE names (iri TEXT, name TEXT, kind TEXT, norm TEXT);
 CREATE VIRTUAL TABLE search USING fts5(norm, content='names', tokenize='ascii');
 CREATE TABLE keys (key TEXT, name INTEGER, how TEXT);
 CREATE TABLE words (word TEXT PRIMARY KEY, names INTEGER) WITHOUT ROWID;
 CREATE TABLE lengths (words INTEGER PRIMARY KEY, names INTEGER);
 """
-_EMPTY = "".join(f"DROP TABLE IF EXISTS {table};" for table in ("names", "search", "keys", "words", "lengths"))
 _ADD = "INSERT INTO {} VALUES (?, ?) ON CONFLICT({}) DO UPDATE SET names = names + excluded.names"
-_INDEXES = "CREATE INDEX by_norm ON names(norm); CREATE INDEX by_iri ON names(iri); CREATE INDEX by_key ON keys(key);"
+INDEXES = "CREATE INDEX by_norm ON names(norm); CREATE INDEX by_iri ON names(iri); CREATE INDEX by_key ON keys(key);"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class NameIndex:
     Equally good matches are sorted: labels before aliases, then by the IRI of the entity.
 
     Args:
-        connection: a database with the tables of the index, or an empty one before `create`.
+        connection: a database with the tables of the index.
         is_own: whether no other process uses the file, so that names can be added and removed.
 
     Attributes:
@@ -103,10 +102,6 @@ class NameIndex:
         self._connection = connection
         self._lock = threading.RLock()
         self._is_own = is_own
-
-    def create(self) -> None:
-        """Create the tables of the index, without names."""
-        self._connection.executescript(_EMPTY + _TABLES + _INDEXES)
 
     @classmethod
     def open(cls, graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:
@@ -127,15 +122,14 @@ class NameIndex:
                 return index
             except sqlite3.Error:
                 _delete(folder / FILE)
-        graphs = [entity.iri for entity in graph.view]
-        version = graph.store.version_of(graphs)
+        version = graph.version()
         try:
             index = cls._build(graph, limit, "")  # in a temporary file, which ends with the connection
         except sqlite3.Error:
             index = cls._build(graph, limit, ":memory:")
         # names that were read during an edit are not those of the cache folder's fingerprint
-        if folder and graph.store.version_of(graphs) == version:
-            index.note = index.save(folder)
+        if folder and graph.version() == version:
+            index.save(folder)
         return index
 
     @classmethod
@@ -144,19 +138,15 @@ class NameIndex:
         info = Command("graph info", graph=clean(graph.store.location))
         advice = f"Build the index beforehand, without a time limit: {info}"
         try:
-            index._connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_TABLES}")
+            index._connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {TABLES}")
             index.insert(NameReader(graph.store, graph.schema, graph.view, limit).all(), limit)
             limit()
-            index._connection.executescript(_INDEXES)
+            index._connection.executescript(INDEXES)
             return index
-        except BudgetExhausted as error:
+        except (BudgetExhausted, StoreTimeout) as error:
             index.close()
-            raise BudgetExhausted(f"{error}, while the index of names was being built. {advice}") from error
-        except StoreTimeout as error:
-            index.close()
-            raise StoreTimeout(
-                f"The names of {graph.store.location} could not be read in time. {error} {advice}"
-            ) from error
+            place = graph.store.location
+            raise type(error)(f"The names of {place} could not be read in time: {sentence(error)} {advice}") from error
 
     def insert(self, names: Iterable[Name], limit: Limit = lambda: None) -> None:
         """Add names to the index; names without letters and digits are left out."""
@@ -222,17 +212,13 @@ class NameIndex:
             run("DELETE FROM words WHERE word = ? AND names < 1", (word,))
         run("UPDATE lengths SET names = names - 1 WHERE words = ?", (len(norm.split()),))
 
-    def save(self, folder: Path) -> str:
-        """Write the index into a cache folder that has none; do nothing if the folder is not writable.
-
-        Returns:
-            A message to the user if the index could not be written, with the reason and what to do; else "".
-        """
+    def save(self, folder: Path) -> None:
+        """Write the index into a cache folder that has none; do nothing if the folder is not writable."""
         file = folder / FILE
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
         if file.is_file() or not os.access(folder, os.W_OK):
-            return ""
+            return
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         try:
             with closing(sqlite3.connect(temporary)) as copy:
@@ -240,10 +226,9 @@ class NameIndex:
                 with self._lock:
                     self._connection.backup(copy)
             os.replace(temporary, file)
-            return ""
         except (sqlite3.Error, OSError) as problem:
             _delete(temporary)
-            return (
+            self.note = (
                 f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
                 "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
             )

@@ -33,14 +33,9 @@ The function raises BudgetExhausted when the question has no time left.
 class NamedGraph(Protocol):
     """A graph whose names are read and indexed. The index follows its edits."""
 
-    @property
-    def store(self) -> Store: ...
-
-    @property
-    def schema(self) -> Schema: ...
-
-    @property
-    def view(self) -> tuple[Entity, ...]: ...
+    store: Store
+    schema: Schema
+    view: tuple[Entity, ...]
 
     @property
     def folder(self) -> Path | None:

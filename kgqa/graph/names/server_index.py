@@ -8,32 +8,135 @@ a part of the names is considered: the shortest, or those that equal a text in a
 from __future__ import annotations
 
 import copy
+import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
-from kgqa.errors import NamesNotIndexed, QueryRejected
-from kgqa.graph.names.full_text import (
-    MAX_NAMES,
-    MAX_PHRASES,
-    MIN_PREFIX_BYTES,
-    FullText,
-    is_searchable,
-    misspelt,
-    written_phrase,
-)
-from kgqa.graph.names.index import MAX_SEARCH_WORDS, NameIndex
-from kgqa.graph.names.reading import Limit, Name
+from kgqa.errors import InvalidTerm, NamesNotIndexed, QueryRejected
+from kgqa.graph.names.index import INDEXES, MAX_SEARCH_WORDS, TABLES, NameIndex
+from kgqa.graph.names.reading import Limit, Name, NameReader
 from kgqa.graph.names.spellings import MIN_SQUEEZED
+from kgqa.graph.store import count_value
 from kgqa.graph.tables.labels import is_blank_node, values_of
 from kgqa.model import Entity, Literal
 from kgqa.text.words import normalise
 
-MAX_KEPT = 100_000
-"""Number of names above which those of earlier lookups are dropped."""
+MAX_NAMES = 3_000
+"""The largest number of names that are read for one word or one search."""
+MAX_COUNT = 20_000
+"""Names with a word are counted up to this number."""
+MAX_WORD_LETTERS = 60
+"""Virtuoso neither indexes nor finds words of more than 65 letters."""
+MIN_PREFIX_BYTES = 4
+"""Virtuoso rejects wildcards after fewer bytes of UTF-8."""
+MAX_PHRASES = 300
+COUNT_BATCH = 50
+EQUAL_BATCH = 200
+_OUTER_DOTS = re.compile(r"(?<!\w)\.|\.(?!\w)")
 MIN_APOSTROPHE = 3
+
+
+class FullText(NameReader):
+    """Searches the names of one graph. Thread-safe.
+
+    No result comes from a cache: its key is the fingerprint of the data, while the index may follow the data later.
+    """
+
+    def counts(self, groups: Sequence[Sequence[str]], *, limit: int = MAX_COUNT) -> list[int]:
+        """Count, for each group of phrases, the names with any of the phrases, up to `limit`."""
+        found = []
+        for start in range(0, len(groups), COUNT_BATCH):
+            batch = groups[start : start + COUNT_BATCH]
+            try:
+                rows = self.select("names_counts", patterns=[pattern(phrases) for phrases in batch], limit=limit)
+            except QueryRejected:  # one of the phrases has only characters that the server ignores
+                found += [len(self.matching_any(phrases)) for phrases in batch]
+                continue
+            counts = {count_value(number): count_value(names) for number, names in rows}
+            found += [counts.get(at, 0) for at in range(len(batch))]
+        return found
+
+    def matching(self, *groups: Sequence[str], limit: int = MAX_NAMES, shortest: bool = False) -> list[Name]:
+        """Find names with at least one phrase of each group; a phrase may end with the wildcard `*`.
+
+        Args:
+            shortest: whether to return the shortest names if more than `limit` match; else, any names are returned.
+
+        Raises:
+            QueryRejected: a phrase consists of characters that the server ignores, or a wildcard matches too many
+                words.
+        """
+        if not groups or not all(groups):
+            return []
+        return self.names(self.select("names_matching", pattern=pattern(*groups), limit=limit, shortest=shortest))
+
+    def matching_any(self, phrases: Sequence[str]) -> list[Name]:
+        """Find names with any of these phrases, without the phrases that the server rejects."""
+        found: list[Name] = []
+        for start in range(0, len(phrases), MAX_PHRASES):
+            batch = phrases[start : start + MAX_PHRASES]
+            try:
+                found += self.matching(batch)
+            except QueryRejected:
+                half = len(batch) // 2
+                found += self.matching_any(batch[:half]) + self.matching_any(batch[half:]) if half else []
+        return found
+
+    def equal(self, names: Sequence[Literal]) -> list[Name]:
+        """Find the names that equal one of these literals."""
+        batches = (names[start : start + EQUAL_BATCH] for start in range(0, len(names), EQUAL_BATCH))
+        rows = (row for batch in batches for row in self.select("names_equal", names=batch, limit=MAX_NAMES))
+        return self.names(list(rows))
+
+
+def is_searchable(phrase: str) -> bool:
+    """Return whether Virtuoso can find a phrase: it has letters or digits only, and no word is too long."""
+    return _has_only_words(phrase) and max(map(len, phrase.split())) <= MAX_WORD_LETTERS
+
+
+def _has_only_words(phrase: str) -> bool:
+    letters = phrase.replace(" ", "").replace(".", "")
+    return bool(letters) and all(unicodedata.category(char)[0] in "LMN" for char in letters)
+
+
+def written_phrase(token: str) -> str:
+    """Return the words of a text as the server splits them: `o neill` for `O'Neill`, and `u.s` for `U.S.`."""
+    kept = (
+        char if char == "." or unicodedata.category(char) == "Nd" or unicodedata.category(char)[0] in "LM" else " "
+        for char in unicodedata.normalize("NFC", token)
+    )
+    return " ".join(_OUTER_DOTS.sub(" ", "".join(kept)).lower().split())
+
+
+def misspelt(word: str) -> list[str]:
+    """Return the words with one letter more, less, exchanged with its neighbour or, for Latin letters, different."""
+    if any(char.isdigit() for char in word):
+        return []
+    letters = ascii_lowercase if word.isascii() else ""
+    found = {word[:at] + word[at + 1 :] for at in range(1, len(word))}
+    found |= {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
+    for letter in letters:
+        found |= {word[:at] + letter + word[at:] for at in range(1, len(word) + 1)}
+        found |= {word[:at] + letter + word[at + 1 :] for at in range(1, len(word))}
+    return sorted(found - {word})
+
+
+def pattern(*groups: Sequence[str]) -> Literal:
+    """Build a full-text pattern for texts with at least one phrase of each group.
+
+    Raises:
+        InvalidTerm: a phrase has characters other than letters, marks, digits, spaces, dots and a wildcard at its end.
+    """
+    for phrase in (phrase for group in groups for phrase in group):
+        if not _has_only_words(phrase.removesuffix("*")):
+            raise InvalidTerm("A full-text pattern may contain only words.")
+    text = " AND ".join("(" + " OR ".join(f'"{phrase}"' for phrase in group) + ")" for group in groups)
+    return Literal(unicodedata.normalize("NFC", text))  # normalised Korean words consist of parts of syllables
 
 
 class ServerIndex(NameIndex):
@@ -61,25 +164,20 @@ class ServerIndex(NameIndex):
         self._languages = tuple(languages)
         self._missing = missing
         self._written: dict[str, tuple[str, ...]] = {}
-        self._of_question = False
         self._begin()
 
     def _begin(self) -> None:
+        """Start without names."""
         super().__init__(sqlite3.connect(":memory:", check_same_thread=False))
-        self._empty()
-
-    def _empty(self) -> None:
-        with self._lock:
-            self.create()
-            self._known: set[Name] = set()
-            self._counts: dict[str, int] = {}
-            self._read: set[str] = set()
+        self._connection.executescript(TABLES + INDEXES)
+        self._known: set[Name] = set()
+        self._counts: dict[str, int] = {}
+        self._read: set[str] = set()
 
     def follow(self, added: Sequence[Name], removed: Sequence[Name]) -> bool:
         return not (added or removed)
 
-    def save(self, folder: Path) -> str:
-        return ""
+    def save(self, folder: Path) -> None: ...
 
     @property
     def count(self) -> int:
@@ -99,15 +197,14 @@ class ServerIndex(NameIndex):
 
     def within(self, limit: Limit) -> ServerIndex:
         bound = copy.copy(self)
-        bound._reader, bound._of_question = self._reader.within(limit), True
+        bound._reader = self._reader.within(limit)
         bound._begin()
         return bound
 
     def for_text(self, text: str) -> ServerIndex:
         bound = copy.copy(self)
         bound._written = {}
-        if not self._of_question:
-            bound._begin()  # so that the ranks of matches do not depend on other lookups
+        bound._begin()  # so that the ranks of matches do not depend on other lookups
         for token in text.split():
             phrase, key = written_phrase(token), normalise(token)
             for word in key.split():
@@ -128,8 +225,6 @@ class ServerIndex(NameIndex):
 
     def _read_texts(self, texts: Sequence[str]) -> None:
         """Read, for each text, the names with its rarest word, and names with other spaces."""
-        if len(self._known) > MAX_KEPT:
-            self._empty()
         # a text with other spaces equals no normalised name
         words = {text: text.split() for text in texts if text and text == " ".join(text.split())}
         counts = self._count([word for items in words.values() for word in items])

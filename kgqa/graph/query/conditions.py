@@ -32,16 +32,16 @@ def candidate_pattern(candidate: Candidate, rule: WalkRule, inverse: Callable[[s
     Raises:
         ValueError: the path of a join has no steps, or a join or condition is not at a node after the topic.
     """
-    walk = path_pattern(candidate.path, rule, inverse=inverse)
+    walk = path_pattern(candidate.path.topic, candidate.path.steps, rule, inverse=inverse)
     if any(not each.path.steps for each in candidate.joins):
         raise ValueError("the path of a join needs at least one step")
     places = [*(each.at for each in candidate.joins), *(each.at for each in candidate.conditions)]
     if any(not 0 < at < len(walk.nodes) for at in places):
         raise ValueError("a join or condition is on a node that the path does not have")
-    joins = [
-        (each.at, path_pattern(each.path, rule, inverse=inverse, end=walk.nodes[each.at], prefix=f"j{number}_"))
-        for number, each in enumerate(candidate.joins, start=1)
-    ]
+    joins = []
+    for number, (at, path) in enumerate(((each.at, each.path) for each in candidate.joins), start=1):
+        end, prefix = walk.nodes[at], f"j{number}_"
+        joins.append((at, path_pattern(path.topic, path.steps, rule, inverse=inverse, end=end, prefix=prefix)))
     conditions = [
         (each.at, condition_text(each, walk.nodes[each.at], f"c{number}_"))
         for number, each in enumerate(candidate.conditions, start=1)
@@ -100,16 +100,17 @@ def comparison_key(value: str, scale: str) -> str:
     """
     number, text = _TYPES.get(scale, _INTEGER), f"STR({value})"
     valid = f'IF({is_comparable(value, scale)}, {text}, "0")'
-    if scale == "number":
-        return f"{number}({valid})"
-    if scale == "decimal":
-        # STRDT, and not a cast to double: with a cast in COALESCE, Virtuoso converts every number to a double
-        exact = f'{number}(IF(REGEX({text}, "{_WITHOUT_EXPONENT}"), {text}, "0"))'
-        exponent = f'IF(REGEX({text}, "[0-9.][eE]") && {is_comparable(value, scale)}, {text}, "0")'
-        return f"COALESCE({exact} + {number}({DOUBLE}({exponent})), STRDT({valid}, {DOUBLE}))"
     year = f'{number}(REPLACE({valid}, "^(-?[0-9]+).*$", "$1"))'
-    if scale == "year":
-        return year
+    match scale:
+        case "number":
+            return f"{number}({valid})"
+        case "decimal":
+            # STRDT, and not a cast to double: with a cast in COALESCE, Virtuoso converts every number to a double
+            exact = f'{number}(IF(REGEX({text}, "{_WITHOUT_EXPONENT}"), {text}, "0"))'
+            exponent = f'IF(REGEX({text}, "[0-9.][eE]") && {is_comparable(value, scale)}, {text}, "0")'
+            return f"COALESCE({exact} + {number}({DOUBLE}({exponent})), STRDT({valid}, {DOUBLE}))"
+        case "year":
+            return year
     rest = f'REPLACE(REPLACE({valid}, "^-?[0-9]+", ""), "(Z|[-+][0-9]{{2}}:[0-9]{{2}})$", "")'
     factor, length = (100, 3) if scale == "month" else (10000, 6)
     return f'{factor} * {year} + {number}(REPLACE(SUBSTR(CONCAT({rest}, "-00-00"), 1, {length}), "-", ""))'

@@ -110,11 +110,6 @@ def _digest(sparql: str, lines: Sequence[str]) -> str:
     return hashlib.sha256("\n".join([*lines, *query]).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def is_ask(sparql: str) -> bool:
-    """Return whether an exported query asks whether there is an answer."""
-    return any(line.strip() == "ASK" for line in sparql.split("\n"))
-
-
 def refuse_named_end(path: RelationPath, conditions: Sequence[Condition]) -> None:
     """Check that no condition says what the end of a path is, since the query would name its answer.
 

@@ -185,31 +185,34 @@ def operation_query(operation: Operation, block: Valued, top: Top | None, view: 
     Args:
         top: the top of the ends, for `most` and `least`.
     """
-    end, kind = block.end, operation.kind
-    if kind == "count":
-        return query_text(f"SELECT (COUNT(DISTINCT {end}) AS ?count)", view, block.pattern)
-    if kind == "exists":
-        return query_text("ASK", view, block.pattern)
-    if top is not None:
-        pattern, key = (block.pattern, top.key) if top.key else (block.readable, block.key)
-        best = "COUNT(DISTINCT " if operation.counted else "MAX(" if kind == "most" else "MIN("
-        order = f"{'DESC' if kind == 'most' else 'ASC'}({best}{key}))"
-        limit = f"LIMIT {len(top.ends) or 1}" + (f" OFFSET {top.before}" if top.before else "")
-        return query_text(f"SELECT {end}", view, pattern, f"\nGROUP BY {end}\nORDER BY {order}\n{limit}")
-    if kind == "difference":
-        parts = []
-        for number, topic in enumerate(operation.topics, start=1):
-            one = _with_values(operation, topic, replace(block, pattern=""), f"value{number}_")
-            parts.append(f"  {{ SELECT ({one.key} AS ?key{number}) WHERE {{\n{one.readable}\n  }} }}")
-        return query_text("SELECT DISTINCT (ABS(?key1 - ?key2) AS ?difference)", view, "\n".join(parts))
-    function = {"sum": "SUM", "average": "AVG"}[kind]
-    # The second total is for numbers that are too large for the decimals of the engine. STRDT, and not a cast to
-    # double: with a cast in COALESCE, Virtuoso converts every total to a double, and writes 6 digits of it.
-    double = f"STRDT(STR(?key), {DOUBLE})"
-    total = f"(COALESCE({function}(?key), {function}({double})) AS ?total) (COUNT(?key) AS ?number)"
-    keys = f"  {{ SELECT DISTINCT {end} ({block.key} AS ?key) WHERE {{\n{block.readable}\n  }} }}"
-    pattern = f"  {{ SELECT {total} WHERE {{\n{keys}\n  }} }}\n  FILTER(?number > 0)"
-    return query_text("SELECT ?total", view, pattern)
+    end, pattern, tail = block.end, block.pattern, ""
+    match operation.kind:
+        case "count":
+            head = f"SELECT (COUNT(DISTINCT {end}) AS ?count)"
+        case "exists":
+            head = "ASK"
+        case "difference":
+            head, parts = "SELECT DISTINCT (ABS(?key1 - ?key2) AS ?difference)", []
+            for number, topic in enumerate(operation.topics, start=1):
+                one = _with_values(operation, topic, replace(block, pattern=""), f"value{number}_")
+                parts.append(f"  {{ SELECT ({one.key} AS ?key{number}) WHERE {{\n{one.readable}\n  }} }}")
+            pattern = "\n".join(parts)
+        case "sum" | "average":
+            head, function = "SELECT ?total", "SUM" if operation.kind == "sum" else "AVG"
+            # The second total is for numbers that are too large for the decimals of the engine. STRDT, and not a cast
+            # to double: with a cast in COALESCE, Virtuoso converts every total to a double, and writes 6 digits of it.
+            double = f"STRDT(STR(?key), {DOUBLE})"
+            total = f"(COALESCE({function}(?key), {function}({double})) AS ?total) (COUNT(?key) AS ?number)"
+            keys = f"  {{ SELECT DISTINCT {end} ({block.key} AS ?key) WHERE {{\n{block.readable}\n  }} }}"
+            pattern = f"  {{ SELECT {total} WHERE {{\n{keys}\n  }} }}\n  FILTER(?number > 0)"
+        case "most" | "least":
+            assert top is not None
+            head, most = f"SELECT {end}", operation.kind == "most"
+            pattern, key = (pattern, top.key) if top.key else (block.readable, block.key)
+            best = "COUNT(DISTINCT " if operation.counted else "MAX(" if most else "MIN("
+            tail = f"\nGROUP BY {end}\nORDER BY {'DESC' if most else 'ASC'}({best}{key}))\nLIMIT {len(top.ends) or 1}"
+            tail += f" OFFSET {top.before}" if top.before else ""
+    return query_text(head, view, pattern, tail)
 
 
 def query_text(head: str, view: Sequence[Entity], pattern: str, tail: str = "") -> str:

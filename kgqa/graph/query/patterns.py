@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kgqa.graph.query.templates import Part, Variable, render_term
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.model import Entity, Step
 from kgqa.settings.table import WalkRule
 
 Node = Entity | Variable
@@ -60,7 +60,8 @@ def returns(step: Step, previous: Step, inverse: Callable[[str], str | None]) ->
 
 
 def path_pattern(
-    path: RelationPath,
+    topic: Node,
+    steps: Sequence[Step],
     rule: WalkRule,
     *,
     inverse: Callable[[str], str | None],
@@ -68,7 +69,7 @@ def path_pattern(
     end: Node | None = None,
     prefix: str = "e",
 ) -> PathPattern:
-    """Build the pattern of a path under a walk rule.
+    """Build the pattern of a path, or of a few steps from a variable, under a walk rule.
 
     - `free`: any walk.
     - `topic-not-end`: the last node is not the topic (only if `final`).
@@ -81,7 +82,6 @@ def path_pattern(
         end: the last node; None for a new variable.
         prefix: the prefix of the variables of inner nodes.
     """
-    topic, steps = path.topic, path.steps
     nodes: list[Node] = [topic, *(Variable(f"{prefix}{index}") for index in range(1, len(steps) + 1))]
     if steps and (end or final):
         nodes[-1] = end or Variable("answer")
@@ -94,16 +94,6 @@ def path_pattern(
         pairs = zip(nodes, nodes[2:], steps, steps[1:])
         different = [(after, before) for before, after, one, two in pairs if returns(two, one, inverse)]
     return PathPattern(tuple(nodes), edges_along(steps, nodes), tuple(different))
-
-
-def hop_pattern(start: Node, steps: Sequence[Step], *, returns: bool) -> PathPattern:
-    """Build the pattern of a few steps from a node or a variable.
-
-    Args:
-        returns: whether the steps may lead back to the node where they start.
-    """
-    nodes = (start, *(Variable(f"e{index}") for index in range(1, len(steps))), Variable("answer"))
-    return PathPattern(nodes, edges_along(steps, nodes), () if returns else ((nodes[-1], start),))
 
 
 def edges_along(steps: Sequence[Step], nodes: Sequence[Node]) -> tuple[Edge, ...]:

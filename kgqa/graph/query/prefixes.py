@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from itertools import accumulate, chain, count, takewhile
+from collections.abc import Iterable, Mapping
+from itertools import accumulate, takewhile
 
 from kgqa.errors import InvalidQuery, QueryRejected
 from kgqa.graph.query.tokens import LOCAL_PLAIN, declared_prefixes, expand_prefixes, tokens
@@ -14,9 +13,6 @@ from kgqa.schema import STANDARD_PREFIXES
 from kgqa.text.words import clean
 
 _POSITION = re.compile(r"error at ([0-9]+):([0-9]+)")
-_SPLIT = re.compile(rf"(.+[/#])({LOCAL_PLAIN})")
-_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_MEANINGLESS = ("www", "com", "org", "net", "ns")
 _REASON = re.compile(r"(?:expected|one of|,) (?!Prefix not found)([A-Z][a-z]+(?: \w+)+)")
 """A sentence among the tokens that the engine expected."""
 
@@ -64,48 +60,29 @@ def error_in(error: QueryRejected, query: str, sent: str) -> QueryRejected:
     return InvalidQuery(query, sum(len(token.text) for token in old[:index]), reason, exact=exact)
 
 
-def shorten_iris(sparql: str, prefixes: Mapping[str, str] | None = None) -> str:
+def shorten_iris(sparql: str, prefixes: Mapping[str, str]) -> str:
     """Make a query easier to read by declaring prefixes. A query with PREFIX or BASE is returned unchanged.
 
-    An IRI is shortened only if its local part needs no escapes. Other namespaces than those of `prefixes` get a name
-    made from their IRI if the query uses them at least twice. A name always stands for one namespace.
+    An IRI is shortened by the longest namespace after which its local part needs no escapes.
 
     Args:
         prefixes: known namespaces by the names of their prefixes.
     """
     if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in tokens(sparql)):
         return sparql
-    known = {space: name for name, space in (prefixes or {}).items()}
-    parts = [(token.text, *(_split_iri(token.text[1:-1], known) if token.kind == "iri" else ("", "")))
-             for token in tokens(sparql)]  # fmt: skip
-    uses = Counter(space for _, space, _ in parts if space)
-    names = {space: known[space] for space in uses if space in known}
-    for space, number in uses.items():
-        if space not in names and number > 1:
-            names[space] = _new_name(space, {*known.values(), *names.values()})
-    short = (f"{names[space]}:{local}" if space in names else text for text, space, local in parts)
-    return "".join([*(f"PREFIX {name}: <{space}>\n" for space, name in names.items()), *short])
+    longest_first = sorted(prefixes.items(), key=lambda item: -len(item[1]))
+    declared, texts = {}, []
+    for token in tokens(sparql):
+        text = token.text
+        for name, space in longest_first if token.kind == "iri" else ():
+            if text.startswith(space, 1) and re.fullmatch(LOCAL_PLAIN, text[len(space) + 1 : -1]):
+                declared[name], text = space, f"{name}:{text[len(space) + 1 : -1]}"
+                break
+        texts.append(text)
+    return "".join([*(f"PREFIX {name}: <{space}>\n" for name, space in declared.items()), *texts])
 
 
 def used_prefixes(queries: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
     """Return those of the prefixes that `shorten_iris` uses in a query."""
     short = (declared_prefixes(shorten_iris(query, prefixes)) for query in queries)
     return {name: prefixes[name] for names in short for name in names if name in prefixes}
-
-
-def _split_iri(iri: str, known: Collection[str]) -> tuple[str, str]:
-    """Return the namespace of an IRI, the longest known one if there is any, and the rest; "" if it can't be split."""
-    spaces = [space for space in known if iri.startswith(space) and re.fullmatch(LOCAL_PLAIN, iri[len(space) :])]
-    if spaces:
-        space = max(spaces, key=len)
-        return space, iri[len(space) :]
-    match = _SPLIT.fullmatch(iri)
-    return (match[1], match[2]) if match else ("", "")
-
-
-def _new_name(space: str, taken: Collection[str]) -> str:
-    """Name a namespace after the last word of its IRI: `vocab` for `http://example.org/vocab#`."""
-    words = [word.lower() for word in _WORDS.findall(space.partition(":")[2])]
-    name = next((word[:20] for word in reversed(words) if word not in _MEANINGLESS), "ns")
-    numbered = (f"{name}{number}" for number in count(2))
-    return next(each for each in chain([name], numbered) if each not in taken)

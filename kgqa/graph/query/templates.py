@@ -49,35 +49,33 @@ def render_term(term: Any) -> str:
     Raises:
         InvalidTerm: the value is not a typed term, or its IRI, language tag or name has invalid characters.
     """
-    if isinstance(term, Entity):
-        if not _IRI.match(term.iri):
-            raise InvalidTerm(
-                f"{term.iri[:80]!r} is not an absolute IRI.", "Give a full IRI, such as http://example.org/ada."
-            )
-        return f"<{term.iri}>"
-    if isinstance(term, Variable):
-        if not _NAME.match(term.name):
-            raise InvalidTerm(f"{term.name[:80]!r} is not a variable name.")
-        return f"?{term.name}"
-    if isinstance(term, Literal):
-        text = '"' + "".join(_ESCAPES.get(char, char) for char in term.value) + '"'
-        if term.language:
-            if not _LANGUAGE.match(term.language):
-                raise InvalidTerm(f"{term.language[:40]!r} is not a language tag, such as en.")
-            return f"{text}@{term.language}"
-        if term.datatype in (XSD_STRING, RDF_LANG_STRING):
-            return text
-        return f"{text}^^{render_term(Entity(term.datatype))}"
-    if isinstance(term, Comment):
-        # backslashes are removed: some engines resolve an escaped line end before they look for comments
-        return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
-    if isinstance(term, int) and not isinstance(term, bool):
-        return str(term)
-    if isinstance(term, Part):
-        return term
+    match term:
+        case Entity():
+            return f"<{_valid(term.iri, _IRI, 'an absolute IRI, such as http://example.org/ada')}>"
+        case Variable():
+            return f"?{_valid(term.name, _NAME, 'a variable name')}"
+        case Literal():
+            text = '"' + "".join(_ESCAPES.get(char, char) for char in term.value) + '"'
+            if term.language:
+                return f"{text}@{_valid(term.language, _LANGUAGE, 'a language tag, such as en')}"
+            plain = term.datatype in (XSD_STRING, RDF_LANG_STRING)
+            return text if plain else f"{text}^^{render_term(Entity(term.datatype))}"
+        case Comment():
+            # backslashes are removed: some engines resolve an escaped line end before they look for comments
+            return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
+        case int() if not isinstance(term, bool):
+            return str(term)
+        case Part():
+            return term
     raise InvalidTerm(
         f"A query takes only typed terms, not {type(term).__name__}: use Entity, Literal, Variable or Comment."
     )
+
+
+def _valid(text: str, pattern: re.Pattern[str], kind: str) -> str:
+    if not pattern.match(text):
+        raise InvalidTerm(f"{text[:80]!r} is not {kind}.")
+    return text
 
 
 def _source(name: str) -> str:

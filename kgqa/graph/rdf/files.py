@@ -7,7 +7,6 @@ parsers stop at the first error and give anonymous nodes random numbers.
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import hashlib
 import lzma
@@ -18,13 +17,13 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import IO, Annotated, Any
 
 import pyoxigraph as ox
 from msgspec import Meta
 
 from kgqa.errors import LoadError
-from kgqa.graph.rdf.limits import CheckedXml, Readable, ShallowJson
+from kgqa.graph.rdf.limits import CheckedXml, ShallowJson
 from kgqa.graph.rdf.lines import GENID, Block, LineReader, blocks, quad_line, rewind
 from kgqa.graph.store import MalformedLine, OnError
 from kgqa.schema import usable_prefixes
@@ -33,7 +32,6 @@ from kgqa.text.hints import Command, Option
 
 MAX_EXAMPLES = 20
 MAX_IN_MEMORY_BYTES = 512 << 20
-MAX_DECOMPRESSED_BYTES = 1 << 42
 STAGED_BETWEEN_REPORTS = 20_000
 
 LINE_FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".nq": ox.RdfFormat.N_QUADS}
@@ -74,7 +72,8 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
     Raises:
         LoadError: the file is missing, unreadable, or of an unknown format.
     """
-    suffix = f".{format.lower().lstrip('.')}" if format else _suffix(path)
+    inner = Path(path.stem) if path.suffix.lower() in COMPRESSED else path
+    suffix = f".{format.lstrip('.')}".lower() if format else inner.suffix.lower()
     if suffix not in FORMATS:
         raise LoadError(
             f"{path}: unknown RDF format. Known endings: {', '.join(FORMATS)}, each also with {', '.join(COMPRESSED)}.",
@@ -91,10 +90,6 @@ def file_job(path: Path, format: str | None = None) -> FileJob:
         return FileJob(str(path.resolve()), suffix, path.stat().st_size, digest)
     except OSError as error:
         raise LoadError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _suffix(path: Path) -> str:
-    return (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
 
 
 def check_unchanged(job: FileJob, restart: Command) -> None:
@@ -134,67 +129,36 @@ class MalformedLines:
             )
 
 
-class LineSource:
-    """The lines of one file, decompressed and converted to N-Triples or N-Quads."""
+def read_blocks(
+    job: FileJob, staging: Path, malformed: Callable[[int, str], None], on_staging: Callable[[int, int], None]
+) -> Iterator[tuple[Block, int]]:
+    """Yield the lines of a file of any supported format in blocks, each with the number of bytes read so far.
 
-    def __init__(self, job: FileJob, on_disk: IO[bytes], stream: IO[bytes], format: ox.RdfFormat) -> None:
-        self.job = job
-        self.format = format
-        self._on_disk = on_disk
-        self._size = os.fstat(on_disk.fileno()).st_size
-        self._stream = stream
-
-    @property
-    def bytes_done(self) -> int:
-        """The number of bytes of the file read so far (compressed bytes, if the file is compressed)."""
-        return self.job.size * min(self._on_disk.tell(), self._size) // max(1, self._size)
-
-    def blocks(self, malformed: Callable[[int, str], None]) -> Iterator[Block]:
-        """Yield all lines in blocks. Every call yields the same blocks.
-
-        Args:
-            malformed: called for each malformed line, with its number (from 1) and the reason.
-
-        Raises:
-            LoadError: the file is cut short, cannot be read, or decompresses to too many bytes.
-        """
-        # the IRIs of blank nodes are derived from the file's content
-        reader = LineReader(self.job.sha256[:16], self.format, malformed)
-        total = 0
-        with _file_errors(self.job):
-            for raw in blocks(rewind(self._stream)):
-                total += len(raw)
-                if total > MAX_DECOMPRESSED_BYTES:
-                    raise LoadError(
-                        f"{self.job.name} decompresses to more than {MAX_DECOMPRESSED_BYTES:,} bytes.",
-                        "Split the file into smaller files.",
-                    )
-                yield reader.read(raw)
-
-
-@contextmanager
-def open_lines(job: FileJob, staging: Path, on_staging: Callable[[int, int], None]) -> Iterator[LineSource]:
-    """Open a file of any supported format as lines.
+    Every call yields the same blocks. The bytes are those of the file on the disk, which may be compressed.
 
     Args:
         staging: folder for the N-Quads file to which a file of a different format is converted; see `staged_file`. A
             converted file that exists already is used. The caller removes the converted file.
+        malformed: called for each malformed line, with its number (from 1) and the reason.
         on_staging: called regularly during the conversion, with the numbers of bytes read and of lines written.
 
     Raises:
         LoadError: the file is cut short, not valid, or cannot be read.
     """
-    with ExitStack() as stack:
-        with _file_errors(job):
-            on_disk: IO[bytes] = stack.enter_context(open(job.path, "rb"))
-            stream = stack.enter_context(COMPRESSED.get(Path(job.path).suffix.lower(), nullcontext)(on_disk))
-            format = LINE_FORMATS.get(job.format)
-            if format is None:
-                staged = staged_file(job, staging)
-                if not staged.exists():
-                    _stage(job, on_disk, stream, staged, on_staging)
-                on_disk = stream = stack.enter_context(open(staged, "rb"))
-        yield LineSource(job, on_disk, stream, format or ox.RdfFormat.N_QUADS)
+    with _file_errors(job), ExitStack() as stack:
+        on_disk: IO[bytes] = stack.enter_context(open(job.path, "rb"))
+        stream = stack.enter_context(COMPRESSED.get(Path(job.path).suffix.lower(), nullcontext)(on_disk))
+        format = LINE_FORMATS.get(job.format)
+        if format is None:
+            staged, format = staged_file(job, staging), ox.RdfFormat.N_QUADS
+            if not staged.exists():
+                _stage(job, on_disk, stream, staged, on_staging)
+            on_disk = stream = stack.enter_context(open(staged, "rb"))
+        size = os.fstat(on_disk.fileno()).st_size
+        # the IRIs of blank nodes are derived from the file's content
+        reader = LineReader(job.sha256[:16], format, malformed)
+        for lines in blocks(rewind(stream)):
+            yield reader.read(lines), job.size * min(on_disk.tell(), size) // max(1, size)
 
 
 def staged_file(job: FileJob, staging: Path) -> Path:
@@ -215,12 +179,7 @@ def _file_errors(job: FileJob) -> Iterator[None]:
             "Download the file again.",
         ) from error
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise LoadError(
-                f"No space left on the disk to convert {job.name} to N-Quads. The load was discarded.",
-                "Free some space and load the file again.",
-            ) from error
-        raise LoadError(f"{job.name} cannot be read: {error.strerror or error}.") from error
+        raise LoadError(f"{job.name} cannot be read or converted: {error.strerror or error}.") from error
 
 
 def _stage(
@@ -260,13 +219,13 @@ def _parse(stream: IO[bytes], job: FileJob) -> Iterator[ox.Quad]:
     """Yield the quads of a file, and keep the prefixes that it declares in its job."""
     format = job.format
     if format in STREAMED:
-        source: Readable = stream
+        source: Any = stream
         if STREAMED[format] == ox.RdfFormat.RDF_XML:
             source = CheckedXml(stream)
         elif STREAMED[format] == ox.RdfFormat.JSON_LD:
             source = ShallowJson(stream)
         quads = ox.parse(
-            cast(IO[bytes], source),
+            source,
             format=STREAMED[format],
             base_iri=Path(job.path).as_uri(),
             rename_blank_nodes=False,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import IO, Protocol
+from itertools import accumulate
+from typing import IO
 from xml.parsers import expat
-
-import numpy as np
 
 MAX_ENTITIES = 1_000
 MAX_ENTITY_CHARS = 1_024
@@ -17,17 +16,8 @@ _CHUNK = 1 << 20
 
 _REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}\\'))
-_STEP = np.zeros(256, dtype=np.int64)
-_STEP[list(b"[{")], _STEP[list(b"]}")] = 1, -1
-
-
-class Readable(Protocol):
-    """A stream for a parser."""
-
-    def read(self, size: int = ..., /) -> bytes:
-        """Read at most `size` bytes."""
-        ...
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class CheckedXml:
@@ -41,8 +31,8 @@ class CheckedXml:
         self._stream = stream
         self._depth = self._entities = 0
         self._parser = expat.ParserCreate()
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
+        self._parser.StartElementHandler = lambda name, attributes: self._step(1)
+        self._parser.EndElementHandler = lambda name: self._step(-1)
         self._parser.EntityDeclHandler = self._check_entity
 
     def read(self, size: int = -1, /) -> bytes:
@@ -54,13 +44,10 @@ class CheckedXml:
             raise ValueError(f"not well-formed XML ({error})") from error
         return piece
 
-    def _start(self, name: str, attributes: object) -> None:
-        self._depth += 1
+    def _step(self, levels: int) -> None:
+        self._depth += levels
         if self._depth > MAX_DEPTH:
             raise ValueError(f"the XML is nested deeper than {MAX_DEPTH} levels")
-
-    def _end(self, name: str) -> None:
-        self._depth -= 1
 
     def _check_entity(self, name: str, is_parameter: bool, value: str | None, *_: object) -> None:
         self._entities += 1
@@ -79,8 +66,7 @@ class ShallowJson:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._escape = b""
-        self._in_text = 0
-        self._depth = 0
+        self._in_text = self._depth = 0
 
     def read(self, size: int = -1, /) -> bytes:
         """Read at most `size` bytes. Raises ValueError if the nesting is too deep."""
@@ -91,9 +77,8 @@ class ShallowJson:
         parts = plain.translate(None, _NOT_STRUCTURE).split(b'"')
         outside = b"".join(parts[self._in_text :: 2])
         self._in_text = (self._in_text + len(parts) - 1) % 2
-        if outside:
-            depths = self._depth + np.cumsum(_STEP[np.frombuffer(outside, dtype=np.uint8)])
-            self._depth = int(depths[-1])
-            if depths.max() > MAX_DEPTH:
-                raise ValueError(f"the JSON is nested deeper than {MAX_DEPTH} levels")
+        depths = list(accumulate(map(_STEPS.__getitem__, outside), initial=self._depth))
+        self._depth = depths[-1]
+        if max(depths) > MAX_DEPTH:
+            raise ValueError(f"the JSON is nested deeper than {MAX_DEPTH} levels")
         return piece

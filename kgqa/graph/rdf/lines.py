@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO
@@ -19,7 +19,6 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 BLOCK_BYTES = 1 << 20
-_TOO_LONG = b"\x00"
 MAX_LINE_BYTES = 16 << 20
 GENID = "urn:kgqa:genid:"
 
@@ -73,7 +72,7 @@ def blocks(stream: IO[bytes]) -> Iterator[bytes]:
         elif not too_long:
             rest += data
         if len(rest) > MAX_LINE_BYTES and not too_long:
-            rest, too_long = rest[:MAX_LINE_BYTES] + _TOO_LONG, True
+            rest, too_long = rest[:MAX_LINE_BYTES] + b"\0", True
     if rest:
         yield rest + b"\n"
 
@@ -86,7 +85,7 @@ class Block:
     """
 
     lines: list[bytes]
-    numbers: Sequence[int]
+    numbers: list[int]
     first: int
     end: int
 
@@ -111,43 +110,30 @@ class LineReader:
 
     def read(self, block: bytes) -> Block:
         """Return the valid lines of a block in canonical form; report the malformed lines."""
-        first = self.line
-        if _is_utf8(block) and self._is_canonical(block):
-            lines = block.splitlines(keepends=True)  # canonical lines contain no other line break
-            self.line += len(lines)
-            if block.count(_TYPED) != sum(1 for _ in _PLAIN_NUMBER.finditer(block)):
-                lines = [_as_stored(line) if _TYPED in line else line for line in lines]
-            return Block(lines, range(first + 1, self.line + 1), first, self.line)
-        good: list[bytes] = []
-        numbers: list[int] = []
-        for line in block.removesuffix(b"\n").split(b"\n"):
-            self.line += 1
-            try:
-                fixed = self._fixed(line + b"\n")
-            except (SyntaxError, ValueError) as error:
-                self._malformed(self.line, _reason(error))
-                continue
-            good += [_as_stored(each) if _TYPED in each else each for each in fixed]
-            numbers += [self.line] * len(fixed)
-        return Block(good, numbers, first, self.line)
+        lines = block.splitlines(keepends=True)
+        first, self.line = self.line, self.line + len(lines)
+        good, numbers = lines, list(range(first + 1, self.line + 1))
+        if not (_is_utf8(block) and (_QUADS if self._quads else _TRIPLES).fullmatch(block)):
+            fixed = {number: self._fixed(number, line) for number, line in zip(numbers, lines)}
+            numbers = [number for number, line in fixed.items() if line]
+            good = [fixed[number] for number in numbers]
+        return Block([_as_stored(line) if _TYPED in line else line for line in good], numbers, first, self.line)
 
-    def _is_canonical(self, block: bytes) -> bool:
-        match = (_QUADS if self._quads else _TRIPLES).match(block)
-        short = len(block) <= MAX_LINE_BYTES or max(map(len, block.split(b"\n"))) <= MAX_LINE_BYTES
-        return match is not None and match.end() == len(block) and short
-
-    def _fixed(self, line: bytes) -> list[bytes]:
-        """Return the triples of one line in canonical form; none for a comment or an empty line."""
-        if len(line) > MAX_LINE_BYTES:
-            raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+    def _fixed(self, number: int, line: bytes) -> bytes:
+        """Return a line in canonical form; b"" for a comment, an empty line, or a malformed line, which is reported."""
         if _IGNORED.fullmatch(line):
-            return []
-        if _is_utf8(line):
-            match = _LOOSE.fullmatch(line)
-            if match and (self._quads or not match[4]):
-                return [b" ".join(term for term in match.groups() if term) + b" .\n"]
-        quads = ox.parse(line, format=self._format)
-        return [quad_line(quad, lambda node: self._genid + quote(node.value, safe="")) for quad in quads]
+            return b""
+        match = _LOOSE.fullmatch(line) if _is_utf8(line) else None
+        if match and (self._quads or not match[4]):
+            return b" ".join(term for term in match.groups() if term) + b" .\n"
+        try:
+            if len(line) > MAX_LINE_BYTES:
+                raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+            (quad,) = ox.parse(line, format=self._format)
+            return quad_line(quad, lambda node: self._genid + quote(node.value, safe=""))
+        except (SyntaxError, ValueError) as error:
+            self._malformed(number, _reason(error))
+            return b""
 
 
 # the engine stores XML Schema numbers, booleans and dates by value: "007" comes back as "7"
@@ -172,12 +158,10 @@ def _as_stored(line: bytes) -> bytes:
 
 @lru_cache(maxsize=100_000)
 def _stored_literal(literal: bytes) -> bytes:
-    node = ox.NamedNode("urn:kgqa:x")
-    (quad,) = ox.parse(b"<urn:kgqa:x> <urn:kgqa:x> " + literal + b" .", format=ox.RdfFormat.N_TRIPLES)
     store = ox.Store()
-    store.add(quad)
-    (kept,) = store.quads_for_pattern(node, None, None)
-    return str(kept.object).encode("utf-8")
+    store.load(b"<a:a> <a:a> " + literal + b" .", format=ox.RdfFormat.N_TRIPLES)
+    (quad,) = store
+    return str(quad.object).encode("utf-8")
 
 
 def quad_line(quad: ox.Quad, genid: Callable[[ox.BlankNode], str]) -> bytes:

@@ -14,7 +14,7 @@ from kgqa.model import Direction, Entity, Value
 from kgqa.schema import Schema
 
 SIDES: tuple[Direction, Direction] = ("out", "in")
-Read = Callable[..., Rows]
+Select = Callable[..., Rows]
 """Renders a template of queries/ and returns all rows of the whole graph; see `GraphTables.read`."""
 
 
@@ -54,7 +54,7 @@ def declaring_predicates(schema: Schema) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked)))
 
 
-def read_declarations(schema: Schema, read: Read) -> Declarations:
+def read_declarations(schema: Schema, read: Select) -> Declarations:
     """Read the declarations of a graph, in one query. Raises the same errors as `GraphTables.read`."""
     predicates = [Entity(predicate) for predicate in declaring_predicates(schema)]
     statements: dict[str, list[tuple[str, Value]]] = {predicate.iri: [] for predicate in predicates}
@@ -82,19 +82,19 @@ def read_declarations(schema: Schema, read: Read) -> Declarations:
     noise = {name for node, kind in marked if kind in schema.noise_marked_by[1:] for name in schema.named_by(node)}
     marks, others, mediators = dict[Value, None](), set[str](), set(schema.mediator_types)
     if schema.mediator_marked_by:
-        marker, value = schema.mediator_marked_by
-        for node, mark in sorted(statements[marker], key=str):
-            if value in (getattr(mark, "value", None), getattr(mark, "iri", None)):
-                mediators.add(node)
+        marker, true = schema.mediator_marked_by
+        for name, mark in sorted(statements[marker], key=str):
+            if true in (getattr(mark, "value", None), getattr(mark, "iri", None)):
+                mediators.add(name)
                 marks[mark] = None
             else:
-                others.add(node)
+                others.add(name)
     return Declarations(
         frozenset(noise), inverses, types, tuple(marks), frozenset(mediators), frozenset(others - mediators)
     )
 
 
-def declared_nodes(schema: Schema, read: Read) -> list[str]:
+def declared_nodes(schema: Schema, read: Select) -> list[str]:
     """Return the nodes that the graph declares as relations; see `Schema.declared_by`."""
     if not schema.declared_by:
         return []

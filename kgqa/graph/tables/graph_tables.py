@@ -218,8 +218,7 @@ class GraphTables:
 
     def save(self) -> None:
         """Write the tables and the index of names into the cache folder of the graph as it is now."""
-        version, tables = self.version(), self._tables if self._values.known("tables") else None
-        folder = self.folder
+        version, tables, folder = self.version(), self._values.known("tables") and self._tables, self.folder
         if folder and self.version() == version and not (tables and tables.notes):
             if self.store.capabilities.remote and version != self._opened_version:
                 # an edit that leaves all counts of a server equal leaves the fingerprint and this folder, too

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 
 from kgqa.graph.query.templates import Variable
-from kgqa.graph.store import Row, Rows
+from kgqa.graph.store import Row
+from kgqa.graph.tables.declarations import Select
 from kgqa.model import Entity, Literal, Named, Step, Value
 from kgqa.schema import Schema
 from kgqa.text.words import is_anonymous, local_words, relation_words, split_words
@@ -20,10 +21,6 @@ BATCH = 50
 SAMPLED_NAMES = 5000
 UNKNOWN, UNNAMED = "unknown value", "unnamed"
 """What stands for a blank node of which nothing is known, and before what is known of another one."""
-
-
-Select = Callable[..., Rows]
-"""Renders a template of queries/ and runs the query."""
 
 
 def values_of(
@@ -117,16 +114,18 @@ def with_labels(
     schema: Schema,
     labels: Callable[..., dict[Entity, str]],
     edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
+    describe: bool,
 ) -> list[Named]:
     """Return each value with its name, see `KnowledgeGraph.named`.
 
     Args:
         labels: returns the labels of entities.
-        edges: returns outward edges of blank nodes.
+        edges: returns outward edges of nodes.
     """
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
-    unnamed = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found and is_anonymous(v.iri)]
+    nameless = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found]
+    unnamed = [v for v in nameless if is_anonymous(v.iri) or (describe and _is_opaque(v, schema))]
     described = _describe(unnamed, schema, labels, edges) if unnamed else {}
     result = []
     for value in values:
@@ -134,9 +133,14 @@ def with_labels(
             result.append(Named(value, "", value.value))
         else:
             short = schema.short_id(value.iri)
-            words = short if schema.id_base and short != value.iri else local_words(value.iri)
+            words = short if _is_opaque(value, schema) else local_words(value.iri)
             result.append(Named(value, short, found.get(value) or described.get(value) or words))
     return result
+
+
+def _is_opaque(node: Entity, schema: Schema) -> bool:
+    """Return whether the id of a node has no words, as in Freebase and Wikidata."""
+    return bool(schema.id_base) and schema.short_id(node.iri) != node.iri
 
 
 def _describe(
@@ -145,14 +149,19 @@ def _describe(
     labels: Callable[..., dict[Entity, str]],
     edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
 ) -> dict[Entity, str]:
-    """Describe blank nodes by a type or else an edge; a node without edges is an unknown value."""
-    known: dict[Entity, tuple[str, Value]] = {}
-    for node, step, value in edges([node for node in nodes if not is_blank_node(node)]):
-        if node not in known or (step.relation in schema.types and known[node][0] not in schema.types):
-            known[node] = step.relation, value
+    """Describe nodes by a type or else an edge; a blank node without edges is an unknown value."""
+
+    def rank(edge: tuple[Entity, Step, Value]) -> tuple[bool, bool, str, str]:
+        _, step, value = edge
+        general = isinstance(value, Entity) and value.iri.startswith(schema.noise_prefixes)
+        return step.relation not in schema.types, general, step.relation, str(value)
+
+    every = edges([node for node in nodes if not is_blank_node(node)])
+    known = {node: (step.relation, value) for node, step, value in sorted(every, key=rank, reverse=True)}
     words = labels([v for edge in known.values() for v in (Entity(edge[0]), edge[1]) if isinstance(v, Entity)])
     # a server cannot be asked about its own blank nodes
-    found = {node: UNNAMED if node.iri.startswith(("_:", "nodeID:")) else UNKNOWN for node in nodes}
+    own = ("_:", "nodeID:")
+    found = {node: UNKNOWN if is_anonymous(node.iri) and not node.iri.startswith(own) else UNNAMED for node in nodes}
     for node, (relation, value) in known.items():
         text = value.value if isinstance(value, Literal) else words.get(value) or split_words(local_words(value.iri))
         about = "" if relation in schema.types else f"with {relation_words(relation, schema)} "

@@ -20,8 +20,8 @@ from kgqa.graph.query.patterns import Node, term_list
 from kgqa.graph.query.templates import Part, Variable, render_term
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.changes import Changes
-from kgqa.graph.tables.declarations import SIDES, Declarations, Read, listed_mediators
-from kgqa.graph.tables.labels import BATCH, Select, values_of
+from kgqa.graph.tables.declarations import SIDES, Declarations, Select, listed_mediators
+from kgqa.graph.tables.labels import BATCH, values_of
 from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.net.threads import ThreadPool
 from kgqa.schema import Schema
@@ -33,7 +33,7 @@ A node is a mediator here by its type or by the prefix of its IRI."""
 Extent = OneOf["all", "some", "none"]
 
 
-def count_edges(schema: Schema, declared: Declarations, read: Read, *, threads: int = 1) -> Edges:
+def count_edges(schema: Schema, declared: Declarations, read: Select, *, threads: int = 1) -> Edges:
     """Count the edges of each relation of a graph, with `threads` queries at a time.
 
     Raises the same errors as `GraphTables.read`.

@@ -22,7 +22,7 @@ from kgqa.corpus.snapshot import statement_iri
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Candidate, Entity, Piece, Span, Triple, Value
+from kgqa.model import Candidate, Entity, Piece, RelationPath, Span, Triple, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import prefilter
@@ -119,7 +119,8 @@ class PathRetriever:
 
         settings = BeamSettings(depth=self._options.depth, mediator_hop="free", kinds=False)
         try:
-            hops = explore(graph, topics, settings, prefilter=best, tournament=best, trace=trace) if topics else []
+            start = [Candidate(RelationPath(topic)) for topic in topics]
+            hops = explore(graph, start, settings, prefilter=best, tournament=best, trace=trace)
         except StoreTimeout:
             return []
         return list(dict.fromkeys(candidate for hop in hops for candidate in hop.shortlist))

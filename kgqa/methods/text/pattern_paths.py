@@ -14,7 +14,7 @@ from kgqa.corpus.retrieve.fused import fuse
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.text.path_pieces import path_pieces
-from kgqa.model import Candidate, Entity, Piece
+from kgqa.model import Candidate, Entity, Piece, RelationPath
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.chooser import ScoringChooser, text_similarity
@@ -137,7 +137,8 @@ class PatternPaths:
 
         settings = BeamSettings(depth=len(chain.relations), mediator_hop="free", kinds=False)
         try:
-            hops = explore(self._graph, [topic], settings, prefilter=best, tournament=win, trace=Trace())
+            start = [Candidate(RelationPath(topic))]
+            hops = explore(self._graph, start, settings, prefilter=best, tournament=win, trace=Trace())
         except StoreTimeout:
             return []
         return list(hops[-1].kept) if hops else []

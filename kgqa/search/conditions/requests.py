@@ -72,11 +72,9 @@ def unsupported_kind(question: str) -> str | None:
     "How much" is a count, although it often asks for a stored value. "Who was the first ..." is a superlative, because
     the answer depends on an order in time. Remove names of entities before the call.
     """
-    for kind in word_table("unsupported", "en"):
-        if match := pattern(kind["words"]).search(question.strip()):
-            return str(kind["kind"]).format(match[0].strip().lower())
-    match = pattern("{superlative}").search(question if question.isupper() else _TITLE.sub(" ", question))
-    return f"a superlative ({match[0].strip().lower()})" if match else None
+    text = (question if question.isupper() else _TITLE.sub(" ", question)).strip()
+    found = ((each["kind"], pattern(each["words"]).search(text)) for each in word_table("unsupported", "en"))
+    return next((kind.format(match[0].strip().lower()) for kind, match in found if match), None)
 
 
 def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
@@ -129,11 +127,7 @@ def _named_measure(phrase: str, *, most: bool = True) -> Measure:
 
 def _happening(verb: str) -> tuple[str, ...]:
     """Return words of the relations to the date of an event; none for "first"."""
-    return () if folded(verb) == "first" else tuple(meaning("events", verb).split())
-
-
-def _without(text: str, found: re.Match[str]) -> str:
-    return " ".join(f"{text[: found.start()]} {text[found.end() :]}".split())
+    return tuple(meaning("events", verb).split())
 
 
 def _rank(found: re.Match[str]) -> int:
@@ -171,8 +165,8 @@ def _happened_first(text: str, found: re.Match[str]) -> Request | None:
 def _total(text: str, found: re.Match[str]) -> Request | None:
     kind: RequestKind = "average" if found["how"].lower() in ("average", "mean") else "sum"
     words = " ".join(word for word in found["noun"].lower().split() if word not in STOPWORDS)
-    noun = _noun(text[found.end() :])
-    return Request(kind, _without(text, found), found[0].strip(), noun, _named_measure(words))
+    before, rest = text[: found.start()], text[found.end() :]
+    return Request(kind, f"{before} {rest}".strip(), found[0].strip(), _noun(rest), _named_measure(words))
 
 
 def _count(text: str, found: re.Match[str]) -> Request | None:

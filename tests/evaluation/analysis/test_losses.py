@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgqa.evaluation.analysis.losses import LOSSES, lost_at, paths_of
 from kgqa.evaluation.analysis.reach import Reach
-from kgqa.model import Answer, Entity, Named, PathEvidence, Question, RelationPath, Step
+from kgqa.model import Answer, Candidate, Entity, Named, PathEvidence, Question, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.search.beam import BeamSettings, explore
 from kgqa.text.words import path_key, paths_key
@@ -201,7 +201,8 @@ def test_losses_in_a_real_exploration(graph, goal, short, keep, loss):
         return path_key(candidate.path, SCHEMA)
 
     topic = Entity(NS + "m.1")
-    hops = explore(graph, [topic], BeamSettings(), prefilter=in_order(short), tournament=in_order(keep), trace=trace)
+    start = [Candidate(RelationPath(topic))]
+    hops = explore(graph, start, BeamSettings(), prefilter=in_order(short), tournament=in_order(keep), trace=trace)
     trace.record(PathsRanked(paths=(), keys=tuple(order(c) for c in sorted(hops[-1].kept, key=order))))
     found = answer(trace.events())
     assert lost_at(found, Reach(((path("m.1", *goal),),)), SCHEMA, right=False, gold_topics=[topic]) == loss

@@ -143,22 +143,18 @@ def test_any_journal_gives_a_load_or_an_error(graph, tmp_path_factory, damaged):
     assert [item.name for item in target.iterdir()] == ["g"]
 
 
-class TestCache:
-    """Cached tables of one folder are never used for another, even one with the same fingerprint."""
+def test_cached_tables_belong_to_one_folder(graph, tmp_path):
+    """They are used for no other folder, even one that claims to have the same triples."""
 
-    def names(self, folder: Path, cache: Path, text: str) -> list[str]:
-        with open_graph(folder, cache=Cache(cache)) as graph:
-            return [hit.name for hit in graph.search(text)]
+    def names(folder: Path, text: str) -> list[str]:
+        with open_graph(folder, cache=Cache(tmp_path / "cache")) as opened:
+            return [hit.name for hit in opened.search(text)]
 
-    def test_false_fingerprint_does_not_reuse_cached_tables(self, graph, tmp_path):
-        foreign = make(tmp_path / "foreign", "poison")
-        record = json.loads((foreign / "graph.json").read_text())
-        record["graphs"] = json.loads((graph / "graph.json").read_text())["graphs"]
-        (foreign / "graph.json").write_text(json.dumps(record))
-        assert self.names(foreign, tmp_path / "cache", "poison") == ["poison"]
-        assert self.names(graph, tmp_path / "cache", "one") == ["one"]
-        # also at the same path
-        kept = shutil.move(foreign, tmp_path / "kept")
-        shutil.copytree(graph, foreign)
-        assert self.names(foreign, tmp_path / "cache", "one") == ["one"]
-        assert self.names(kept, tmp_path / "cache", "poison") == ["poison"]
+    foreign = make(tmp_path / "foreign", "poison")
+    records = [json.loads((folder / "graph.json").read_text()) for folder in (foreign, graph)]
+    (foreign / "graph.json").write_text(json.dumps({**records[0], "graphs": records[1]["graphs"]}))
+    assert names(foreign, "poison") == ["poison"] and names(graph, "one") == ["one"]
+    # also at the same path
+    shutil.move(foreign, tmp_path / "kept")
+    shutil.copytree(graph, foreign)
+    assert names(foreign, "one") == ["one"] and names(tmp_path / "kept", "poison") == ["poison"]

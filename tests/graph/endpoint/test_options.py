@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import PartialResult, SettingsError
-from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
+from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
 from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
@@ -65,10 +65,10 @@ def test_several_named_graphs_must_be_chosen(tmp_path, count, own, fits):
 
     with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
         if fits:
-            assert len(user_graphs(store)) == count
+            assert len(named_graphs(store)) == count
         else:
             with pytest.raises(PartialResult, match="graph_iri="):
-                user_graphs(store)
+                named_graphs(store)
 
 
 def requests_of_two_runs(server, tmp_path, **options) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.names import server_index
-from kgqa.graph.names.full_text import MAX_NAMES, FullText, pattern, written_phrase
 from kgqa.graph.names.index import NameIndex, NameMatch
-from kgqa.graph.names.server_index import ServerIndex
+from kgqa.graph.names.server_index import MAX_NAMES, FullText, ServerIndex, pattern, written_phrase
 from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
 from kgqa.search.linking import find_mentions
@@ -131,16 +128,6 @@ class FrequentWords(FullText):
 def test_very_frequent_words_find_the_shortest_names():
     names = ServerIndex(FrequentWords(), names=10_000)
     assert [match.name for match in names.search("of john")] == ["John"]
-
-
-def test_names_are_found_again_after_they_were_dropped(monkeypatch):
-    monkeypatch.setattr(server_index, "MAX_KEPT", 0)
-    names = ServerIndex(FrequentWords(), names=10_000)
-    for _ in range(3):
-        assert [match.name for match in names.exact(["john"])["john"]] == ["John"]
-    names.close()
-    with pytest.raises(sqlite3.ProgrammingError):
-        names.containing(["john"])
 
 
 class TestPatterns:

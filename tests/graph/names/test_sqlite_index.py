@@ -12,7 +12,6 @@ import pytest
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.spellings import spellings
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
@@ -59,25 +58,6 @@ def names(graph_of, tmp_path_factory):
     graph = KnowledgeGraph(graph_of(lines), bundled_schema("rdfs"), cache=Cache(tmp_path_factory.mktemp("cache")))
     yield graph.names
     graph.tables.close()
-
-
-@pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("Alien (film)", {"alien": "bracket", "alienfilm": "squeezed", "af": "initials"}),
-        ("Stockholm, Sweden", {"stockholm": "comma", "stockholmsweden": "squeezed", "ss": "initials"}),
-        ("The Bible", {"bible": "article", "thebible": "squeezed"}),
-        ("Super Bowl", {"superbowl": "squeezed", "sb": "initials"}),
-        ("United States of America", {"unitedstatesofamerica": "squeezed", "usa": "initials"}),
-        ("S. E. Hinton", {"sehinton": "squeezed", "seh": "initials"}),
-        ("Japan", {}),
-        ("The", {}),
-        ("!!!", {}),
-        ("", {}),
-    ],
-)
-def test_variants_of_a_name(name, keys):
-    assert spellings(name) == keys
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,6 @@ class TestMediators:
             assert graph.tables.mediators.extent(step(relation)) == extent, relation
             assert graph.paths.ends_on_mediators(path("m.ann", relation)) == (extent == "all"), relation
 
-    def test_mediators_are_excluded_from_mixed_ends(self, graph):
-        assert short(graph.paths.ends([Candidate(path("m.ann", "base.mixed.about"))])[0].values) == {
-            "m.movie",
-            "just text",
-        }
-        assert graph.paths.ends([Candidate(path("m.ann", "base.mixed.about"))])[0].values
-
     @pytest.mark.parametrize("mark", ['"true"', f'"true"^^<{XSD}boolean>'])
     def test_mark_as_text_or_boolean(self, make, mark):
         graph = make(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 
 import pytest
@@ -15,7 +14,6 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath, Triple
 from kgqa.schema import Schema, bundled_schema
-from kgqa.trace.trace import Budget, Trace
 from tests.conftest import SOAK
 from tests.graph.memory_store import MemoryStore
 from tests.graph.tables.test_following_edits import KINDS
@@ -87,11 +85,3 @@ def test_load_is_kept_if_its_tables_are_interrupted(kgqa, tmp_path, monkeypatch)
     assert done.returncode == 130 and "has the new triples" in done.err
     monkeypatch.undo()
     assert '"triples": 1,' in kgqa("graph", "info", tmp_path / "g", "--json").out
-
-
-def test_a_question_does_not_pay_for_the_tables(monkeypatch):
-    monkeypatch.setattr(GraphTables, "prepare", lambda _: time.sleep(0.3))
-    trace = Trace(Budget(seconds=0.2))
-    graph = KnowledgeGraph(MemoryStore("<http://e/a> <http://e/p> <http://e/b> ."), bundled_schema("rdfs"))
-    assert graph.for_question(trace).queries.trace is trace
-    assert trace.elapsed() < 0.2
