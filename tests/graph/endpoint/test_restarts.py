@@ -23,7 +23,7 @@ from tests.virtuoso_server import copied, running_server
 
 GRAPH = "http://e/demo"
 pytestmark = pytest.mark.slow
-THREADS, SECONDS = 16, 120 if SOAK else 3
+THREADS, SECONDS = 16, 60 if SOAK else 3
 MAX_SECONDS = 40.0
 """The longest time of a question in seconds: its budget of 20 s, a last query and a restart."""
 SLOW = f"SELECT (COUNT(*) AS ?n) FROM <{GRAPH}> WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }}"
