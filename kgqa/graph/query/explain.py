@@ -15,7 +15,7 @@ from kgqa.graph.query.prefixes import error_in, iris_of, unknown_prefix
 from kgqa.graph.query.tokens import expand_prefixes, forbid_fetching
 from kgqa.graph.query.words import COMPARED, ExportableGraph, node_words, relations_words
 from kgqa.model import Entity, Step
-from kgqa.text.words import clean
+from kgqa.text.words import clean, local_words
 
 _AGGREGATES = {
     "Aggregate_Count": "the number of", "Aggregate_Sum": "the sum of", "Aggregate_Avg": "the average of",
@@ -130,7 +130,9 @@ class _Explainer:
             case "Variable":
                 return self._results.get(term) or f"?{term}"
             case "URIRef":
-                return node_words(self._graph, Entity(str(term)))
+                entity, local = Entity(str(term)), local_words(str(term))
+                words = node_words(self._graph, entity)
+                return words if local in words or self._graph.labels([entity]) else f"{local} ({words})"
             case "Literal":
                 return f"“{clean(term)}”"
             case "BNode":

@@ -100,7 +100,7 @@ OTHERS = {
         ["either ?x has “p”: “1” — or ?x has “q”: “2”",
          "either it is not true that isIRI of ?x — or REGEX of ?x, “a”"],
     "SELECT ?x { VALUES ?x { 1 2 } FILTER NOT EXISTS { ?x <http://e/p>/<http://e/q> <http://e/ann_b> } }":
-        ["?x is one of: “1”, “2”", "it is not true that ?x has a property path: http://e/ann_b"],
+        ["?x is one of: “1”, “2”", "it is not true that ?x has a property path: ann b (http://e/ann_b)"],
     "ASK { ?x <http://e/p> ?y }": ["Is there anything such that", "?x has “p”: ?y"],
 }  # fmt: skip
 
