@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from kgqa.corpus.corpus import Corpus
     from kgqa.evaluation.runs.progress import RunResult
     from kgqa.evaluation.runs.run_files import Run
-    from kgqa.graph.loading import load_into_folder
-    from kgqa.graph.opening import open_graph
+    from kgqa.graph.opening import load_into_folder, open_graph
     from kgqa.methods.ask import ask, ask_all, open_resources
     from kgqa.model import Answer, Entity, Literal, Question, RelationPath, Step
     from kgqa.report.comparison import Comparison
@@ -42,7 +41,7 @@ _MODULES = {
     "open_graph": "kgqa.graph.opening",
     "ask": "kgqa.methods.ask",
     "ask_all": "kgqa.methods.ask",
-    "load_into_folder": "kgqa.graph.loading",
+    "load_into_folder": "kgqa.graph.opening",
     "build_corpus": "kgqa.corpus.building.build",
     "Corpus": "kgqa.corpus.corpus",
     "open_resources": "kgqa.methods.ask",

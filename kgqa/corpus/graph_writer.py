@@ -18,7 +18,7 @@ from kgqa.corpus.rdf.terms import triple_of
 from kgqa.corpus.rdf.triples import community_texts, quad_blocks, quad_lines
 from kgqa.corpus.rdf.vocabulary import SEQ
 from kgqa.corpus.storage.database import Database
-from kgqa.graph.editing import batches, terms, triple_chars
+from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -228,7 +228,7 @@ class GraphWriter:
             with open(file, encoding="utf-8", newline="\n") as lines:
                 texts = (line.removesuffix(end) for line in lines if line.endswith(end))
                 while part := [triple_of(text) for text in islice(texts, _PART)]:
-                    for batch in batches(part, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
+                    for batch in batches(part, BATCH_TRIPLES, BATCH_CHARS):
                         server.update(
                             "insert_triples", graph=graph, triples=list(map(terms, batch)), timeout=UPDATE_SECONDS
                         )

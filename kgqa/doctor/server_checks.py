@@ -24,12 +24,11 @@ from kgqa.doctor.subject import (
     warning,
 )
 from kgqa.errors import KgqaError, LoginRefused, QueryRejected, RowCapMet, StoreError, StoreTimeout
-from kgqa.graph.demo import demo_folder
-from kgqa.graph.detection import default_view, user_graphs
+from kgqa.graph.detection import default_view, named_graphs
 from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.opening import open_store, view_of
+from kgqa.graph.opening import demo_folder, open_store, view_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.model import Entity, GraphId
@@ -92,7 +91,7 @@ def check_graph(subject: Subject) -> Iterator[Finding]:
     view = tuple(map(Entity, wanted or default_view(store)))
     parts: list[tuple[Entity, ...]] = [(part,) for part in view] or [()]
     if empty := [part for part in parts if not store.ask(render("any_triple", view=part), fresh=True)]:
-        known = ", ".join(f"<{iri}>" for iri in user_graphs(store)[:5]) or "none"
+        known = ", ".join(f"<{iri}>" for iri in named_graphs(store)[:5]) or "none"
         where = ", ".join(f"<{graph.iri}>" for graph in empty[0]) or "the graph"
         use = (
             f"Use an existing graph: {Option('graph-iri', 'IRI')}. Or load data: kgqa graph load FILE --into FOLDER|URL"

@@ -117,9 +117,9 @@ def default_view(store: Store) -> tuple[str, ...]:
     if not store.capabilities.system_graphs:
         if store.ask(render("any_triple", view=()), fresh=True):
             return ()
-        return user_graphs(store)
+        return named_graphs(store)
     try:
-        found = user_graphs(store)
+        found = named_graphs(store)
     except StoreTimeout as error:
         raise StoreUnavailable(
             f"{store.location} did not list its graphs in time.",
@@ -140,18 +140,8 @@ def default_view(store: Store) -> tuple[str, ...]:
     return found
 
 
-def user_graphs(store: Store) -> tuple[str, ...]:
+def named_graphs(store: Store, *, complete: bool = True) -> tuple[str, ...]:
     """Return the named graphs that hold data, without the server's own graphs and kgqa's own graphs.
-
-    Raises:
-        StoreTimeout, StoreUnavailable: see `Store.select`.
-        PartialResult: there are more than MAX_NAMED_GRAPHS named graphs.
-    """
-    return first_graphs(store, complete=True)
-
-
-def first_graphs(store: Store, *, complete: bool = False) -> tuple[str, ...]:
-    """Return named graphs that hold data, without the server's own graphs and kgqa's own graphs.
 
     Args:
         complete: whether to raise PartialResult if there are more than MAX_NAMED_GRAPHS, with the server's and kgqa's

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import takewhile
-from typing import TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import EditReport, Store, count_value
@@ -28,13 +28,10 @@ class EditHistory:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._edits: deque[tuple[int, EditReport]] = deque()
-        self._triples = 0
+        self._edits: deque[EditReport] = deque()
+        """The last edits; the number of the newest is `_number`."""
+        self._number = self._triples = self._known_from = 0
         self._last: dict[str, int] = {}
-        self._number = 0
-        self._known_from = 0
-        self._kept_from = 0
-        """The number of the last edit that is not kept any more."""
 
     def version_of(self, graphs: Collection[str] | None) -> str:
         """Return the version of some graphs."""
@@ -51,23 +48,23 @@ class EditHistory:
         """Record an edit and return its report. An edit that changed nothing gives no new version."""
         adds, removes = tuple(added), tuple(removed)
         with self._lock:
-            if adds or removes:
-                self._number += 1
-                self._last = {**self._last, graph: self._number}
-            report = EditReport(graph, adds, removes, self.version_of((graph,)), fingerprint)
-            if adds or removes:
-                self._edits.append((self._number, report))
-                self._triples += len(adds) + len(removes)
-                while len(self._edits) > MAX_EDITS or self._triples > MAX_TRIPLES:
-                    self._kept_from, oldest = self._edits.popleft()
-                    self._triples -= len(oldest.added) + len(oldest.removed)
+            if not (adds or removes):
+                return EditReport(graph, (), (), self.version_of((graph,)), fingerprint)
+            self._number += 1
+            self._last = {**self._last, graph: self._number}
+            self._edits.append(EditReport(graph, adds, removes, str(self._number), fingerprint))
+            self._triples += len(adds) + len(removes)
+            report = self._edits[-1]
+            while len(self._edits) > MAX_EDITS or self._triples > MAX_TRIPLES:
+                oldest = self._edits.popleft()
+                self._triples -= len(oldest.added) + len(oldest.removed)
             return report
 
     def forget(self) -> None:
         """Give all graphs a new version, because triples changed in a way that is not known."""
         with self._lock:
             self._number += 1
-            self._known_from = self._kept_from = self._number
+            self._known_from = self._number
             self._edits.clear()
             self._triples = 0
 
@@ -76,10 +73,11 @@ class EditHistory:
         with self._lock:
             if version == self.version_of(graphs):
                 return []
-            if not version.isdecimal() or not self._kept_from <= int(version) <= self._number:
+            later = self._number - int(version) if version.isdecimal() else -1
+            if not 0 <= later <= len(self._edits):
                 return None
-            later = takewhile(lambda edit: edit[0] > int(version), reversed(self._edits))
-            return [report for _, report in later if graphs is None or report.graph in graphs][::-1]
+            edits = islice(self._edits, len(self._edits) - later, None)
+            return [report for report in edits if graphs is None or report.graph in graphs]
 
 
 def net_changes(
@@ -102,7 +100,7 @@ def present_triples(store: Store, graph: str, triples: Sequence[Triple]) -> set[
     found: set[Triple] = set()
     for literals, most in ((False, PRESENT_LINKS), (True, PRESENT_LITERALS)):
         asked = [triple for triple in triples if isinstance(triple.object, Literal) == literals]
-        for batch in batches(asked, most, PRESENT_CHARS, length=triple_chars):
+        for batch in batches(asked, most, PRESENT_CHARS):
             query = render("present_triples", view=view, literals=literals, triples=list(map(terms, batch)))
             found.update(batch[count_value(row[0])] for row in store.select(query, fresh=True))
     return found
@@ -114,15 +112,16 @@ def triple_chars(triple: Triple) -> int:
 
 
 def batches(
-    items: Sequence[Item], most: int, most_chars: int, *, length: Callable[[Item], int]
+    items: Sequence[Item], most: int, most_chars: int, *, length: Callable[[Any], int] = triple_chars
 ) -> Iterator[Sequence[Item]]:
     """Split items into batches of at most `most` items and a total length of `most_chars`, or of one longer item."""
     start = size = 0
     for index, item in enumerate(items):
-        if index > start and (index - start == most or size + length(item) > most_chars):
+        chars = length(item)
+        if index > start and (index - start == most or size + chars > most_chars):
             yield items[start:index]
             start, size = index, 0
-        size += length(item)
+        size += chars
     if items:
         yield items[start:]
 

@@ -76,7 +76,6 @@ class KnowledgeGraph:
         self.schema = schema = schema.preferring(languages)
         self.view = tuple(Entity(iri) for iri in view)
         self.timeout = timeout
-        self.cache = cache
         self.settings: dict[str, Any] = {}
         """Settings stored in the graph folder."""
         self.queries = Queries(store, self.view, timeout=timeout)
@@ -155,8 +154,7 @@ class KnowledgeGraph:
             self.tables.close()
         finally:
             if self._owns_store:
-                leave = getattr(self.store, "__exit__", lambda *_: self.store.close())
-                leave(exception, *_)
+                self.store.__exit__(exception, *_)
 
     # --- names
 
@@ -187,13 +185,14 @@ class KnowledgeGraph:
             remote=self.store.capabilities.remote,
         )
 
-    def named(self, values: Iterable[Value]) -> list[Named]:
+    def named(self, values: Iterable[Value], *, describe: bool = False) -> list[Named]:
         """Return each value with its name: an entity's label or a literal's text.
 
         The name of an entity without a label is the readable end of its IRI; that of a blank node says what is known of
-        it, such as its type.
+        it, such as its type. So does that of an opaque id with `describe`, and else it is the id.
         """
-        return with_labels(values, schema=self.schema, labels=self.labels, edges=self.paths.edges)
+        edges = self.paths.edges
+        return with_labels(values, schema=self.schema, labels=self.labels, edges=edges, describe=describe)
 
     # --- exported queries
 

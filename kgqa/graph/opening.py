@@ -1,29 +1,43 @@
-"""Opens stores and graphs by folder, address or settings, and the stores of other packages by `NAME:REST`."""
+"""Opens stores and graphs by folder, address, settings or `NAME:REST` of another package, and loads graph folders."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Sequence
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
-from kgqa.errors import SettingsError, StoreUnavailable
-from kgqa.graph.demo import demo_folder
+from kgqa.errors import LoadError, SettingsError, StoreBusy, StoreUnavailable
 from kgqa.graph.detection import default_view, detect_schema
+from kgqa.graph.embedded.folder import GraphFolder
+from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
-from kgqa.graph.store import DEFAULT_TIMEOUT, Store, is_address
+from kgqa.graph.store import DEFAULT_TIMEOUT, LoadReport, Progress, Store, is_address
 from kgqa.plugins import plugin, plugin_names
-from kgqa.schema import Schema, language_list, load_schema, usable_prefixes
+from kgqa.schema import BUNDLED, Schema, language_list, load_schema, usable_prefixes
 from kgqa.settings.table import WALK_RULES, WalkRule
 from kgqa.settings.values import Settings
+from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import GRAPH_FOLDER, check_no_corpus, read_corpus_file
+from kgqa.text.display import in_notebook, progress_bar
 from kgqa.text.hints import Command, Option
 from kgqa.text.words import clean
 
 _FOREIGN = re.compile(r"([A-Za-z][A-Za-z0-9_-]+):(.*)", re.DOTALL)
+DEMO_SECONDS = 30.0
+"""How long to wait for another process that loads the demo graph."""
+
+
+# --- stores
 
 
 def is_foreign(location: str | Path) -> bool:
@@ -35,49 +49,40 @@ def is_foreign(location: str | Path) -> bool:
     return match is not None and (match[1] in plugin_names("store") or not Path(location).exists())
 
 
-def open_foreign_store(location: str, *, writable: bool = False) -> Store:
-    """Open a store of another package. Its entry point, in the group `kgqa.stores`, is called with REST and `writable`.
-
-    Raises:
-        SettingsError: no package has a store of this name.
-        KgqaError: the store cannot be opened.
-    """
-    match = _FOREIGN.fullmatch(location)
-    assert match is not None
-    name, rest = match.groups()
-    if name not in plugin_names("store"):
-        known = ", ".join(plugin_names("store")) or "none"
-        raise SettingsError(
-            f"{clean(location)[:200]} is neither a folder nor an address, and no installed package has a store named "
-            f"{name} (installed: {known}).",
-            "Correct the name, or install the package of the store with pip. Write ./ before the name of a folder.",
-        )
-    opened: Callable[..., Store] = plugin("store", name)
-    return opened(rest, writable=writable)
-
-
-def open_store(location: str | Path, *, writable: bool = False, create: bool = False) -> Store:
+def open_store(
+    location: str | Path,
+    *,
+    writable: bool = False,
+    create: bool = False,
+    endpoint: EndpointOptions | None = None,
+    cache: Cache | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+) -> Store:
     """Open a folder made by `kgqa graph load`, the graph of a corpus folder, a SPARQL endpoint, or `NAME:REST`.
 
-    `NAME` is a store of an installed package, see `open_foreign_store`; a folder of such a name is `./NAME:REST`, or a
-    `Path`.
+    `NAME` is a store of an installed package: its entry point, in the group `kgqa.stores`, is called with REST and
+    `writable`. A folder of such a name is `./NAME:REST`, or a `Path`.
 
     Args:
         writable: whether `edit` may change the store; only one process at a time can then have a folder open.
         create: whether to create an empty graph if the folder has none. A store of another package that is opened with
             `create` is opened for writing.
+        endpoint: options for a server, whose results are then cached on disk.
+        cache: where results of a server are stored; None for the user's cache.
+        timeout: maximum seconds per query to a server with options.
 
     Raises:
         StoreUnavailable: there is no store, or the store is not readable.
         StoreBusy: another process is writing to the folder.
         SettingsError: the address is not valid, or `writable` or `create` was given with an address or a corpus
-            folder.
+            folder, or no package has a store of this name.
     """
     if writable or create:
         check_no_corpus(location)
-    corpus = read_corpus_file(location)
-    if corpus:
+    if corpus := read_corpus_file(location):
         location = corpus.location
+        if endpoint:
+            endpoint.check_login(corpus)
         if not (corpus.url or (corpus.folder / GRAPH_FOLDER).exists()):
             raise StoreUnavailable(
                 f"The corpus at {clean(str(corpus.folder))} has no graph yet, because its build is not finished.",
@@ -87,10 +92,54 @@ def open_store(location: str | Path, *, writable: bool = False, create: bool = F
     if is_address(location):
         if writable or create:
             raise SettingsError("To write to a server, name the graph to write to: EndpointStore(url, writable=IRI).")
-        return EndpointStore(str(location))
-    if is_foreign(location):
-        return open_foreign_store(str(location), writable=writable or create)
-    return EmbeddedStore(Path(location), writable=writable, create=create)
+        if endpoint is None:
+            return EndpointStore(str(location))
+        return endpoint.open(str(location), cache=cache or Cache.default(), timeout=timeout)
+    if not is_foreign(location):
+        return EmbeddedStore(Path(location), writable=writable, create=create)
+    name, _, rest = str(location).partition(":")
+    if name not in plugin_names("store"):
+        known = ", ".join(plugin_names("store")) or "none"
+        raise SettingsError(
+            f"{clean(str(location))[:200]} is neither a folder nor an address, and no installed package has a store "
+            f"named {name} (installed: {known}).",
+            "Correct the name, or install the package of the store with pip. Write ./ before the name of a folder.",
+        )
+    opened: Callable[..., Store] = plugin("store", name)
+    return opened(rest, writable=writable or create)
+
+
+def demo_folder(cache: Cache) -> Path:
+    """Return the folder of the bundled demo graph, which is loaded on first use (in less than a second).
+
+    Raises:
+        StoreUnavailable: the cache is not writable.
+        StoreBusy: another process is loading the demo graph and did not finish in DEMO_SECONDS.
+    """
+    end = time.monotonic() + DEMO_SECONDS
+    with as_file(files("kgqa") / "demo" / "graph.nt") as source:
+        folder = cache.entry("demo", hashlib.sha256(source.read_bytes()).hexdigest()[:12])
+        while not _is_readable(folder):
+            try:
+                # free: a step to a mediator and the next step count as one hop
+                load_graph(folder, [source], restart=True, schema="freebase", settings={"mediator_hop": "free"})
+            except StoreBusy:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
+    return folder
+
+
+def _is_readable(folder: Path) -> bool:
+    """Return whether a folder has a graph. One that is damaged, or of another version of kgqa, is removed."""
+    try:
+        return GraphFolder(folder).exists() and bool(GraphFolder(folder).meta())
+    except StoreUnavailable:
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+
+
+# --- graphs
 
 
 def open_graph(
@@ -127,28 +176,21 @@ def open_graph(
         StoreUnavailable, StoreIncomplete, StoreBusy, SchemaError, SettingsError: see `kgqa.errors`.
     """
     cache = cache or Cache.default()
-    corpus, endpoint = read_corpus_file(location), endpoint or EndpointOptions()
-    view = graphs_of(view, location)
-    store: Store
-    if location is not None and is_address(location) and not writable:
-        store = endpoint.open(str(location), cache=cache, timeout=timeout)
-    elif corpus and corpus.url and not writable:
-        endpoint.check_login(corpus)
-        store = endpoint.open(corpus.url, cache=cache, timeout=timeout)
-    else:
-        if location is None and writable:
+    if location is None:
+        if writable:
             raise SettingsError("The demo graph cannot be changed.", "Give the folder of another graph.")
-        store = open_store(demo_folder(cache) if location is None else location, writable=writable)
+        location = demo_folder(cache)
+    corpus, view = read_corpus_file(location), graphs_of(view, location)
+    store = open_store(
+        location, writable=writable, endpoint=endpoint or EndpointOptions(), cache=cache, timeout=timeout
+    )
     try:
         settings = dict(store.settings)
         kept, declared = settings.pop("schema", None), usable_prefixes(settings.pop("prefixes", {}))
         schema = schema or (corpus.schema_source if corpus else kept)
         view = view or default_view(store)
-        if isinstance(schema, Schema):
-            chosen = schema
-        else:
-            chosen = load_schema(schema) if schema is not None else detect_schema(store, view)
-        chosen = chosen.with_prefixes(declared)
+        if not isinstance(schema, Schema):
+            schema = load_schema(schema) if schema is not None else detect_schema(store, view)
         rule = walks or settings.get("walks")
         if rule is not None and rule not in WALK_RULES:
             raise SettingsError(f"walks must be one of {', '.join(WALK_RULES)}, not {rule!r}.")
@@ -157,7 +199,7 @@ def open_graph(
         raise
     graph = KnowledgeGraph(
         store,
-        chosen,
+        schema.with_prefixes(declared),
         view=view,
         walks=rule,
         frontier_cap=frontier_cap,
@@ -226,3 +268,71 @@ def open_graph_of(
         endpoint=EndpointOptions.of(settings),
         languages=language_list(settings.graph.languages),
     )
+
+
+# --- loading
+
+
+def load_into_folder(
+    files: Iterable[str | Path],
+    folder: str | Path,
+    *,
+    schema: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> LoadReport:
+    """Load RDF files into a graph folder.
+
+    Args:
+        files: RDF files.
+        folder: the graph folder, created if needed.
+        progress: called with the progress; None for a bar in a notebook, and for nothing elsewhere.
+        schema: name of a bundled schema, or path of a schema file (TOML), which is copied into the folder; None keeps
+            the folder's present schema.
+        options: see `load_graph`: settings, on_error, format, resume, restart, memory.
+
+    Raises:
+        SchemaError: the schema is invalid.
+        LoadError: a file is missing, malformed or truncated; the graph is unchanged.
+        StoreBusy: another load is running.
+        StoreUnavailable: the folder is not writable, or contains other files.
+        KeyboardInterrupt: Ctrl-C; the load can be resumed.
+        SettingsError: the folder is a corpus folder.
+    """
+    folder, paths = Path(folder), [Path(file) for file in files]
+    check_no_corpus(folder)
+    if not (paths or options.get("resume")):
+        raise LoadError("No file to load.", "Name at least one RDF file.")
+    with ExitStack() as stack:
+        if progress is None and in_notebook():
+            progress = stack.enter_context(_load_bar(paths))
+        kept = None if schema is None else keep_schema(schema, folder)
+        return load_graph(folder, paths, progress=progress, schema=kept, **options)
+
+
+@contextmanager
+def _load_bar(files: Iterable[Path]) -> Iterator[Callable[[Progress], None]]:
+    """Show a bar over the bytes of the files of a load, for notebooks, and yield the function that moves it."""
+    total = sum(file.stat().st_size for file in files if file.is_file())
+    done: dict[str, int] = {}
+    with progress_bar(total=total or None, unit="B", unit_scale=True, desc="loading") as bar:
+
+        def move(progress: Progress) -> None:
+            done[progress.file] = progress.bytes_done
+            bar.update(max(0, sum(done.values()) - bar.n))
+
+        yield move
+
+
+def keep_schema(schema: str, folder: Path) -> str:
+    """Return the name of a bundled schema, or copy a schema file into the folder and return the name of the copy.
+
+    The name of the copy contains the digest of its content, so that a failed load does not overwrite the schema in use.
+    """
+    loaded = load_schema(schema)
+    if schema in BUNDLED:
+        return schema
+    name = f"schema-{loaded.digest}.toml"
+    GraphFolder(folder).create()
+    replace_file(folder / name, [loaded.source.encode()])
+    return name

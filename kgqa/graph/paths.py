@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph import lookups
-from kgqa.graph.folding import StatementExit, fold_steps, in_order, statement_exits
-from kgqa.graph.lookups import NODE, Branch
-from kgqa.graph.queries import Errors, Queries
+from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits
+from kgqa.graph.queries import NODES, Errors, Lookup, Queries
 from kgqa.graph.query.conditions import candidate_pattern
-from kgqa.graph.query.patterns import PathPattern, path_pattern, returns
-from kgqa.graph.query.templates import Variable
+from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, returns, term_list, values_clause
+from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.declarations import SIDES
 from kgqa.graph.tables.graph_tables import GraphTables, by_frequency
@@ -24,7 +23,9 @@ from kgqa.model import Candidate, Direction, Entity, Literal, RelationPath, Step
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
 
+ANSWER, NODE, RELATION, VALUE, COUNT = map(Variable, ("answer", "node", "relation", "value", "count"))
 MAX_DESCRIBING = 12
+MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
 """Most ends to which walks are looked up at once. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_SUBJECTS = 50
@@ -86,46 +87,41 @@ class PathQueries:
         Args:
             candidates: paths with restrictions; joins and conditions are ignored.
         """
-        walks = [self._onward_pattern(each) for each in candidates]
-        branches = [self._relations_branch(each.path, walk) for each, walk in zip(candidates, walks)]
-        results = self.queries.look_up(branches, tolerated=tolerated)
-        found = [_Found(number, candidates[number].path, walks[number], _columns(branches[number], rows))
+        inner = partial(path_pattern, rule=self.walk_rule, inverse=self.tables.inverses.get, final=False)
+        walks = [replace(inner(c.path.topic, c.path.steps), restricted=c.restricted) for c in candidates]
+        lookups = [self._relations_lookup(each.path, walk) for each, walk in zip(candidates, walks)]
+        results = self.queries.look_up(lookups, tolerated=tolerated)
+        found = [_Found(number, candidates[number].path, walks[number], _columns(lookups[number], rows))
                  for number, rows in enumerate(results) if not isinstance(rows, Exception)]  # fmt: skip
         self._drop_loops([path for path in found if path.columns.get("loop")], tolerated)
         for path in found:
             path.steps = fold_steps(path.columns, self.tables)
         self._fold_statements([path for path in found if path.path.steps], tolerated)
         for path in found:
+            steps = tuple(sorted(path.steps, key=lambda step: (step.direction == "in", step.relation)))
             frontier = max(map(count_value, path.columns.get("frontier", ())), default=0)
-            expansion = Expansion(in_order(path.steps), approximate=frontier > self.frontier_cap)
-            results[path.number] = path.error or expansion
+            results[path.number] = path.error or Expansion(steps, approximate=frontier > self.frontier_cap)
         self.tables.label_relations((step.relation for path in found for step in path.steps), self.labels)
         return results
 
-    def _onward_pattern(self, candidate: Candidate) -> PathPattern:
-        path, inverse = candidate.path, self.tables.inverses.get
-        walk = path_pattern(path.topic, path.steps, self.walk_rule, inverse=inverse, final=False)
-        return replace(walk, restricted=candidate.restricted) if candidate.restricted else walk
-
-    def _relations_branch(self, path: RelationPath, walk: PathPattern) -> Branch:
-        returning: dict[Direction, list[Entity]] = {"out": [], "in": []}
+    def _relations_lookup(self, path: RelationPath, walk: PathPattern) -> Lookup:
+        returning: list[Step] = []
         if self.walk_rule == "no-return" and path.steps:
             inverse, last = self.tables.inverses.get, path.steps[-1]
             twins = {last.relation, inverse(last.relation), *self.tables.inverse_of.get(last.relation, ())}
-            relations = sorted(relation for relation in twins if relation)
-            for side in SIDES:
-                returning[side] = [Entity(name) for name in relations if returns(Step(name, side), last, inverse)]
+            possible = [Step(name, side) for name in sorted(filter(None, twins)) for side in SIDES]
+            returning = [step for step in possible if returns(step, last, inverse)]
         not_node = path.topic if self.walk_rule in ("topic-not-end", "topic-never") else None
-        return lookups.relations_branch(walk, cap=self.frontier_cap, not_node=not_node, returning=returning)
+        return relations_lookup(walk, cap=self.frontier_cap, not_node=not_node, returning=returning)
 
     def _drop_loops(self, paths: Sequence[_Found], tolerated: Errors) -> None:
         """Leave out the relations that lead from a topic only to itself."""
-        branches = [lookups.onward_branch(path.path.topic, sorted(path.columns["loop"], key=str)) for path in paths]
-        for path, branch, rows in zip(paths, branches, self.queries.look_up(branches, tolerated=tolerated)):
+        lookups = [onward_lookup(path.path.topic, sorted(path.columns["loop"], key=str)) for path in paths]
+        for path, lookup, rows in zip(paths, lookups, self.queries.look_up(lookups, tolerated=tolerated)):
             if isinstance(rows, Exception):
                 path.error = rows
                 continue
-            onward = _columns(branch, rows)
+            onward = _columns(lookup, rows)
             for side in SIDES:
                 path.columns[side] = path.columns[side] - path.columns["loop"] | onward[side]
 
@@ -135,24 +131,13 @@ class PathQueries:
         for path, _ in leaving if self.walk_rule != "free" else ():
             path.steps.discard(path.path.steps[-1].reversed())  # a statement has one subject and one value
         asked = [(path, exit_) for path, exit_ in leaving if exit_.step in path.steps]
-        branches = [self._unclaimed_branch(path.walk, exit_) for path, exit_ in asked]
-        rows_of = self.queries.look_up(branches, limit=1, tolerated=(StoreTimeout, *tolerated))
+        lookups = [exit_.unclaimed(path.walk, cap=self.frontier_cap, schema=self.schema) for path, exit_ in asked]
+        rows_of = self.queries.look_up(lookups, limit=1, tolerated=(StoreTimeout, *tolerated))
         for (path, exit_), rows in zip(asked, rows_of):
             if isinstance(rows, StoreTimeout) or not rows:  # the step along the claim is a candidate anyway
                 path.steps.discard(exit_.step)
             elif isinstance(rows, Exception):
                 path.error = rows
-
-    def _unclaimed_branch(self, walk: PathPattern, leaving: StatementExit) -> Branch:
-        untrue = self.schema.mediator_untrue
-        return lookups.unclaimed_branch(
-            walk,
-            Entity(leaving.step.relation),
-            Entity(leaving.claim),
-            out=leaving.step.direction == "out",
-            cap=self.frontier_cap,
-            untrue=[(Entity(untrue[0]), Entity(kind)) for kind in untrue[1:]],
-        )
 
     def ends(self, candidates: Sequence[Candidate], *, limit: int | None = None, tolerated: Errors = ()) -> list[Any]:
         """Return the `Ends` of each candidate's path, without mediators and without regard to its operation.
@@ -163,10 +148,11 @@ class PathQueries:
         Raises:
             PartialResult: `limit` is None, and a path has more ends than the store's row cap.
         """
-        branches = [lookups.ends_branch(self.pattern(each)) for each in candidates]
+        patterns = map(self.pattern, candidates)
+        lookups = [Lookup((walk.end,), pattern_text(walk)) for walk in patterns]
         most = None if limit is None else limit + 1
         return [rows if isinstance(rows, Exception) else _ends(rows, limit)
-                for rows in self.queries.look_up(branches, limit=most, tolerated=tolerated)]  # fmt: skip
+                for rows in self.queries.look_up(lookups, limit=most, tolerated=tolerated)]  # fmt: skip
 
     def walks(
         self,
@@ -184,11 +170,19 @@ class PathQueries:
             limit: maximum number of walks per path.
             seconds: maximum seconds for a query, if less than the graph's own timeout.
         """
-        wanted = None if ends is None else [end for end in ends if not is_blank_node(end)][:MAX_WALKED_ENDS]
-        if wanted == []:
-            return [[] for _ in candidates]
-        branches = [lookups.walks_branch(self.pattern(each), wanted) for each in candidates]
-        rows_of = self.queries.look_up(branches, limit=limit, seconds=seconds, tolerated=tolerated)
+        chosen = ""
+        if ends is not None:
+            wanted = [end for end in ends if not is_blank_node(end)][:MAX_WALKED_ENDS]
+            if not wanted:
+                return [[] for _ in candidates]
+            # Virtuoso replaces a single value by a constant, and then returns a boolean as the number 1
+            alone = len(wanted) == 1 and isinstance(wanted[0], Literal)
+            chosen = f"  {values_clause(ANSWER, [*wanted, Entity('urn:kgqa:nothing')] if alone else wanted)}\n"
+        lookups = [
+            Lookup(walk.nodes[1:], f"{chosen}{pattern_text(walk, nested=False)}")
+            for walk in map(self.pattern, candidates)
+        ]
+        rows_of = self.queries.look_up(lookups, limit=limit, seconds=seconds, tolerated=tolerated)
         return [rows if isinstance(rows, Exception) else [(each.path.topic, *row) for row in rows]
                 for each, rows in zip(candidates, rows_of)]  # fmt: skip
 
@@ -205,11 +199,8 @@ class PathQueries:
             through = [at for at in range(1, len(path)) if self.tables.leads_to_mediator(path.steps[at - 1])]
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
             walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))
-        return self._without_mediators(walk, path.steps)
-
-    def _without_mediators(self, walk: PathPattern, steps: Sequence[Step]) -> PathPattern:
-        if steps and self.tables.mediators.extent(steps[-1]) == "some":
-            return replace(walk, not_mediator=mediator_filters(walk.end, self.schema, self.tables.mediators))
+        if path.steps and self.tables.mediators.extent(path.steps[-1]) == "some":
+            walk = replace(walk, not_mediator=mediator_filters(walk.end, self.schema, self.tables.mediators))
         return walk
 
     # --- nodes
@@ -230,80 +221,98 @@ class PathQueries:
         Raises:
             PartialResult: there is no limit and a node has more values than the store returns.
         """
-        wanted = _askable(nodes)
         cap = self.queries.store.capabilities.row_cap if limit is not None else None
         most = limit if limit is None else limit + 1 if cap is None else min(limit + 1, cap - 1)
-        rows_of = self.queries.look_up(lookups.hop_lookups(wanted, self._hop_pattern(steps, loops)), limit=most)
-        return {node: tuple(value for (value,) in rows) for node, rows in zip(wanted, rows_of) if rows}
+        rows_of = self._at_nodes(nodes, (ANSWER,), lambda node: self._hop_text(node, steps, loops), most)
+        return {node: _ends(rows, None).values for node, rows in rows_of.items() if rows}
 
     def hop_counts(self, nodes: Iterable[Entity], steps: Sequence[Step], *, loops: bool = False) -> dict[Entity, int]:
         """Count the entities and literals to which a hop leads from each node; see `hop`."""
-        wanted = _askable(nodes)
-        rows_of = self.queries.look_up(lookups.hop_count_lookups(wanted, self._hop_pattern(steps, loops)))
-        return {node: count_value(rows[0][0]) if rows else 0 for node, rows in zip(wanted, rows_of)}
+        rows_of = self._at_nodes(
+            nodes, (COUNT,), lambda node: _counted((ANSWER,), self._hop_text(node, steps, loops)), None
+        )
+        return {node: count_value(rows[0][0]) for node, rows in rows_of.items()}
 
-    def _hop_pattern(self, steps: Sequence[Step], loops: bool) -> PathPattern:
-        plain = len(steps) == 1 and (loops or self.walk_rule in ("free", "no-return"))
-        back = plain or (len(steps) > 1 and self.returns_through_mediators)
-        rule: WalkRule = "free" if back else "topic-not-end"
-        return self._without_mediators(path_pattern(NODE, steps, rule, inverse=self.tables.inverses.get), steps)
+    def _hop_text(self, node: Entity, steps: Sequence[Step], loops: bool) -> str:
+        walk = self.pattern(Candidate(RelationPath(node, tuple(steps))))
+        return pattern_text(replace(walk, different=()) if loops and len(steps) == 1 else walk, nested=False)
+
+    def _at_nodes(
+        self,
+        nodes: Iterable[Entity],
+        variables: tuple[Variable, ...],
+        pattern: Callable[[Entity], str],
+        limit: int | None,
+    ) -> dict[Entity, list[Row]]:
+        """Return the rows of a look-up at each of the nodes that a query can name."""
+        wanted = _askable(nodes)
+        lookups = [Lookup(variables, pattern(node), most=NODES) for node in wanted]
+        return dict(zip(wanted, self.queries.look_up(lookups, limit=limit)))
 
     def edges(
-        self, nodes: Iterable[Entity], direction: Direction = "out", *, limit: int = lookups.MOST_ROWS
+        self, nodes: Iterable[Entity], direction: Direction = "out", *, limit: int = MAX_EDGES
     ) -> list[tuple[Entity, Step, Value]]:
         """Return the edges of nodes, at most `limit` of each, noise included."""
-        wanted = _askable(nodes)
-        rows_of = self.queries.look_up(lookups.edge_lookups(wanted, direction), limit=limit)
-        return [(node, *edge) for node, rows in zip(wanted, rows_of) for edge in _edges(rows, direction)]
+        rows_of = self._at_nodes(nodes, (RELATION, VALUE), lambda node: _edge(node, direction), limit)
+        return [(node, *edge) for node, rows in rows_of.items() for edge in _edges(rows, direction)]
 
     def neighbours(self, node: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Return up to `limit` edges of a node in each direction, without noise."""
         schema = self.schema
         noise = [Literal(prefix) for prefix in (*schema.noise_prefixes, *schema.label, *schema.alias)]
-        kept = [Entity(relation) for relation in schema.noise_except]
-        branches = [lookups.quiet_edges_branch(node, side, noise=noise, kept=kept) for side in SIDES]
+        prefixed = " || ".join(f"STRSTARTS(STR(?relation), {render_term(prefix)})" for prefix in noise)
+        others = "".join(f"?relation = {render_term(Entity(relation))} || " for relation in schema.noise_except)
+        quiet = f"\n  FILTER({others}!({prefixed}))" if noise else ""
+        lookups = [Lookup((RELATION, VALUE), f"{_edge(node, side)}{quiet}") for side in SIDES]
         # the graph may mark too many relations as noise to list them in a query: request more edges instead
         for asked in (limit * times for times in WIDENINGS):
-            rows_of = self.queries.look_up(branches, limit=asked)
+            rows_of = self.queries.look_up(lookups, limit=asked)
             edges = [
                 [(step, value) for step, value in _edges(rows, side) if not self.tables.is_noise(step.relation)]
                 for side, rows in zip(SIDES, rows_of)
             ]
-            if all(len(quiet) >= limit or len(rows) < asked for quiet, rows in zip(edges, rows_of)):
+            if all(len(kept) >= limit or len(rows) < asked for kept, rows in zip(edges, rows_of)):
                 break
-        return [edge for quiet in edges for edge in quiet[:limit]]
+        return [edge for kept in edges for edge in kept[:limit]]
 
     def degrees(self, nodes: Iterable[Entity]) -> dict[Entity, int]:
         """Count the edges of each node in both directions, noise included."""
         total = dict.fromkeys(nodes, 0)
-        wanted = _askable(total)
-        asked = [each for side in SIDES for each in lookups.edge_count_lookups(wanted, side, by_relation=False)]
-        for each, rows in zip(asked, self.queries.look_up(asked)):
-            total[each.node] += sum(count_value(count) for (count,) in rows)
+        for _, node, count in self._edge_counts(total, NODE):
+            total[node] += count if node in total else 0
         return total
 
     def relations_at(self, nodes: Iterable[Entity]) -> Counter[Step]:
         """Count the edges of nodes together, by relation and direction, noise included."""
         total: Counter[Step] = Counter()
-        wanted = _askable(nodes)
-        asked = [(side, each) for side in SIDES for each in lookups.edge_count_lookups(wanted, side, by_relation=True)]
-        for (side, _), rows in zip(asked, self.queries.look_up(each for _, each in asked)):
-            for relation, count in rows:
-                total[Step(relation.iri, side)] += count_value(count)
+        for side, relation, count in self._edge_counts(nodes, RELATION):
+            total[Step(relation.iri, side)] += count
         return total
+
+    def _edge_counts(self, nodes: Iterable[Entity], group: Variable) -> Iterator[tuple[Direction, Entity, int]]:
+        """Count the distinct edges of nodes by direction and by the values of ?node or ?relation."""
+        wanted = _askable(nodes)
+        parts = [wanted[start : start + NODES] for start in range(0, len(wanted), NODES)]
+        asked = [(side, f"  {values_clause(NODE, part)}{_edge(NODE, side)}") for side in SIDES for part in parts]
+        lookups = [Lookup((group, COUNT), _counted((NODE, RELATION, VALUE), text, group), most=1) for _, text in asked]
+        for (side, _), rows in zip(asked, self.queries.look_up(lookups)):
+            for value, count in rows:
+                if isinstance(value, Entity):  # rdflib counts one group without a value where there are no edges
+                    yield side, value, count_value(count)
 
     def present(self, nodes: Iterable[Entity]) -> set[Entity]:
         """Return those of the nodes that any triple has as its subject or object."""
-        wanted = _askable(nodes)
-        rows_of = self.queries.look_up([lookups.present_branch(node) for node in wanted], limit=1)
-        return {node for node, rows in zip(wanted, rows_of) if rows}
+        rows_of = self._at_nodes(
+            nodes, (RELATION,), lambda node: f"  {{ {_edge(node, 'out')} }} UNION {{ {_edge(node, 'in')} }}", 1
+        )
+        return {node for node, rows in rows_of.items() if rows}
 
     # --- relations
 
     def pairs(self, relation: Entity, *, limit: int) -> list[tuple[Entity, Value]]:
         """Return some pairs of nodes that a relation connects."""
-        (rows,) = self.queries.look_up([lookups.pairs_branch(relation)], limit=limit)
-        return list(rows)
+        lookup = Lookup((ANSWER, VALUE), f"  ?answer {render_term(relation)} ?value .")
+        return list(self.queries.look_up([lookup], limit=limit)[0])
 
     def describing_relations(self, steps: Iterable[Step]) -> dict[Step, tuple[str, ...]]:
         """Return relations that describe the nodes each step leads to, if the graph declares types for few relations.
@@ -318,9 +327,16 @@ class PathQueries:
         known: dict[str, frozenset[str]] = tables.computed("subject-relations", dict)
         inward = {step.relation for step in steps if step.direction == "in"}
         new = sorted(relation for relation in inward if relation not in known)
-        branches = [lookups.subject_relations_branch(Entity(name), sample=SAMPLED_SUBJECTS) for name in new]
+        lookups = [
+            Lookup(
+                (RELATION,),
+                f"  {{ SELECT DISTINCT ?answer WHERE {{ ?answer {render_term(Entity(name))} ?next }} "
+                f"LIMIT {SAMPLED_SUBJECTS} }}\n  ?answer ?relation ?value .",
+            )
+            for name in new
+        ]
         # the relations are only a hint: none if it takes too long
-        for name, rows in zip(new, self.queries.look_up(branches, tolerated=(StoreTimeout,))):
+        for name, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
             relations = [] if isinstance(rows, StoreTimeout) else [each for (each,) in rows if isinstance(each, Entity)]
             known[name] = frozenset(each.iri for each in relations if not tables.is_noise(each.iri))
         return {step: (step.relation,) if step.direction == "out" else self._frequent(known[step.relation])
@@ -347,15 +363,28 @@ class _Found:
     error: Exception | None = None
 
 
+def _columns(lookup: Lookup, rows: Sequence[Row]) -> dict[str, set[Value]]:
+    """Return the distinct values of each variable."""
+    return {name.name: {value for row in rows if (value := row[place]) is not None}
+            for place, name in enumerate(lookup.variables) if isinstance(name, Variable)}  # fmt: skip
+
+
 def _askable(nodes: Iterable[Entity]) -> list[Entity]:
     """Return the distinct nodes that a query can name."""
     return [node for node in dict.fromkeys(nodes) if not is_blank_node(node)]
 
 
-def _columns(branch: Branch, rows: Sequence[Row]) -> dict[str, set[Value]]:
-    """Return the distinct values of each variable."""
-    return {name.name: {value for row in rows if (value := row[place]) is not None}
-            for place, name in enumerate(branch.variables) if isinstance(name, Variable)}  # fmt: skip
+def _edge(node: Node, direction: Direction) -> str:
+    name = render_term(node)
+    return f"  {name} ?relation ?value ." if direction == "out" else f"  ?value ?relation {name} ."
+
+
+def _counted(counted: Sequence[Variable], pattern: str, group: Variable | None = None) -> str:
+    """Return the pattern of the number (?count) of distinct rows of a pattern, for each value of a variable."""
+    column = f" {render_term(group)}" if group else ""
+    distinct = f"{{ SELECT DISTINCT{term_list(counted)} WHERE {{\n{pattern}\n  }} }}"
+    grouping = f" GROUP BY{column}" if group else ""
+    return f"  {{ SELECT{column} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }}{grouping} }}"
 
 
 def _edges(rows: Iterable[Row], direction: Direction) -> list[tuple[Step, Value]]:

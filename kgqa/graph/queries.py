@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
-from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, RowCapMet, StoreCrashed, StoreTimeout
-from kgqa.graph.lookups import Branch, NodeLookup
-from kgqa.graph.query.templates import render
-from kgqa.graph.store import Row, Rows, Store
+from kgqa.graph.query.patterns import Node, term_list
+from kgqa.graph.query.templates import render, render_term
+from kgqa.graph.store import Row, Rows, Store, count_value
 from kgqa.model import Entity
 from kgqa.net.threads import Item, Result, ThreadPool, stoppable
 from kgqa.trace import Timeout
 from kgqa.trace.trace import Trace
 
-Lookup = TypeVar("Lookup", Branch, NodeLookup)
 Errors = tuple[type[Exception], ...]
 TIME_SHARE = 0.25
 """Share of the time limit of a query that a batch may take; each half of a batch gets half the time."""
@@ -26,6 +25,62 @@ HALVED = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed
 """Errors of a batch after which it is halved, because a single item may be the cause."""
 KEPT_ROWS = 10_000
 """Most rows of a result that is kept until the question ends."""
+
+
+FIXED_ORDER = "# from the first line to the last\n"
+"""The comment by which a store keeps the order of the joins; see `endpoint.profiles`."""
+PATHS, NODES = 20, 50
+"""Most look-ups in one query: of paths, and of nodes. Virtuoso accepts some 300 branches, and a path may have three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A pattern that is looked up alone, or with others as a branch of a UNION. Its rows hold the `variables`.
+
+    It is written in Python and not as a template, because exploration sends thousands of them.
+
+    Attributes:
+        fixed_order: whether the store joins the triple patterns in the order of the text; the rows are distinct then.
+        most: how many such look-ups one query may have. Those in one query are alike in this and in `fixed_order`.
+    """
+
+    variables: tuple[Node, ...]
+    pattern: str
+    fixed_order: bool = False
+    most: int = PATHS
+
+
+def lookup_query(lookups: Sequence[Lookup], view: Sequence[Entity], limit: int | None = None) -> str:
+    """Return the query for some look-ups, each with at most `limit` rows. Several are numbered in ?number."""
+    fixed = lookups[0].fixed_order
+    mark, select = (FIXED_ORDER, "SELECT") if fixed else ("", "SELECT DISTINCT")
+    graphs = "".join(f"FROM {render_term(graph)}\n" for graph in view)
+    most = "" if limit is None else f" LIMIT {limit}"
+    if len(lookups) == 1:
+        columns = term_list(lookups[0].variables)
+        return f"{mark}{select}{columns}\n{graphs}WHERE {{\n{lookups[0].pattern}\n}}{most}"
+    branches = "\n  UNION ".join(
+        f"{{ {select} ({number} AS ?number){term_list(each.variables)} WHERE {{\n{each.pattern}\n  }}{most} }}"
+        for number, each in enumerate(lookups)
+    )
+    return f"{mark}SELECT ?number{term_list(_columns(lookups))}\n{graphs}WHERE {{\n  {branches}\n}}"
+
+
+def rows_of_each(lookups: Sequence[Lookup], rows: Rows) -> list[list[Row]]:
+    """Return the rows of each look-up in the result of `lookup_query`."""
+    if len(lookups) == 1:
+        return [rows.rows]
+    places = {name: place for place, name in enumerate(_columns(lookups), start=1)}
+    chosen = [[places[name] for name in each.variables] for each in lookups]
+    found: list[list[Row]] = [[] for _ in lookups]
+    for row in rows:
+        number = count_value(row[0])
+        found[number].append(tuple([row[place] for place in chosen[number]]))
+    return found
+
+
+def _columns(lookups: Iterable[Lookup]) -> list[Node]:
+    return list(dict.fromkeys(name for each in lookups for name in each.variables))
 
 
 class Queries:
@@ -53,9 +108,9 @@ class Queries:
         self.trace = trace
         # the concurrency of a server is known only by a query
         self._pool = pool or cache(lambda: ThreadPool(max(0, store.capabilities.concurrency - 1), name="kgqa-graph"))
-        # both by the version of the view, because an edit changes the results
-        self._results: dict[tuple[str, str], Rows] = {}
-        self._rows: dict[tuple[str, Branch | NodeLookup], tuple[list[Row], int | None]] = {}
+        # by the version of the view, because an edit changes the results
+        self._kept: dict[tuple[str, str | Lookup], tuple[Any, float]] = {}
+        """The rows of queries and look-ups, and the highest limit up to which these are the rows."""
 
     def charged_to(self, trace: Trace) -> Queries:
         """Return an object that runs the queries of one question in the same threads."""
@@ -77,13 +132,23 @@ class Queries:
 
     def rows(self, query: str) -> Rows:
         """Run a SELECT query, unless this question has run it before. Raises `ResultCapped` and `StoreError`."""
-        key = (self._version(), query)
-        if key in self._results:
-            return self._results[key]
-        rows = self._select(query)
-        if self.trace and len(rows) <= KEPT_ROWS:
-            self._results[key] = rows
+        version = self._version()
+        rows: Rows | None = self._recall(version, query, None)
+        if rows is None:
+            rows = self._select(query)
+            self._keep(version, query, rows, None)
         return rows
+
+    def _recall(self, version: str, asked: str | Lookup, limit: int | None) -> Any:
+        """Return the rows that this question has asked for before; None if it has not, or for too few."""
+        rows, reach = self._kept.get((version, asked), (None, 0))
+        if limit is None:
+            return rows if reach == math.inf else None
+        return rows[:limit] if limit <= reach else None
+
+    def _keep(self, version: str, asked: str | Lookup, rows: Any, limit: int | None) -> None:
+        if self.trace and len(rows) <= KEPT_ROWS:
+            self._kept[version, asked] = rows, math.inf if limit is None or len(rows) < limit else limit
 
     def _select(self, query: str, *, seconds: float | None = None, recorded: bool = True) -> Rows:
         """Run a SELECT query.
@@ -147,22 +212,28 @@ class Queries:
             StoreError: the query of a single look-up failed with an error that is not tolerated, or a batch with an
                 error that is not the fault of a look-up.
         """
-        lookups = list(lookups)
-        version = self._version()
-        found: dict[Lookup, Any] = {each: self._known(version, each, limit) for each in lookups}
+        lookups, version = list(lookups), self._version()
+        found: dict[Lookup, Any] = {each: self._recall(version, each, limit) for each in lookups}
         new = [each for each, rows in found.items() if rows is None]
-        size = self._size(new, limit)
-        kinds = (list(some) for _, some in groupby(new, key=attrgetter("kind")))
-        batches = [some[start : start + size] for some in kinds for start in range(0, len(some), size)]
+        most = new[0].most if new else 1
+        batches = [new[start : start + most] for start in range(0, len(new), most)]
         share = TIME_SHARE * (self.timeout if seconds is None else min(seconds, self.timeout))
-        halves: list[list[Lookup]] = []
+        is_first = True
+
+        def run(batch: Sequence[Lookup]) -> list[list[Row]]:
+            alone = len(batch) == 1
+            query = lookup_query(batch, self.view, limit)
+            return rows_of_each(batch, self._select(query, seconds=seconds if alone else share, recorded=alone))
+
         while batches:
-            results = self._run(version, batches, limit, share, seconds, (*HALVED, *tolerated))
-            hopeless = bool(halves) and all(isinstance(rows, Exception) for rows in results)
-            halves = []
+            results = self.map(run, batches, tolerated=(*HALVED, *tolerated))
+            hopeless = not is_first and all(isinstance(rows, Exception) for rows in results)
+            halves: list[list[Lookup]] = []
             for batch, rows in zip(batches, results):
                 if not isinstance(rows, Exception):
-                    found.update(zip(batch, rows))
+                    for each, own in zip(batch, rows):
+                        found[each] = own
+                        self._keep(version, each, own, limit)
                 elif len(batch) > 1:
                     half = 1 if hopeless else (len(batch) + 1) // 2
                     halves += [batch[start : start + half] for start in range(0, len(batch), half)]
@@ -170,50 +241,5 @@ class Queries:
                     found[batch[0]] = rows
                 else:
                     raise rows
-            batches, share = halves, share / 2
+            batches, share, is_first = halves, share / 2, False
         return [found[each] for each in lookups]
-
-    def _size(self, lookups: Sequence[Lookup], limit: int | None) -> int:
-        size = lookups[0].size if lookups else 1
-        cap = self.store.capabilities.row_cap if limit is not None and lookups else None
-        if cap is None or limit is None or isinstance(lookups[0], NodeLookup):
-            return size
-        return max(1, min(size, (cap - 1) // limit))  # the rows of a batch stay below the row cap
-
-    def _run(
-        self,
-        version: str,
-        batches: Sequence[Sequence[Lookup]],
-        limit: int | None,
-        share: float,
-        seconds: float | None,
-        tolerated: Errors,
-    ) -> list[Any]:
-        """Return the lists of rows of each batch, or its error."""
-
-        def run(batch: Sequence[Lookup]) -> list[list[Row]]:
-            kind = type(batch[0])
-            alone = len(batch) == 1
-            query = kind.query(batch, self.view, limit)
-            result = self._select(query, seconds=seconds if alone else share, recorded=alone)
-            rows = kind.rows(batch, result, limit)
-            if rows is None:
-                raise PartialResult("The rows of one node may take the place of those of another.")
-            if self.trace:
-                short = ((each, own) for each, own in zip(batch, rows) if len(own) <= KEPT_ROWS)
-                self._rows.update({(version, each): (own, limit) for each, own in short})
-            return rows
-
-        if len(batches) > 1:
-            return self.map(run, batches, tolerated=tolerated)
-        try:
-            return [run(batches[0])]
-        except tolerated as error:
-            return [error]
-
-    def _known(self, version: str, lookup: Lookup, limit: int | None) -> list[Row] | None:
-        """Return the rows of a look-up that this question has asked before; None if it has not, or for too few."""
-        rows, asked = self._rows.get((version, lookup), (None, None))
-        if rows is None or asked is None or len(rows) < asked:
-            return rows if limit is None or rows is None else rows[:limit]
-        return rows[:limit] if limit is not None and limit <= asked else None

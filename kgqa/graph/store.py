@@ -104,7 +104,6 @@ class Capabilities:
 
     Attributes:
         updates: Whether `edit` may change the store.
-        named_graphs: Whether the store keeps triples in named graphs; if not, it has a default graph only.
         remote: Whether other programs may change the data and every query costs a round trip. Fingerprints of such a
             store are computed from counts, and a change that leaves all counts equal is not detected.
         full_text: The full-text search that queries of this store can use; "" if it has none.
@@ -116,7 +115,6 @@ class Capabilities:
     """
 
     updates: bool = False
-    named_graphs: bool = True
     remote: bool = False
     full_text: Literal["", "virtuoso"] = ""
     identity: str = ""
@@ -264,7 +262,7 @@ class Store(Protocol):
         ...
 
     def __enter__(self) -> Store:
-        """Return the store itself. kgqa also works with stores that lack this method and `__exit__`."""
+        """Return the store itself."""
         ...
 
     def __exit__(self, exception: Any, /, *_: Any) -> None:

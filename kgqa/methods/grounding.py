@@ -122,7 +122,7 @@ def answer_of_path(
 def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
     """Return answers with their names, sorted by them; of more than `MAX_NAMED` the first by value."""
     if len(values) <= MAX_NAMED:
-        return sorted(graph.named(values), key=_by_name)
+        return sorted(graph.named(values, describe=True), key=_by_name)
     values = sorted(values, key=str)
     unnamed = [
         Named(each, graph.schema.short_id(each.iri), local_words(each.iri))
@@ -130,7 +130,7 @@ def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
         else Named(each, "", each.value)
         for each in values[MAX_NAMED:]
     ]
-    return [*sorted(graph.named(values[:MAX_NAMED]), key=_by_name), *unnamed]
+    return [*sorted(graph.named(values[:MAX_NAMED], describe=True), key=_by_name), *unnamed]
 
 
 def with_all_names(graph: KnowledgeGraph, answer: Answer) -> Answer:
@@ -140,11 +140,12 @@ def with_all_names(graph: KnowledgeGraph, answer: Answer) -> Answer:
     """
     if len(answer.answers) <= MAX_NAMED:
         return answer
+    known, others = answer.answers[:MAX_NAMED], answer.answers[MAX_NAMED:]
     try:
-        named = graph.named(each.value for each in answer.answers)
+        named = graph.named(each.value for each in others)
     except StoreError:
         return answer
-    every = [replace(each, name=found.name) for each, found in zip(answer.answers, named)]
+    every = [*known, *(replace(each, name=found.name) for each, found in zip(others, named))]
     return replace(answer, answers=tuple(sorted(every, key=_by_name)))
 
 

@@ -21,13 +21,14 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
-from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, is_negated, without_excluded
+from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, without_excluded
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.times import without_qualifier
 from kgqa.search.cues import read_cues
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
 from kgqa.search.topics import declined, request_of
+from kgqa.search.words import pattern
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Option
 from kgqa.text.words import paths_key
@@ -74,7 +75,7 @@ def answer(
         text, excluded = without_excluded(text, spans)
         kept = [topic for topic in topics if topic.value not in excluded]
         spans = topic_spans(text, by_entity)
-        if is_negated(text) or not (kept or not topics):
+        if pattern("{negation}").search(text) or not (kept or not topics):
             return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
         topics = kept
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.lookups import Branch
+from kgqa.graph.queries import PATHS
 from kgqa.model import Candidate, Entity, Join, RelationPath, Value
 from kgqa.search.tolerance import TOLERATED
 from kgqa.trace import GaveUp, Joined
@@ -110,8 +110,8 @@ class JoinFinder:
                     RelationPath(each.topic, each.steps[:1]) for each in paths if begins_at_mediator(each.steps[0])
                 ]
             others = list(dict.fromkeys(paths)) if here[0] else []
-            for start in range(0, len(others), Branch.size):
-                some = others[start : start + Branch.size]
+            for start in range(0, len(others), PATHS):
+                some = others[start : start + PATHS]
                 met = [
                     (replace(candidate, joins=(*candidate.joins, Join(len(part), path))), ends)
                     for path, ends in zip(some, self._ends(some))

@@ -16,7 +16,7 @@ from kgqa.search.word_matching import UNSPACED, spelling_similarity, word_certai
 MAX_WORDS = 400
 MAX_MENTION_WORDS = 12
 MAX_DISTINCTIVE_WORDS = 24
-MAX_HOLDING = 60
+MAX_HOLDING = 300
 MAX_FREQUENCY = 3000
 MIN_COVERAGE = 0.25
 MAX_PART = 0.95
@@ -119,13 +119,11 @@ class NameLookup:
         similar = self.names.similar_words([key for key in distinctive if len(key) >= 4 and not key.isdigit()])
         alike = [self._alike(key, similar.get(key, {})) for key in distinctive]
         self._frequencies |= self.names.frequencies([word for words in alike for word in words])
-        usual = [[word for word in words if 0 < self._frequencies.get(word, 0) <= MAX_FREQUENCY] for words in alike]
-        rare = [word for words in usual for word in words]
-        candidates: dict[tuple[Entity, str], NameMatch] = {}
-        for words, limit in [*((words, MAX_HOLDING) for words in usual), (rare, 4 * MAX_HOLDING)]:
-            for match in self.names.containing(words, limit=limit):
-                candidates.setdefault((match.entity, match.name), match)
-        aligned = (self.text.align(match, self.rarity) for match in candidates.values())
+        rare = {word for words in alike for word in words if 0 < self._frequencies.get(word, 0) <= MAX_FREQUENCY}
+        matches = {
+            (match.entity, match.name): match for match in self.names.containing(sorted(rare), limit=MAX_HOLDING)
+        }
+        aligned = (self.text.align(match, self.rarity) for match in matches.values())
         return _best(
             replace(hit, quality=min(hit.quality, MAX_PART))
             for hit in aligned

@@ -46,15 +46,16 @@ def question_language(question: str, mentions: Iterable[str] = ()) -> str:
     if written := _written_in(text):
         return written[0]
     words = [word.lower() for word in _WORD.findall(text)]
-    english, shared, articles = _frequent()["en"], set(word_list("shared", "any")), set(word_list("articles", "any"))
-    if (english - shared).intersection(words):
+    english = _frequent()["en"]
+    if english.difference(word_list("shared", "any")).intersection(words):
         return "en"
-    counts = {each: len((known - english - articles).intersection(words)) for each, known in _frequent().items()}
+    asking = {each: word_table("languages")[each]["asking"].split() for each in _frequent()}
+    counts = {
+        language: len((known - english).intersection(words)) + bool(set(asking[language]).intersection(words[:3]))
+        for language, known in _frequent().items()
+    }
     best = max(counts, key=lambda language: counts[language])
-    asks = any(word in word_table("languages")[best]["asking"].split() for word in words[:3])
-    if counts[best] and counts[best] + asks + bool(articles.intersection(words)) >= 2:
-        return best
-    return "en" if english.intersection(words) else ""
+    return best if counts[best] > 1 else "en" if english.intersection(words) else ""
 
 
 def _written_in(question: str) -> list[str]:

@@ -160,22 +160,26 @@ def check_topics(
     labels = graph.labels(ids.values())
     known = labels.keys() | graph.paths.present(each for each in ids.values() if each not in labels)
     entities = [ids[text] if ids.get(text) in known else entity_called(graph, text, settings, notes) for text in texts]
-    # what is only another id of a thing has no label
-    return list(dict.fromkeys(each if each in labels else followed(graph, each, notes) for each in entities))
+    return list(dict.fromkeys(followed(graph, each, notes) for each in entities))
 
 
 def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
     """Return the entity that a topic without relations is the same as or redirects to, and add a note to `notes`."""
-    if graph.paths.steps([Candidate(RelationPath(topic))])[0].steps:
+    if _has_relations(graph, topic):
         return topic
-    for predicate in SAME_AS:
-        for direction in ("out", "in"):
-            for other in graph.paths.hop([topic], (Step(predicate, direction),), limit=MAX_SHOWN).get(topic, ()):
-                if isinstance(other, Entity) and graph.paths.steps([Candidate(RelationPath(other))])[0].steps:
-                    link = local_words(predicate)
-                    notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
-                    return other
+    for step in (Step(predicate, direction) for predicate in SAME_AS for direction in ("out", "in")):
+        for other in graph.paths.hop([topic], (step,), limit=MAX_SHOWN).get(topic, ()):
+            if isinstance(other, Entity) and _has_relations(graph, other):
+                link = local_words(step.relation)
+                notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
+                return other
     return topic
+
+
+def _has_relations(graph: KnowledgeGraph, node: Entity) -> bool:
+    """Return whether paths can start at a node; True if that takes too long to find out."""
+    (found,) = graph.paths.steps([Candidate(RelationPath(node))], tolerated=TOLERATED)
+    return isinstance(found, Exception) or bool(found.steps)
 
 
 def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
@@ -196,26 +200,23 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
         ) from None
     entities = list(dict.fromkeys(match.entity for match in matches))
     labelled = list(dict.fromkeys(match.entity for match in matches if match.kind == "label"))
-    if len(entities) == 1 or len(labelled) == 1:
-        chosen = (labelled or entities)[0]
-        others = _listed(graph, [each for each in entities if each != chosen])
-        also = f"; it could also be {others}. {_to_choose('ID')}" if others else ""
-        notes.append(f"Read the topic “{text}” as {_listed(graph, [chosen])}{also}.")
-        return chosen
+    near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
+    if len(entities) == 1:
+        notes.append(f"Read the topic “{text}” as {_listed(graph, entities)}.")
+        return entities[0]
+    if len(labelled) == 1 or (len(near) == 1 and whole):
+        meant = list(dict.fromkeys((*labelled, *entities, *near)))
+        notes.append(_reading_note(graph, f"the topic “{text}”", meant, "ID"))
+        return meant[0]
     if entities:
         raise QuestionError(
             f"{len(entities)} entities are called “{text}”: {_listed(graph, entities)}.",
             "Choose one by its id: ",
             Option("topic", "ID"),
         )
-    near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
-    similar = _listed(graph, near)
-    if len(near) == 1 and whole:
-        notes.append(f"Read the topic “{text}” as {similar} (inexact match); {_to_choose_another('ID')}.")
-        return near[0]
     raise QuestionError(
         f"No entity of this graph has the id or the name “{text}”."
-        + (f" Similar names: {similar}." if similar else ""),
+        + (f" Similar names: {_listed(graph, near)}." if near else ""),
         Hint(
             *("Choose an entity with ", Option("topic", "ID"), ", or search: ", _search(settings, "NAME")),
             client=_SEARCH_FIRST,
@@ -255,16 +256,6 @@ def _search(settings: Settings, name: str) -> Command:
 _SEARCH_FIRST = Hint("First ", Command("graph search"), ", then ", Option("topic"))
 
 
-def _to_choose(value: str | None = None) -> Hint:
-    topic = Option("topic", value)
-    return Hint("Use ", topic, " to choose", client=Hint("To choose, ", topic))
-
-
-def _to_choose_another(value: str | None = None) -> Hint:
-    topic = Option("topic", value)
-    return Hint("use ", topic, " to choose another", client=Hint("to choose another, ", topic))
-
-
 def link_topics(
     graph: KnowledgeGraph, text: str, found: Sequence[Mention], notes: list[str], trace: Trace
 ) -> list[Entity]:
@@ -298,7 +289,10 @@ def link_topics(
                 client=_SEARCH_FIRST,
             ),
         )
-    notes += [_ambiguity_note(graph, mention) for mention in found if not mention.certain]
+    for mention in found:
+        if not mention.certain:
+            meant = [match.entity for match in mention.matches[:4]]
+            notes.append(_reading_note(graph, f"“{clean(mention.text)}”", meant))
     if unknown := [name for name in unknown if " " in name]:
         notes.append(f"In this graph{_called(unknown)[1:]}.")
     first = ((mention, mention.matches[0].entity) for mention in found)
@@ -310,10 +304,11 @@ def _called(names: Sequence[str]) -> str:
     return f": nothing is called {listed}" if listed else ""
 
 
-def _ambiguity_note(graph: KnowledgeGraph, mention: Mention) -> str:
-    named: list[Named] = graph.named(match.entity for match in mention.matches[:4])
-    chosen = f"Read “{clean(mention.text)}” as {display_name(named[0])}"
-    if len(named) == 1:
-        return f"{chosen} (inexact match); {_to_choose_another()}."
-    others = ", ".join(display_name(item) for item in named[1:])
-    return f"{chosen}; it could also be {others}. {_to_choose()}."
+def _reading_note(graph: KnowledgeGraph, words: str, meant: Sequence[Entity], value: str | None = None) -> str:
+    """Return the note on words that are not the exact name of one entity; `meant` are those they may mean."""
+    chosen, topic = f"Read {words} as {_listed(graph, meant[:1])}", Option("topic", value)
+    if len(meant) == 1:
+        another = Hint("use ", topic, " to choose another", client=Hint("to choose another, ", topic))
+        return f"{chosen} (inexact match); {another}."
+    choose = Hint("Use ", topic, " to choose", client=Hint("To choose, ", topic))
+    return f"{chosen}; it could also be {_listed(graph, meant[1:])}. {choose}."

@@ -16,8 +16,8 @@ from kgqa.doctor.subject import (
     skipped,
 )
 from kgqa.errors import KgqaError, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
-from kgqa.graph.demo import demo_folder
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.opening import demo_folder
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
 from tests.doctor.subjects import NAMES

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.doctor.graph_checks import judge_schema
 from kgqa.graph.detection import SchemaFit
-from kgqa.graph.loading import load_into_folder
+from kgqa.graph.opening import load_into_folder
 from kgqa.schema import BUNDLED, bundled_schema
 from tests.doctor.subjects import examined
 

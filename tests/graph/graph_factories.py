@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pyoxigraph
 
@@ -33,104 +33,97 @@ Fact = tuple[Entity, str, Value]
 NOISE: Fact = (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))
 
 
-class GraphFactory(Protocol):
+class GraphFactory:
     """A factory of graphs in one kind of store; `close` closes all of them."""
 
     kind: str
 
+    def __init__(self) -> None:
+        self._stores: list[Store] = []
+        self._written: Any = None
+
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
         """Load N-Triples or N-Quads lines in bulk; quads keep the names of their graphs."""
-        ...
+        return self.make_from_files([self._file(lines)], schema, **options)
 
     def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
         """Load RDF files."""
-        ...
-
-    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
-        """Open the same data again; `view` names other graphs of it."""
-        ...
+        raise NotImplementedError
 
     def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
         """Load lines and open the graph by its folder or URL, as a user does."""
-        ...
+        raise NotImplementedError
 
-    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
-        """Replace the content of a shared named graph by a few facts."""
-        ...
+    def _file(self, lines: Iterable[str]) -> Path:
+        raise NotImplementedError
+
+    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
+        """Open the same data again; `view` names other graphs of it."""
+        names = [entity.iri for entity in graph.view] if view is None else view
+        return KnowledgeGraph(graph.store, graph.schema, view=names, **options)
+
+    def write_facts(self, facts: Iterable[Fact]) -> tuple[Any, str]:
+        """Write a few facts to a new named graph of a store that is shared."""
+        # an empty graph does not exist, so one noise triple creates it
+        name = f"http://e/graph{next(_numbers)}"
+        self._open_for_writing(name)
+        self._written.edit(name, [Triple(*fact) for fact in (*facts, NOISE)])
+        return self._written, name
+
+    def _open_for_writing(self, name: str) -> None:
+        raise NotImplementedError
 
     def state(self) -> object:
         """Return the triples of the graph that `write_facts` wrote and the sizes of all other graphs."""
-        ...
+        return sorted(self._written.select("SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } }"), key=repr)
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        for store in (*self._stores, self._written):
+            if store is not None:
+                store.close()
 
 
-class EmbeddedGraphFactory:
+class EmbeddedGraphFactory(GraphFactory):
     """A factory of graph folders; `write_facts` writes to one shared store."""
 
     kind = "embedded"
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._folder = folder
-        self._stores: list[Store] = []
-        self._written: EmbeddedStore | None = None
 
-    def _load(self, lines: Iterable[str]) -> Path:
-        base = self._folder / f"graph{next(_numbers)}"
-        base.mkdir(parents=True)
-        (base / "data.nq").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        with in_process_loads():
-            load_graph(base / "g", [base / "data.nq"])
-        return base / "g"
+    def _file(self, lines: Iterable[str]) -> Path:
+        self._folder.mkdir(exist_ok=True)
+        file = self._folder / f"data{next(_numbers)}.nq"
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return file
 
-    def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
-        return self._graph(self._load(lines), schema, **options)
-
-    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
+    def _load(self, files: Sequence[Path]) -> Path:
         folder = self._folder / f"graph{next(_numbers)}"
         with in_process_loads():
             load_graph(folder, files)
-        return self._graph(folder, schema, **options)
+        return folder
 
-    def _graph(self, folder: Path, schema: str | Schema, **options) -> KnowledgeGraph:
-        self._stores.append(EmbeddedStore(folder, workers=1))
+    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
+        self._stores.append(EmbeddedStore(self._load(files), workers=1))
         return KnowledgeGraph(self._stores[-1], _schema(schema), **options)
 
-    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
-        names = [entity.iri for entity in graph.view] if view is None else view
-        return KnowledgeGraph(graph.store, graph.schema, view=names, **options)
-
     def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
-        graph = open_graph(self._load(lines), **options)
+        graph = open_graph(self._load([self._file(lines)]), **options)
         self._stores.append(graph.store)
         return graph
 
-    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
-        if self._written is None:
-            self._written = EmbeddedStore(self._folder / "written", writable=True, create=True)
-            self._stores.append(self._written)
-        name, triples = _insertion(facts)
-        self._written.edit(name, triples)
-        return self._written, name
-
-    def state(self) -> object:
-        assert self._written is not None
-        named = self._written.select("SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } }")
-        return sorted([*named, *self._written.select("SELECT ?s ?p ?o WHERE { ?s ?p ?o }")], key=repr)
-
-    def close(self) -> None:
-        for store in self._stores:
-            store.close()
+    def _open_for_writing(self, name: str) -> None:
+        self._written = self._written or EmbeddedStore(self._folder / "written", writable=True, create=True)
 
 
-class RdflibGraphFactory:
+class RdflibGraphFactory(EmbeddedGraphFactory):
     """A factory of stores in memory on rdflib; `write_facts` writes to one shared store."""
 
     kind = "rdflib"
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._written = RdflibStore()
+        super().__init__(folder)
         # the entry point, which an older installation of kgqa lacks
         info = folder / "rdflib_store-1.dist-info"
         info.mkdir()
@@ -138,50 +131,33 @@ class RdflibGraphFactory:
         (info / "entry_points.txt").write_text("[kgqa.stores]\nrdflib = kgqa.testing.rdflib_store:RdflibStore.open\n")
         sys.path.append(str(folder))
 
-    def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
-        file = self._folder / f"data{next(_numbers)}.nq"
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return self.make_from_files([file], schema, **options)
-
     def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
         store = RdflibStore()
         store.load(files)
         return KnowledgeGraph(store, _schema(schema), **options)
 
-    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
-        names = [entity.iri for entity in graph.view] if view is None else view
-        return KnowledgeGraph(graph.store, graph.schema, view=names, **options)
-
     def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
-        file = self._folder / f"data{next(_numbers)}.nq"
-        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return open_graph(f"rdflib:{file}", **options)
+        return open_graph(f"rdflib:{self._file(lines)}", **options)
 
-    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
-        name, triples = _insertion(facts)
-        self._written.edit(name, triples)
-        return self._written, name
-
-    def state(self) -> object:
-        return sorted(self._written.select("SELECT ?g ?s ?p ?o WHERE { GRAPH ?g { ?s ?p ?o } }"), key=repr)
+    def _open_for_writing(self, name: str) -> None:
+        self._written = self._written or RdflibStore()
 
     def close(self) -> None:
         sys.path.remove(str(self._folder))
-        self._written.close()
+        super().close()
 
 
-class VirtuosoGraphFactory:
+class VirtuosoGraphFactory(GraphFactory):
     """A factory of named graphs on a server that other tests share; `profile` is an argument of EndpointStore."""
 
     kind = "virtuoso"
 
     def __init__(self, server: Server, *, url: str | None = None, profile: str | Profile = "auto") -> None:
+        super().__init__()
         self._server = server
         self._profile = profile
         self.url = url or server.url
         self._login: Access | None = None
-        self._written: EndpointStore | None = None
-        self._stores: list[Store] = []
 
     def _load(self, lines: Iterable[str]) -> tuple[str, ...]:
         """Load lines, those without a graph into a new one; return the names of all graphs."""
@@ -228,13 +204,10 @@ class VirtuosoGraphFactory:
         self._stores.append(graph.store)
         return graph
 
-    def write_facts(self, facts: Iterable[Fact]) -> tuple[Store, str]:
+    def _open_for_writing(self, name: str) -> None:
         if self._written is not None:
             self._written.close()  # there may be hundreds of stores, each with its own connections
-        name, triples = _insertion(facts)
         self._written = EndpointStore(self.url, writable=name, access=self.access(), profile=self._profile)
-        self._written.edit(name, triples)
-        return self._written, name
 
     def index_names(self, graph: KnowledgeGraph) -> None:
         """Build the name graph, so that search and linking use the server's index."""
@@ -248,7 +221,6 @@ class VirtuosoGraphFactory:
         return self._login
 
     def state(self) -> object:
-        assert self._written is not None
         name = self._written.writable
         with EndpointStore(self._server.url) as store:
             return sorted(store.select(f"SELECT ?s ?p ?o FROM <{name}> WHERE {{ ?s ?p ?o }}"), key=repr), self.sizes()
@@ -259,20 +231,9 @@ class VirtuosoGraphFactory:
             rows = store.select("SELECT ?g (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } } GROUP BY ?g")
         return {graph: count.value for graph, count in rows}
 
-    def close(self) -> None:
-        for store in (*self._stores, self._written):
-            if store is not None:
-                store.close()
-
 
 def _schema(schema: str | Schema) -> Schema:
     return bundled_schema(schema) if isinstance(schema, str) else schema
-
-
-def _insertion(facts: Iterable[Fact]) -> tuple[str, list[Triple]]:
-    # an empty graph does not exist, so one noise triple creates it
-    facts = [*facts, NOISE]
-    return f"http://e/graph{next(_numbers)}", [Triple(*fact) for fact in facts]
 
 
 def _graph_of(line: str) -> tuple[str, str]:

@@ -11,12 +11,11 @@ from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.loading import load_into_folder
-from kgqa.graph.opening import open_graph, open_graph_of, open_store
+from kgqa.graph.opening import load_into_folder, open_graph, open_graph_of, open_store
 from kgqa.model import Entity
 from kgqa.settings.keys import set_key
 from kgqa.settings.values import resolve
-from kgqa.storage.corpus_file import BesideGraph, CorpusFile, read_corpus_file
+from kgqa.storage.corpus_file import CorpusFile
 from kgqa.testing.sparql_server import SparqlServer
 from tests.graph.in_process_loads import in_process_loads
 
@@ -52,14 +51,11 @@ def test_views_by_name(folder):
     for view, graphs in (((), [FACTS]), (["hyper"], [HYPER]), (["hyper", "facts"], [HYPER, FACTS]), ([FACTS], [FACTS])):
         with open_graph(folder, view=view) as graph:
             assert [each.iri for each in graph.view] == graphs and graph.schema.name == "corpus"
+    nodes = {Entity("urn:h"), Entity("urn:a")}
     with open_graph_of(settings(view="facts, hyper"), folder) as graph:
-        assert Entity("urn:h") in graph.paths.present([Entity("urn:h")]) and Entity("urn:a") in graph.paths.present(
-            [Entity("urn:a")]
-        )
+        assert graph.paths.present(nodes) == nodes
     with open_graph_of(settings(graph_iri=HYPER, graph_path=folder)) as graph:
-        assert Entity("urn:h") in graph.paths.present([Entity("urn:h")]) and Entity("urn:a") not in graph.paths.present(
-            [Entity("urn:a")]
-        )
+        assert graph.paths.present(nodes) == {Entity("urn:h")}
     with open_store(folder) as store:
         assert store.triples_of([FACTS]) == 1
     with pytest.raises(SettingsError, match="has no view 'text'"):
@@ -73,20 +69,20 @@ def test_views_by_name(folder):
 def test_schema_of_the_folder(folder):
     (folder / "own.toml").write_text('name = "own"')
     write(folder, schema="own.toml")
-    with open_graph(folder) as graph:
-        assert graph.schema.name == "own"
-    with open_graph(folder, schema="rdfs") as graph:
-        assert graph.schema.name == "rdfs"
+    for schema, name in ((None, "own"), ("rdfs", "rdfs")):
+        with open_graph(folder, schema=schema) as graph:
+            assert graph.schema.name == name
 
 
 def test_only_the_documents_change_a_corpus(folder):
-    for options in ({"writable": True}, {"create": True}):
+    for change in (
+        lambda: open_store(folder, writable=True),
+        lambda: open_store(folder, create=True),
+        lambda: open_graph(folder, writable=True),
+        lambda: load_into_folder([folder.parent / "data.nq"], folder),
+    ):
         with pytest.raises(SettingsError, match="is made from documents"):
-            open_store(folder, **options)
-    with pytest.raises(SettingsError, match="is made from documents"):
-        open_graph(folder, writable=True)
-    with pytest.raises(SettingsError, match="is made from documents"):
-        load_into_folder([folder.parent / "data.nq"], folder)
+            change()
 
 
 @pytest.mark.parametrize(
@@ -113,13 +109,6 @@ def test_broken_files_are_refused(folder):
             open_store(folder)
 
 
-def test_text_is_read_back(tmp_path):
-    made = CorpusFile(tmp_path, 1, ABROAD, VIEWS, "own.toml", beside=BesideGraph("/there", ("urn:g",)))
-    (tmp_path / "corpus.json").write_text(made.text())
-    assert read_corpus_file(tmp_path) == made and made.location == ABROAD
-    assert read_corpus_file(tmp_path / "graph") is read_corpus_file(ABROAD) is read_corpus_file(None) is None
-
-
 def test_a_folder_that_names_a_server(tmp_path):
     with SparqlServer(()) as server:
         folder = write(tmp_path / "corpus", graph=server.url)
@@ -142,17 +131,10 @@ def test_a_folder_cannot_have_a_login_sent_elsewhere(tmp_path, monkeypatch):
         assert graph.store.location == ABROAD
     monkeypatch.delenv(PASSWORD_VARIABLE)
     for host in ("localhost", "127.0.0.1", "[::1]", "127.1.2.3"):
-        own = EndpointOptions(access=Access(user="me"))
-        own.check_login(CorpusFile(folder, graph=f"http://{host}:8890/sparql"))
-    for url in (
-        "http://localhost.evil.org/",
-        "http://127.0.0.1.evil.org/",
-        "http://10.0.0.1/",
-        "http://sparql.example.org/",
-    ):
-        own = EndpointOptions(access=Access(user="me"))
+        EndpointOptions(access=Access(user="me")).check_login(CorpusFile(folder, graph=f"http://{host}:8890/sparql"))
+    for host in ("localhost.evil.org", "127.0.0.1.evil.org", "10.0.0.1", "sparql.example.org"):
         with pytest.raises(SettingsError, match="not sent"):
-            own.check_login(CorpusFile(folder, graph=url))
+            EndpointOptions(access=Access(user="me")).check_login(CorpusFile(folder, graph=f"http://{host}/"))
 
 
 def test_documents_are_not_written_to_a_server_that_only_the_folder_names(tmp_path, monkeypatch):

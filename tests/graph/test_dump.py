@@ -24,14 +24,6 @@ def test_lines_of_graphs(load):
     assert lines("urn:none") == []
 
 
-def test_a_dump_that_is_not_read_to_its_end_leaves_nothing(load, users_of):
-    folder = load([f"<http://e/{number}> <http://e/r> <http://e/b> ." for number in range(100_000)])
-    lines = dump_blocks(folder)
-    assert next(lines)
-    lines.close()
-    assert users_of(folder) == set()
-
-
 def test_damaged_files(load):
     folder = load(DEFAULT)
     blocks = dump_blocks(folder)

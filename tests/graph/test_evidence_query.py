@@ -136,18 +136,12 @@ def test_answer_gets_an_exact_query(graph):
     assert replace(got, evidence_sparql="", evidence_class="none") == answer(*got.evidence)
 
 
-def test_answer_without_statements_and_quotes_gets_no_query(graph):
+def test_what_cannot_be_returned_is_said(graph):
     for evidence in ((), (quoted(CHUNK, verified=False),), (quoted(""),)):
         assert with_evidence_query(graph, answer(*evidence), VOCABULARY) == answer(*evidence)
-
-
-def test_missing_statement_is_a_defect(graph):
     got = with_evidence_query(graph, answer(stated("s1"), stated("absent")), VOCABULARY)
     assert got.evidence_class == "none" and got.evidence_sparql
     assert got.defects == ("The evidence query returned 1 of 2 statements and texts.",)
-
-
-def test_many_pieces_are_cut(graph):
     got = with_evidence_query(graph, answer(*(stated(f"x{n}") for n in range(80)), quoted(CHUNK)), VOCABULARY)
     assert got.evidence_sparql.count(f"<{TEXT}x") == MAX_PIECES
     assert got.notes == (f"The evidence query returns the first {MAX_PIECES} of 81 statements and texts.",)

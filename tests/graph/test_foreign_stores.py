@@ -98,16 +98,6 @@ def test_folders_and_addresses_are_not_foreign(package):
     assert not is_foreign("./memory:graph.nt") and not is_foreign(Path("memory:graph.nt"))
 
 
-def test_blank_nodes_of_a_file_become_the_same_iris(package):
-    (package / "blank.ttl").write_text('[] <http://e/r> _:x . _:x <http://e/r> [ <http://e/s> "1" ] .')
-    found = []
-    for _ in range(2):
-        with open_store("memory:blank.ttl") as store:
-            store.load(["blank.ttl"])
-            found.append(set(store.select("SELECT * WHERE { ?s ?p ?o }")))
-    assert found[0] == found[1] and len(found[0]) == 3
-
-
 def test_with_statement_closes_a_store(package):
     import brought_stores
 

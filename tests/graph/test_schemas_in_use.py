@@ -9,52 +9,12 @@ from kgqa.graph.detection import detect_schema
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step
 from kgqa.schema import parse_schema
-from tests.graph.facts import RDFS, ns, path
+from tests.graph.facts import RDFS, ns
 
-WDT, WD, P, PS, PQ = (
-    "http://www.wikidata.org/prop/direct/", "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/",
-    "http://www.wikidata.org/prop/statement/", "http://www.wikidata.org/prop/qualifier/",
-)  # fmt: skip
-STATEMENT = "http://www.wikidata.org/entity/statement/"
 WIKIDATA = [
-    f"<{WD}Q17> <{WDT}P36> <{WD}Q1490> .",
-    f"<{WD}Q17> <{P}P36> <{STATEMENT}q17-1> .",
-    f"<{STATEMENT}q17-1> <{PS}P36> <{WD}Q1490> .",
-    f'<{STATEMENT}q17-1> <{PQ}P580> "1868" .',
-    f"<{WD}Q17> <{P}P39> <{STATEMENT}q17-2> .",
-    f"<{STATEMENT}q17-2> <{PS}P39> <{WD}Q5> .",
-    f"<{WD}Q17> <{WDT}P31> <{WD}Q6256> .",
-    f'<{WD}Q17> <{RDFS}label> "Japan"@en .',
-    f'<{WD}P36> <{RDFS}label> "capital"@en .',
-]
-
-
-class TestWikidata:
-    @pytest.fixture(scope="class")
-    @staticmethod
-    def wikidata(make):
-        return make(WIKIDATA, "wikidata")
-
-    def test_statement_pair_is_folded_with_the_claim(self, wikidata):
-        steps = wikidata.paths.steps([Candidate(path(f"{WD}Q17", f"{P}P36"))])[0].steps
-        assert steps == (Step(f"{PQ}P580"),)  # the qualifier says more than the claim
-        assert wikidata.paths.steps([Candidate(path(f"{WD}Q17", f"{P}P39"))])[0].steps == (Step(f"{PS}P39"),)
-        backwards = wikidata.paths.steps([Candidate(path(f"{WD}Q1490", f"^{PS}P36"))])[0].steps
-        assert Step(f"{P}P36", "in") not in backwards
-        assert Step(f"{WDT}P36") in wikidata.paths.steps([Candidate(RelationPath(Entity(f"{WD}Q17")))])[0].steps
-
-    def test_statements_are_mediators(self, wikidata):
-        assert wikidata.paths.ends_on_mediators(path(f"{WD}Q17", f"{P}P36"))
-        assert wikidata.paths.ends_on_mediators(path(f"{WD}Q1490", f"^{PS}P36"))
-        assert not wikidata.paths.ends_on_mediators(path(f"{WD}Q17", f"{WDT}P36"))
-        assert wikidata.paths.ends([Candidate(path(f"{WD}Q17", f"{P}P36", f"{PS}P36"))])[0].values == (
-            Entity(f"{WD}Q1490"),
-        )
-
-    def test_relations_are_named_by_their_entity(self, wikidata):
-        for namespace in (WDT, P, PS):
-            assert wikidata.tables.relation_labels[f"{namespace}P36"] == "capital"
-        assert "capital" in wikidata.answer_query(path(f"{WD}Q17", f"{WDT}P36"))
+    "<http://www.wikidata.org/entity/Q17> <http://www.wikidata.org/prop/direct/P36> <http://www.wikidata.org/entity/Q1490> .",
+    "<http://www.wikidata.org/entity/Q17> <http://www.wikidata.org/prop/direct/P31> <http://www.wikidata.org/entity/Q6256> .",
+]  # fmt: skip
 
 
 class TestSchemas:

@@ -16,7 +16,6 @@ from kgqa.graph.tables.labels import BATCH
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
 from kgqa.storage.cache import Cache
-from kgqa.text.words import arrow_words, hop_words, published_words
 from kgqa.trace.trace import Trace
 from kgqa.training.gold_queries import gold_paths
 from tests.conftest import SOAK
@@ -92,57 +91,43 @@ class TestStatements:
     def graph(make):
         return make(STATEMENTS)
 
-    def test_statement_pair_equal_to_the_claim_is_not_a_candidate(self, graph):
+    @pytest.mark.parametrize(
+        ("walk", "steps"),
+        [
+            ("Q17 p:P36", "pq:P580 pq:P1365"),  # the pair equals the claim
+            ("Q183 p:P36", "ps:P36"),  # the pair has more values
+            ("Q586 ^ps:P36", "^p:P36"),
+            ("Q64 ^ps:P36", ""),  # seen from the value, the claim replaces the pair
+            ("Q145 p:P36", ""),  # a deprecated statement
+            ("Q1726 ^ps:P36", ""),
+            ("Q17 p:P39", "ps:P39"),  # no claim in the graph
+            ("Q155 p:P36", "ps:P36"),  # no claim of this entity
+            ("Q2844 ^ps:P36", "^p:P36"),
+            ("Q1 wdt:P17 p:P36", "pq:P580 pq:P1365"),  # a hop before
+            ("Q2 wdt:P17 p:P36", "ps:P36"),
+            ("Q1490 wdt:P190 ^ps:P36", ""),
+            ("Q142 p:P36", "ps:P1376"),  # a value under another property
+            ("Q90 ^ps:P1376", "^p:P36"),
+        ],
+    )
+    def test_statement_pair_is_a_candidate_where_no_claim_says_the_same(self, graph, walk, steps):
+        assert next_steps(graph, *walk.split()) == set(steps.split())
+
+    def test_both_ways_from_an_item(self, graph):
         assert {"wdt:P36", "p:P36"} <= next_steps(graph, "Q17")
-        assert next_steps(graph, "Q17", "p:P36") == {"pq:P580", "pq:P1365"}
-        assert "^p:P36" not in next_steps(graph, "Q1490", "^ps:P36")
-
-    def test_statement_pair_with_more_values_is_a_candidate(self, graph):
-        assert next_steps(graph, "Q183", "p:P36") == {"ps:P36"}
+        assert {"^p:P36", "ps:P36"} <= next_steps(graph, "Q34600", "^pq:P1365")  # who replaced Kyoto
         assert ends(graph, "Q183", "p:P36", "ps:P36") == {"Q64", "Q586"}
-        assert next_steps(graph, "Q586", "^ps:P36") == {"^p:P36"}
         assert ends(graph, "Q586", "^ps:P36", "^p:P36") == {"Q183"}
-        # seen from the value, the claim replaces the pair
-        assert next_steps(graph, "Q64", "^ps:P36") == set()
-
-    def test_deprecated_statement_is_ignored(self, graph):
-        assert next_steps(graph, "Q145", "p:P36") == set()
-        assert next_steps(graph, "Q1726", "^ps:P36") == set()
-
-    def test_statement_pair_without_claim(self, graph):
-        assert next_steps(graph, "Q17", "p:P39") == {"ps:P39"}
-        assert next_steps(graph, "Q155", "p:P36") == {"ps:P36"}
-        assert next_steps(graph, "Q2844", "^ps:P36") == {"^p:P36"}
-
-    def test_statement_pair_at_a_later_hop(self, graph):
-        assert next_steps(graph, "Q1", "wdt:P17", "p:P36") == {"pq:P580", "pq:P1365"}
-        assert next_steps(graph, "Q2", "wdt:P17", "p:P36") == {"ps:P36"}
-        assert next_steps(graph, "Q1490", "wdt:P190", "^ps:P36") == set()
-        assert "^p:P36" in next_steps(graph, "Q34600", "^pq:P1365")  # no pair: the statement says who replaced Kyoto
-        assert "ps:P36" in next_steps(graph, "Q34600", "^pq:P1365")
 
     def test_qualifiers(self, graph):
         assert ends(graph, "Q17", "p:P36", "pq:P580") == {"1868"}
         assert ends(graph, "Q34600", "^pq:P1365", "ps:P36") == {"Q1490"}
         assert graph.paths.ends_on_mediators(path("Q34600", "^pq:P1365"))
 
-    def test_value_under_another_property(self, graph):
-        assert next_steps(graph, "Q142", "p:P36") == {"ps:P1376"}
-        assert next_steps(graph, "Q90", "^ps:P1376") == {"^p:P36"}
-
     def test_statement_is_not_left_by_its_incoming_relation(self, graph, graphs):
         assert "^p:P36" not in next_steps(graph, "Q1", "wdt:P17", "p:P36")
         free = graphs.reopen(graph, walks="free")
         assert "^p:P36" in next_steps(free, "Q1", "wdt:P17", "p:P36")
-
-    def test_bookkeeping_relations_are_excluded(self, graph):
-        assert all(not s.startswith(("wikibase:", "prov:", "http")) for s in next_steps(graph, "Q17", "p:P36"))
-        assert {SCHEMA.short_id(s.relation) for s, _ in graph.paths.neighbours(wd("Q17"))} == {
-            "wdt:P36",
-            "p:P36",
-            "p:P39",
-            "wdt:P17",
-        }
 
     def test_claim_replaces_the_pair_on_timeout(self, graph):
         assert next_steps(_failing(graph, StoreTimeout("too slow")), "Q183", "p:P36") == set()
@@ -278,22 +263,6 @@ class TestNames:
         german = graphs.reopen(graph, languages=("de",)).tables.relation_labels
         assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
 
-    def test_paths_are_verbalised(self, graph):
-        options = {"schema": SCHEMA, "labels": graph.tables.relation_labels}
-        pair = path("Q17", "p:P39", "ps:P39")
-        assert hop_words(pair, **options, is_mediator=graph.tables.leads_to_mediator) == ("position held",)
-        since = path("Q17", "p:P36", "pq:P580")
-        assert hop_words(since, **options, is_mediator=graph.tables.leads_to_mediator) == ("capital start time",)
-        assert (
-            arrow_words("Japan", since, **options, is_mediator=graph.tables.leads_to_mediator)
-            == "Japan → capital · start time"
-        )
-        back = path("Q1490", "^ps:P36", "^p:P36")
-        assert arrow_words("Tokyo", back, **options, is_mediator=graph.tables.leads_to_mediator) == "Tokyo ← capital"
-        assert published_words(since, **options) == "-> capital -> start time"
-        assert published_words(since, SCHEMA) == "-> p:P36 -> pq:P580"
-        assert hop_words(path("Q17", "wdt:P36", "wdt:P36"), **options) == ("capital", "capital")
-
     def test_languages_are_cached_separately(self, graph, graphs, tmp_path):
         cache = Cache(tmp_path)
         names = [
@@ -320,10 +289,6 @@ class TestNoise:
         assert graph.tables.is_noise(SCHEMA.iri("pq:P214")) and not graph.tables.is_noise(SCHEMA.iri("wdt:P36"))
         assert graph.paths.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
         assert graph.tables.relation_labels == {}
-
-    def test_graph_without_marks(self, make):
-        graph = make(STATEMENTS)
-        assert graph.tables.noise == frozenset()
 
 
 class TestSlice:
@@ -365,9 +330,6 @@ class TestSlice:
     def test_relations_have_names(self, graph):
         labels = graph.tables.relation_labels
         assert labels[SCHEMA.iri("wdt:P31")] == labels[SCHEMA.iri("p:P31")]
+        assert graph.tables.notes == ()
         named = [r for r in graph.tables.relations if r in labels or graph.tables.is_noise(r)]
         assert len(named) > 0.8 * len(graph.tables.relations)
-
-    def test_all_tables_are_available(self, graph):
-        graph.tables.prepare()
-        assert graph.tables.notes == ()

@@ -270,10 +270,10 @@ def test_a_hub_looks_up_the_names_that_are_shown_and_the_rest_on_export(monkeypa
     asked: list[Entity] = []
     named = type(graph).named
 
-    def counted(self, values):
+    def counted(self, values, **options):
         values = list(values)
         asked.extend(values)
-        return named(self, values)
+        return named(self, values, **options)
 
     monkeypatch.setattr(type(graph), "named", counted)
     found = answer(graph, RelationPath(Entity(E + "hub"), HAS.steps), topics=())

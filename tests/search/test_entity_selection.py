@@ -52,11 +52,9 @@ def test_paths_are_restricted_to_selected_entities(small):
 
 
 def test_no_path_continues_if_entities_answer_the_question(small):
-    graph = small(*many_entities(CHUNK + 5))
-    found, _, trace = select(graph, "answered by name3", path("m.a", "r.r.has"))
-    assert found == []
+    found, _, trace = select(small(*many_entities(CHUNK + 5)), "answered by name3", path("m.a", "r.r.has"))
     (event,) = [event for event in trace.events() if event.kind == "entities"]
-    assert (event.selected, event.answered) == (("name3",), True)
+    assert found == [] and (event.selected, event.answered) == (("name3",), True)
 
 
 def test_above_the_limit_the_prefilter_sees_all_entities(small):
@@ -68,9 +66,7 @@ def test_above_the_limit_the_prefilter_sees_all_entities(small):
 
     found, chooser, _ = select(small(*many_entities(count)), "nobody", path("m.a", "r.r.has"), prefilter=last_first)
     assert len(set(chooser.shown)) == FILTER_ABOVE
-    assert (
-        len(found[0].restricted[0][1]) == 3
-    )  # the chooser gives no usable reply, so the order of the prefilter is kept
+    assert len(found[0].restricted[0][1]) == 3  # no reply is usable, so the order of the prefilter is kept
 
 
 def test_entities_without_a_name_are_walked_through(small):

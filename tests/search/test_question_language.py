@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-
 import pytest
 
 from kgqa.graph.opening import open_graph
@@ -14,7 +11,6 @@ from kgqa.search.question_language import language_notes, question_language
 @pytest.mark.parametrize(
     "question, language",
     [
-        ("Wer schrieb Don Quixote?", "de"),
         ("In welchem Jahr starb Frida Kahlo?", "de"),
         ("Quelle est la capitale du Japon ?", "fr"),
         ("¿Cuál es la capital de Japón?", "es"),
@@ -25,7 +21,6 @@ from kgqa.search.question_language import language_notes, question_language
         ("日本の首都はどこですか", "ja"),
         ("法国的首都是哪里?", "zh"),
         ("Who directed Das Boot?", "en"),
-        ("In which year was La dolce vita made?", "en"),
         ("capital Japan", ""),
         ("hortense_de_beauharnais 's father 's wife 's son ?", ""),
     ],
@@ -41,12 +36,3 @@ def test_note_names_both_languages():
         assert language_notes(graph, "Who wrote Don Quixote?", []) == []
         (note,) = language_notes(graph, "谁导演了 Parasite？", ["Parasite"])
         assert "in Chinese" in note
-
-
-def test_a_closed_graph_is_not_kept():
-    with open_graph() as graph:
-        assert language_notes(graph, "Wer schrieb Don Quixote?", ["Don Quixote"])
-        tables = weakref.ref(graph.tables)
-    del graph
-    gc.collect()
-    assert tables() is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import click
@@ -63,21 +62,15 @@ def _lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _of_graph(settings: Settings) -> dict[str, Any]:
-    """Read the settings stored in a graph folder, without opening the graph, or those of a store of another package."""
-    from kgqa.graph.demo import demo_folder
-    from kgqa.graph.embedded.folder import GraphFolder
-    from kgqa.graph.opening import is_foreign, open_foreign_store
+    """Read the settings stored with a graph; a server stores none."""
+    from kgqa.graph.opening import demo_folder, open_store
     from kgqa.graph.store import is_address
     from kgqa.methods.ask import cache_of
     from kgqa.storage.corpus_file import read_corpus_file
 
     place = settings.graph.path
     corpus = read_corpus_file(place)
-    if corpus:
-        place = str(corpus.location)
-    if place and is_address(place):
-        return {}  # a server stores no settings
-    if place and is_foreign(place):
-        with open_foreign_store(place) as store:
-            return dict(store.settings)
-    return GraphFolder(Path(place) if place else demo_folder(cache_of(settings))).meta().settings
+    if is_address(corpus.location if corpus else place or ""):
+        return {}
+    with open_store(place or demo_folder(cache_of(settings))) as store:
+        return {name: value for name, value in store.settings.items() if name != "schema"}

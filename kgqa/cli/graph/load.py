@@ -25,12 +25,11 @@ from kgqa.cli.options import (
     verbosity_options,
 )
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreBusy, StoreError
-from kgqa.graph.detection import default_view, first_graphs, load_warnings
+from kgqa.graph.detection import default_view, load_warnings, named_graphs
 from kgqa.graph.embedded.loading import discard_interrupted
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.loading import load_into_folder
 from kgqa.graph.names.reading import NameReader
-from kgqa.graph.opening import is_foreign, open_graph, open_store
+from kgqa.graph.opening import is_foreign, load_into_folder, open_graph, open_store
 from kgqa.graph.rdf.files import COMPRESSED, FORMATS
 from kgqa.graph.store import LoadReport, OnError, Progress, is_address
 from kgqa.methods.ask import cache_of
@@ -273,7 +272,7 @@ def _too_many_graphs(folder: Path) -> tuple[tuple[str, ...], list[str]]:
         try:
             default_view(store)
         except PartialResult as error:
-            graphs = first_graphs(store)
+            graphs = named_graphs(store, complete=False)
             return graphs, [f"{error} The first {len(graphs)}: {', '.join(graphs)}"]
     return (), []
 

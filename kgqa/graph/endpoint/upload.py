@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout
-from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
-from kgqa.graph.editing import batches, terms, triple_chars
+from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
+from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.query.templates import render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, read_blocks
@@ -57,14 +57,14 @@ def send_edit(send: Callable[..., None], graph: str, adds: Sequence[Triple], rem
         send: sends the update queries/TEMPLATE.rq with typed values.
     """
     name = Entity(graph)
-    if len(list(batches([*removes, *adds], INLINE_TRIPLES, BATCH_CHARS, length=triple_chars))) <= 1:
+    if len(list(batches([*removes, *adds], INLINE_TRIPLES, BATCH_CHARS))) <= 1:
         send("edit", graph=name, adds=list(map(terms, adds)), removes=list(map(terms, removes)))
         return
     edit = f"{EDIT_GRAPHS}{uuid.uuid4()}"
     added, removed = Entity(f"{edit}:adds"), Entity(f"{edit}:removes")
     try:
         for staged, triples in ((added, adds), (removed, removes)):
-            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
+            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS):
                 send("insert_triples", graph=staged, triples=list(map(terms, batch)))
         send("edit_staged", graph=name, adds=added, removes=removed, timeout=EDIT_SECONDS)
     finally:
@@ -92,9 +92,9 @@ def choose_target_graph(store: UpdatableStore) -> str:
     """Choose the graph to load into by default: the server's only user graph, or DEFAULT_GRAPH if it has none.
 
     Raises:
-        LoadError: the server has several user graphs. StoreError: see `user_graphs`.
+        LoadError: the server has several user graphs. StoreError: see `named_graphs`.
     """
-    found = user_graphs(store)
+    found = named_graphs(store)
     if len(found) > 1:
         names = ", ".join(map(clean, found[:10])) + (", ..." if len(found) > 10 else "")
         raise LoadError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from typing import Any
 
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row
@@ -30,8 +31,8 @@ def values_of(
     select: Select,
     languages: Sequence[Literal] = (),
     remote: bool = False,
-) -> list[Row]:
-    """Return rows of node, predicate and value for all values that nodes have by some predicates.
+) -> list[tuple[Entity, Entity, Value]]:
+    """Return node, predicate and value for all values that nodes have by some predicates.
 
     Args:
         languages: if a node has values in one of these languages, its values in other languages are left out.
@@ -39,7 +40,7 @@ def values_of(
     """
     iris = [Entity(predicate) for predicate in dict.fromkeys(predicates)]
     predicate = Variable("predicate") if remote else None
-    rows: list[Row] = []
+    rows: list[Any] = []
     for start in range(0, len(nodes) if iris else 0, BATCH):
         batch = nodes[start : start + BATCH]
         rows += select("values_of", nodes=batch, predicates=iris, predicate=predicate, languages=languages)
@@ -114,16 +115,18 @@ def with_labels(
     schema: Schema,
     labels: Callable[..., dict[Entity, str]],
     edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
+    describe: bool,
 ) -> list[Named]:
     """Return each value with its name, see `KnowledgeGraph.named`.
 
     Args:
         labels: returns the labels of entities.
-        edges: returns outward edges of blank nodes.
+        edges: returns outward edges of nodes.
     """
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
-    unnamed = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found and is_anonymous(v.iri)]
+    nameless = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found]
+    unnamed = [v for v in nameless if is_anonymous(v.iri) or (describe and _is_opaque(v, schema))]
     described = _describe(unnamed, schema, labels, edges) if unnamed else {}
     result = []
     for value in values:
@@ -131,9 +134,14 @@ def with_labels(
             result.append(Named(value, "", value.value))
         else:
             short = schema.short_id(value.iri)
-            words = short if schema.id_base and short != value.iri else local_words(value.iri)
+            words = short if _is_opaque(value, schema) else local_words(value.iri)
             result.append(Named(value, short, found.get(value) or described.get(value) or words))
     return result
+
+
+def _is_opaque(node: Entity, schema: Schema) -> bool:
+    """Return whether the id of a node has no words, as in Freebase and Wikidata."""
+    return bool(schema.id_base) and schema.short_id(node.iri) != node.iri
 
 
 def _describe(
@@ -142,14 +150,19 @@ def _describe(
     labels: Callable[..., dict[Entity, str]],
     edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
 ) -> dict[Entity, str]:
-    """Describe blank nodes by a type or else an edge; a node without edges is an unknown value."""
-    known: dict[Entity, tuple[str, Value]] = {}
-    for node, step, value in edges([node for node in nodes if not is_blank_node(node)]):
-        if node not in known or (step.relation in schema.types and known[node][0] not in schema.types):
-            known[node] = step.relation, value
+    """Describe nodes by a type or else an edge; a blank node without edges is an unknown value."""
+
+    def rank(edge: tuple[Entity, Step, Value]) -> tuple[bool, bool, str, str]:
+        _, step, value = edge
+        general = isinstance(value, Entity) and value.iri.startswith(schema.noise_prefixes)
+        return step.relation not in schema.types, general, step.relation, str(value)
+
+    every = edges([node for node in nodes if not is_blank_node(node)])
+    known = {node: (step.relation, value) for node, step, value in sorted(every, key=rank, reverse=True)}
     words = labels([v for edge in known.values() for v in (Entity(edge[0]), edge[1]) if isinstance(v, Entity)])
     # a server cannot be asked about its own blank nodes
-    found = {node: UNNAMED if node.iri.startswith(("_:", "nodeID:")) else UNKNOWN for node in nodes}
+    own = ("_:", "nodeID:")
+    found = {node: UNKNOWN if is_anonymous(node.iri) and not node.iri.startswith(own) else UNNAMED for node in nodes}
     for node, (relation, value) in known.items():
         text = value.value if isinstance(value, Literal) else words.get(value) or split_words(local_words(value.iri))
         about = "" if relation in schema.types else f"with {relation_words(relation, schema)} "

@@ -142,7 +142,7 @@ class Beside:
         if measure.events and at is None and self._are_born(candidate.path):
             return None  # a person's own dates don't say who was the first president
         fits = is_date if measure.scale == "day" else is_number
-        for field in self.fields(before.path, measure)[: 2 * MAX_FIELDS]:
+        for field in self.fields(before.path, measure):
             pairs, nodes = self.pairs(before, field.steps), self.ends(before)
             valued = {node for node, value in pairs if fits(value)}
             if valued and max(len(pairs), len(nodes)) >= MAX_WALKS:

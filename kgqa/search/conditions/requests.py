@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
@@ -218,12 +219,9 @@ def _noun(text: str, *, verbs: bool = True) -> str:
 
     `verbs` says that a verb ends it, too.
     """
-    kept: list[str] = []
-    for word in re.findall(r"[^\W\d_]+(?:['’]s)?", text)[:MAX_NOUN]:
-        if word.lower() in STOPWORDS or (verbs and pattern(r"^(?:{noun_ends}|\w+(?:ed|ing))$").match(word)):
-            break
-        kept.append(word)
-    return " ".join(kept)
+    words = re.findall(r"[^\W\d_]+(?:['’]s)?", text)[:MAX_NOUN]
+    is_verb = pattern(r"^(?:{noun_ends}|\w+(?:ed|ing))$").match
+    return " ".join(takewhile(lambda word: word.lower() not in STOPWORDS and not (verbs and is_verb(word)), words))
 
 
 def _noun_asked(text: str) -> str:

@@ -92,9 +92,7 @@ def _year(text: str) -> int:
 
 def is_date(value: Value) -> bool:
     """Return whether a value is a year, a month or a day."""
-    if not isinstance(value, Literal) or not _DATE.fullmatch(value.value):
-        return False
-    return value.datatype not in NUMBERS
+    return isinstance(value, Literal) and bool(_DATE.fullmatch(value.value)) and value.datatype not in NUMBERS
 
 
 def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows) -> tuple[list[Condition], str]:

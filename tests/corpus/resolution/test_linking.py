@@ -8,8 +8,7 @@ import pytest
 
 from kgqa.corpus.items import LinkItem
 from kgqa.corpus.resolution.linking import kinds_agree, link_entities
-from kgqa.graph.loading import load_into_folder
-from kgqa.graph.opening import open_graph
+from kgqa.graph.opening import load_into_folder, open_graph
 from tests.corpus.resolution.names import entity, fact
 
 E = "http://example.org/e/"

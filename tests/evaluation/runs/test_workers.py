@@ -16,7 +16,7 @@ from kgqa.errors import ClusterError, SettingsError
 from kgqa.evaluation import Changes, RunPlan, open_run, resume, run
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.runs.workers import Division, ask_on, divided, opened_cluster
-from kgqa.graph.loading import load_into_folder
+from kgqa.graph.opening import load_into_folder
 from kgqa.methods.ask import open_resources
 from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer

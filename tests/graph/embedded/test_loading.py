@@ -22,8 +22,7 @@ from kgqa.graph.embedded import loading
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.loading import load_into_folder
-from kgqa.graph.opening import open_store
+from kgqa.graph.opening import load_into_folder, open_store
 from tests.graph.in_process_loads import in_process_loads
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import PartialResult, SettingsError
-from kgqa.graph.detection import EDIT_GRAPHS, user_graphs
+from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
 from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
 from kgqa.graph.endpoint.options import EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore
@@ -65,30 +65,18 @@ def test_several_named_graphs_must_be_chosen(tmp_path, count, own, fits):
 
     with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
         if fits:
-            assert len(user_graphs(store)) == count
+            assert len(named_graphs(store)) == count
         else:
             with pytest.raises(PartialResult, match="graph_iri="):
-                user_graphs(store)
-
-
-def requests_of_two_runs(server, tmp_path, **options) -> int:
-    """Return the requests of the same query in two runs."""
-    for _ in range(2):
-        cache = Cache(tmp_path / "cache")
-        with EndpointOptions(profile="generic", **options).open(server.url, cache=cache, timeout=5) as store:
-            store.select(QUERY)
-    return sum(query == QUERY for query in server.queries)
-
-
-def counts(request):
-    return (
-        table(["triples"], [[Literal("7", "http://www.w3.org/2001/XMLSchema#integer")]])
-        if "COUNT" in request.query
-        else TABLE
-    )
+                named_graphs(store)
 
 
 @pytest.mark.parametrize(("options", "requests"), [({}, 1), ({"caches": False}, 2)])
 def test_result_cache_can_be_disabled(tmp_path, options, requests):
-    with SparqlServer(counts) as server:
-        assert requests_of_two_runs(server, tmp_path, **options) == requests
+    number = Literal("7", "http://www.w3.org/2001/XMLSchema#integer")
+    with SparqlServer(lambda asked: table(["triples"], [[number]]) if "COUNT" in asked.query else TABLE) as server:
+        for _ in range(2):
+            endpoint = EndpointOptions(profile="generic", **options)
+            with endpoint.open(server.url, cache=Cache(tmp_path / "cache"), timeout=5) as store:
+                store.select(QUERY)
+        assert server.queries.count(QUERY) == requests

@@ -63,6 +63,14 @@ class TestNames:
         assert names[0] == "unknown value" and names[1:] in (described, ["unnamed", "unnamed"])
         assert graph.search("0123abcd") == [] and graph.search("genid") == []
 
+    def test_an_opaque_id_without_a_name_is_described(self, make):
+        name = f'<{NS}m.c> <{NS}type.object.name> "Cid"@en .'
+        graph = make([*ns("m.a type.object.type people.marriage", "m.b people.p.q m.c"), name])
+        values = [ent(name) for name in ("m.a", "m.b", "m.none", "m.c")]
+        names = ["unnamed people marriage", "unnamed with p q Cid", "unnamed", "Cid"]
+        assert [each.name for each in graph.named(values, describe=True)] == names
+        assert [each.name for each in graph.named(values)] == ["m.a", "m.b", "m.none", "Cid"]
+
     def test_every_label_predicate_counts(self, make):
         predicates = [
             "https://schema.org/name",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.model import Entity
-from kgqa.search.conditions.applying import is_negated, without_excluded
+from kgqa.search.conditions.applying import without_excluded
 from kgqa.search.conditions.requests import read_request, unsupported_kind
 from kgqa.search.masking import topic_spans
 
@@ -87,7 +87,6 @@ def test_excluded_entities(question, text, excluded):
     found, entities = without_excluded(question, topic_spans(question, names))
     assert found.replace(" ?", "?") == text
     assert [entity.iri for entity in entities] == [f"urn:{name}" for name in excluded]
-    assert is_negated("Which films did Ann not direct?") and not is_negated(found)
 
 
 KINDS = {
@@ -105,7 +104,6 @@ KINDS = {
         "which country has the most people?",
         "what is the last song on the album?",
         "what is Germany's biggest city?",
-        "Which film was released earliest?",
         "what is Beethoven's first symphony?",
     ),
     "a comparison": (

@@ -13,7 +13,7 @@ import pytest
 from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
-from kgqa.graph.loading import load_into_folder
+from kgqa.graph.opening import load_into_folder
 from tests.browser import Browser
 from tests.corpus.editing.edited_corpus import build, iri_of, overlay, parties, shown
 from tests.report.test_pages import ATTACKS
