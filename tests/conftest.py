@@ -36,8 +36,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests whose fixtures start a process of the command line, or a server."""
+    """Mark the tests whose fixtures start a process of the command line, or a server, and those of random values."""
     for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.soak)  # KGQA_SOAK changes the number of examples
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & {"kgqa_process", "started"}:
             item.add_marker(pytest.mark.cli)

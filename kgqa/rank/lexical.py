@@ -19,7 +19,6 @@ BM25Variant = Literal["own", "okapi"]
 
 K1 = 1.5
 B = 0.75
-EPSILON = 0.25
 SMALLEST_OKAPI_POOL = 3
 _MAX_CACHED_LENGTH = 500
 _SPLIT = re.compile(r"[^\W\d_]+|\d+")
@@ -130,7 +129,7 @@ def bm25(query: str, texts: Sequence[str], *, variant: BM25Variant = "own") -> n
     if variant == "okapi" and len(bags) >= SMALLEST_OKAPI_POOL and wanted and any(bags):
         from rank_bm25 import BM25Okapi
 
-        scores: np.ndarray = BM25Okapi(bags, k1=K1, b=B, epsilon=EPSILON).get_scores(wanted)
+        scores: np.ndarray = BM25Okapi(bags, k1=K1, b=B).get_scores(wanted)
         return scores
     term_number = {term: i for i, term in enumerate(wanted)}
     lengths = np.fromiter(map(len, bags), dtype=np.intp, count=len(bags))

@@ -52,8 +52,8 @@ _DATES = frozenset({"STR", "YEAR", "dateTime", "date", "datetime", "gYear", "gYe
 _ON_LANGUAGE = frozenset({"Builtin_isLITERAL", "Builtin_LANG", "Builtin_LANGMATCHES"})
 _LOGICAL = frozenset({"ConditionalOrExpression", "ConditionalAndExpression", "UnaryNot", "RelationalExpression"})
 _IDLE = frozenset({"OptionalGraphPattern", "Builtin_isIRI", "Builtin_isURI"})
-_DATE = re.compile(r"(-?[0-9]{4,6})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9:.]+))?(?:[TZ+-].*)?)?)?")
-_MIDNIGHT = re.compile(r"00:00(:00)?(\.0+)?")
+_TIME = r"T(?:00:00(?::00(?:\.0+)?)?|([0-9:.]+))"  # midnight is no time of day
+_DATE = re.compile(rf"(-?[0-9]{{4,6}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?(?:[TZ+-].*)?)?)?")
 _YEAR_BOUNDS = frozenset({("01", "01", "<"), ("01", "01", ">="), ("12", "31", ">"), ("12", "31", "<=")})
 _SEVERAL = "several conditions on a node beside the path"
 
@@ -89,9 +89,8 @@ class _Translator:
         self._is_date = is_date
         self._facts, self._parts = read_group(query.where)
         self._tests: dict[Any, list[Condition]] = {}
-        self._operation: Operation | None = None
+        self._operation: Operation | None = None  # without the steps to its value; `at` is not used
         self._ordered: Any = None  # the variable that rows are ordered by, or whose values are added up
-        self._is_counted = False
         self._casts: tuple[str, ...] = ()
         self._answer = self._end_of_ask() if query.name == "AskQuery" else self._read_answer(query)
         self._read_order(query)
@@ -139,10 +138,10 @@ class _Translator:
         ensure("limit" in limits and int(limits["limit"]) == 1 and rank <= MAX_RANK, "several of an order")
         key, self._casts = _uncast(keys[0]["expr"])
         key = next((each["expr"] for each in query.projection if "expr" in each and each["evar"] == key), key)
-        self._is_counted = name_of(key) == "Aggregate_Count"
-        self._ordered = key.vars if self._is_counted else key
-        largest = "order" in keys[0] and keys[0]["order"] == "DESC"
-        self._operation = Operation("most" if largest else "least", rank=rank)
+        counted = name_of(key) == "Aggregate_Count"
+        self._ordered = key.vars if counted else key
+        kind: OperationKind = "most" if "order" in keys[0] and keys[0]["order"] == "DESC" else "least"
+        self._operation = Operation(kind, counted=counted, rank=rank, at=1 if counted else None)
 
     # ---- filters and other parts of the pattern ----
 
@@ -213,13 +212,13 @@ class _Translator:
         ends = [_end_tests(edges, nodes[-1:], self._tests)[0] for _, nodes in chains]
         starts = [(end.iri, chain) for end, chain in zip(ends, chains) if isinstance(end, Entity)]
         preferred = [*given, *map(str, edges), *(topic for topic, _ in starts)]
-        reasons = []
+        reason = Untranslatable("no topic")
         for topic, start in sorted(starts, key=lambda start: preferred.index(start[0])):
             try:
                 return self._from(topic, start, [chain for chain in chains if chain is not start], edges)
             except Untranslatable as error:
-                reasons.append(error)
-        raise reasons[0] if reasons else Untranslatable("no topic")
+                reason = error
+        raise reason
 
     def _from(self, topic: str, start: _Chain, others: Sequence[_Chain], edges: _Edges) -> Candidate:
         """Return the candidate whose path leads along a chain, from its end in the topic to the answer."""
@@ -274,20 +273,19 @@ class _Translator:
         topics = tuple(Entity(str(nodes[-1])) for _, nodes in chains)
         named = (Entity(str(asked.arg2)), Entity(str(asked.arg3))) if chosen else topics
         ensure({*named} == {*topics}, "comparison of two values")
-        kind: OperationKind = "most" if (operator == ">") == (named == topics) else "least"
-        scale = self._scale(steps[-1]) if chosen else "number"
-        operation = Operation(kind if chosen else "difference", steps, scale, topics=named)
+        operation = Operation("difference", steps, topics=topics)
+        if chosen:
+            self._operation = Operation("most" if (operator == ">") == (named == topics) else "least")
+            operation = replace(self._extreme(steps, steps[-1]), topics=named)
         return Candidate(RelationPath(named[0]), "", operation=operation)
 
     def _extreme(self, steps: _Steps, last: Step, at: int | None = None) -> Operation:
-        scale = "number" if self._is_counted or self._operation.is_computed else self._scale(last)
-        return replace(self._operation, steps=steps, scale=scale, at=at, counted=self._is_counted)
-
-    def _scale(self, last: Step) -> Any:
-        """Return how the values of a relation are compared."""
+        """Return the operation on the value at the end of some steps; `last` leads to the value."""
+        drawn = self._operation
         names = {cast.removeprefix(XSD) for cast in self._casts}
         dates = names & _DATES or (not names & _NUMBERS and self._is_date(last.relation))
-        return "day" if dates else "number"
+        is_date = dates and not drawn.is_computed and not drawn.counted
+        return replace(drawn, steps=steps, scale="day" if is_date else "number", at=at)
 
 
 # ---- expressions ----
@@ -343,8 +341,7 @@ def _comparison(operator: Any, value: Any, casts: Sequence[str]) -> Comparison:
     dated = names & _DATES or (ordered and "-" in text[1:])
     if dated and (found := _DATE.fullmatch(text.zfill(4) if "YEAR" in names else text)):
         *day, time = found.groups()
-        end_of_day = time == "23:59:59" and operator in (">", "<=")
-        ensure(not time or _MIDNIGHT.fullmatch(time) or end_of_day, "time of day")
+        ensure(not time or (time == "23:59:59" and operator in (">", "<=")), "time of day")
         whole_year = (day[1], day[2] or "01", operator) in _YEAR_BOUNDS
         known = day[:1] if whole_year else [each for each in day if each]
         return Comparison(operator, Literal("-".join(known), (YEAR, MONTH, DAY)[len(known) - 1]))

@@ -14,11 +14,9 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.search.rows import FieldKey, read_rows
-from kgqa.testing.gold_candidates import gold_candidate
+from kgqa.testing.gold_candidates import OPPOSITE, gold_candidate
 from kgqa.trace.trace import Trace
 from kgqa.training.gold_queries import Untranslatable
-
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,10 +79,9 @@ def embed_examples(
     examples: Sequence[Example], steps: Sequence[Step], encoder: CachedEncoder, relation_text: Callable[[str], str]
 ) -> Vectors:
     """Embed the relations of all steps and the questions of all examples."""
-    texts = [relation_text(step.relation) for step in steps]
     questions = list(dict.fromkeys(example.question for example in examples))
     return Vectors(
-        encoder.encode(texts),
+        encoder.encode([relation_text(step.relation) for step in steps]),
         directions_of(steps),
         dict(zip(questions, encoder.encode_questions(questions))),
         encoder.name,

@@ -44,16 +44,15 @@ def parsed(sparql: str) -> Any:
     Raises:
         Untranslatable: the query is invalid, fetches data, or is of another form.
     """
-    from rdflib.plugins.sparql.algebra import translatePrologue, traverse
-    from rdflib.plugins.sparql.parser import parseQuery
+    from rdflib.plugins.sparql import algebra, parser
 
     # rdflib logs each literal whose text does not fit its datatype, such as "1999"^^xsd:dateTime
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     try:
         forbid_fetching(sparql)
-        tree = parseQuery(_without_some_spaces(to_standard_sparql(sparql)))
-        prologue = translatePrologue(tree[0], None, {})
-        query = traverse(tree[1], visitPost=functools.partial(_simplified, prologue=prologue))
+        tree = parser.parseQuery(_without_some_spaces(to_standard_sparql(sparql)))
+        prologue = algebra.translatePrologue(tree[0], None, {})
+        query = algebra.traverse(tree[1], visitPost=functools.partial(_simplified, prologue=prologue))
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
         raise Untranslatable("not allowed, or not valid SPARQL 1.1") from error
     ensure(query.name in ("SelectQuery", "AskQuery"), "neither SELECT nor ASK")
@@ -64,13 +63,12 @@ def _without_some_spaces(sparql: str) -> str:
     """Remove the spaces around `^^` and before `*` and `+` of property paths, which rdflib does not read."""
     space = Token("space", " ")
     items = [space, *tokens(sparql), space]
-
-    def is_readable(before: Token, after: Token) -> bool:
-        in_path = before.kind in ("iri", "name") and after.text in ("*", "+")
-        return not in_path and "^^" not in (before.text, after.text)
-
-    triples = zip(items, items[1:], items[2:])
-    return "".join(here.text for before, here, after in triples if here.kind != "space" or is_readable(before, after))
+    return "".join(
+        here.text
+        for before, here, after in zip(items, items[1:], items[2:])
+        if here.kind != "space"
+        or not ("^^" in (before.text, after.text) or (before.kind in ("iri", "name") and after.text in ("*", "+")))
+    )
 
 
 def _simplified(node: Any, prologue: Any) -> Any:
@@ -124,25 +122,22 @@ def read_group(pattern: Any) -> tuple[list[Fact], list[Any]]:
         Untranslatable: the pattern is a subquery that does more than name its variables, or has a relation that is
             not fixed.
     """
+    every = list(_parts_of(pattern))
+    facts = [fact for part in every if part.name == "TriplesBlock" for fact in _facts_in(part)]
+    ensure(all(isinstance(step, Step) for _, step, _ in facts), "relation that is not fixed")
+    filters = [each for part in every if part.name == "Filter" for each in parts(part.expr, "ConditionalAndExpression")]
+    return facts, [*filters, *(part for part in every if part.name not in ("TriplesBlock", "Filter"))]
+
+
+def _parts_of(pattern: Any) -> Iterator[Any]:
+    """Yield the parts of a group pattern, and of the groups in it that add no condition of their own."""
     while pattern.name == "SubSelect":
         names = {*pattern, *(name for each in pattern.projection or () for name in each)}
         ensure(names.isdisjoint(_TAILS), "subquery")
         pattern = pattern.where
-    facts: list[Fact] = []
-    others: list[Any] = []
     for part in pattern.part or ():
-        if part.name == "TriplesBlock":
-            facts += _facts_in(part)
-        elif part.name == "Filter":
-            others += parts(part.expr, "ConditionalAndExpression")
-        elif part.name == "GroupOrUnionGraphPattern" and len(part.graph) == 1:
-            inner = read_group(part.graph[0])
-            facts += inner[0]
-            others += inner[1]
-        else:
-            others.append(part)
-    ensure(all(isinstance(step, Step) for _, step, _ in facts), "relation that is not fixed")
-    return facts, others
+        alone = part.name == "GroupOrUnionGraphPattern" and len(part.graph) == 1
+        yield from _parts_of(part.graph[0]) if alone else [part]
 
 
 def _facts_in(block: Any) -> Iterator[Fact]:
@@ -188,8 +183,11 @@ def query_facts(sparql: str) -> tuple[Any, list[Fact], list[tuple[Any, Any]], di
     query = parsed(sparql)
     ensure(query.name == "SelectQuery", "no variable is asked for")
     nodes = list(nodes_in(query.where, outside=_CONDITIONS))
-    lists = [node for node in nodes if name_of(node) == "InlineData" and len(node.var) == len(node.value or ()) == 1]
-    values = {node.var[0]: node.value[0] for node in lists}
+    values = {
+        node.var[0]: node.value[0]
+        for node in nodes
+        if name_of(node) == "InlineData" and len(node.var) == len(node.value or ()) == 1
+    }
     facts = [fact for node in nodes if name_of(node) == "TriplesBlock" for fact in _facts_in(node)]
     known = [(values.get(s, s), step, values.get(o, o)) for s, step, o in facts if isinstance(step, Step)]
     answer = next((node for node in nodes_in(query.projection or query.where) if is_variable(node)), None)

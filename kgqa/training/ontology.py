@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,31 +84,32 @@ def read_ontology(path: Path, schema: Schema) -> Ontology:
         SettingsError: A file cannot be read, or has no line of three names.
     """
     roles = path if not path.is_dir() else _beside(path / "fb_roles", "fb_roles") or path / "fb_roles.gz"
-    leaving: dict[str, list[str]] = defaultdict(list)
-    entering: dict[str, list[str]] = defaultdict(list)
     ends: dict[str, tuple[str, str]] = {}
     for domain, relation, range_ in _names(roles, 3, schema):
-        if not schema.is_noise(relation) and relation not in ends:
-            ends[relation] = domain, range_
-            leaving[domain].append(relation)
-            entering[range_].append(relation)
+        if not schema.is_noise(relation):
+            ends.setdefault(relation, (domain, range_))
     if not ends:
         raise SettingsError(f"{roles} is not an ontology: the file has no lines of `domain relation range`.")
     inverses: dict[str, str] = {}
     for one, other in _names(_beside(roles, "reverse_properties"), 2, schema):
         inverses.setdefault(one, other)
         inverses.setdefault(other, one)
-    wider: dict[str, list[str]] = defaultdict(list)
-    for type_, _, including in _names(_beside(roles, "fb_types"), 3, schema):
-        wider[type_].append(including)
     return Ontology(
-        {type_: tuple(sorted(relations)) for type_, relations in leaving.items()},
-        {type_: tuple(sorted(relations)) for type_, relations in entering.items()},
+        _grouped((domain, relation) for relation, (domain, _) in ends.items()),
+        _grouped((range_, relation) for relation, (_, range_) in ends.items()),
         ends,
         inverses,
         frozenset(type_ for (type_,) in _names(_beside(roles, "cvt_types"), 1, schema)),
-        {type_: tuple(sorted(types)) for type_, types in wider.items()},
+        _grouped((type_, including) for type_, _, including in _names(_beside(roles, "fb_types"), 3, schema)),
     )
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return a map from the first text of each pair to the second ones."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, name in sorted(pairs):
+        found[key] = (*found.get(key, ()), name)
+    return found
 
 
 def _beside(file: Path, name: str) -> Path | None:

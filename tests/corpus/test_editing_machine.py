@@ -247,6 +247,6 @@ class EditingOnServer(Editing):
 
 
 TestEditing = pytest.mark.soak(pytest.mark.timeout(5000)(Editing.TestCase))
-TestEditing.settings = settings(max_examples=200 if SOAK else 6, stateful_step_count=20 if SOAK else 8)
+TestEditing.settings = settings(max_examples=40 if SOAK else 6, stateful_step_count=20 if SOAK else 8)
 TestEditingOnServer = pytest.mark.soak(pytest.mark.timeout(5000)(EditingOnServer.TestCase))
-TestEditingOnServer.settings = settings(max_examples=200 if SOAK else 8, stateful_step_count=30 if SOAK else 10)
+TestEditingOnServer.settings = settings(max_examples=30 if SOAK else 8, stateful_step_count=30 if SOAK else 10)

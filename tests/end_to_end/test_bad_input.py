@@ -14,7 +14,7 @@ import pytest
 from kgqa.graph.embedded.folder import GraphFolder
 from tests.conftest import SOAK
 
-TRIPLE_COUNT = 600_000 if SOAK else 60_000
+TRIPLE_COUNT = 300_000 if SOAK else 60_000
 TRIPLE = "<http://example.org/a> <http://example.org/likes> <http://example.org/b> .\n"
 
 

@@ -27,8 +27,8 @@ from kgqa.testing.server import ScriptedServer
 from tests.conftest import SOAK
 
 WORDS = ("--embeddings", "off")
-KILLS = 50 if SOAK else 2
-QUESTIONS = 500 if SOAK else 24
+KILLS = 20 if SOAK else 2
+QUESTIONS = 200 if SOAK else 24
 IN_FLIGHT = 4
 DEMO = Path(str(files("kgqa.demo"))) / "questions.jsonl"
 NUMBER = re.compile(r"\(number (\d+)\)")
@@ -332,7 +332,7 @@ def test_second_process_in_one_folder_is_refused(kgqa, started, questions, tmp_p
 @pytest.mark.slow
 def test_model_faults_in_five_percent_of_calls(kgqa, questions, tmp_path, oracle):
     """The run completes, failed questions count in the scores, and other scores do not change."""
-    count = 200 if SOAK else 20
+    count = 100 if SOAK else 20
     name = questions(count)
     command = ("eval", "run", "--dataset", name, "--method", "top-2", *WORDS)
     sent: Counter[int] = Counter()

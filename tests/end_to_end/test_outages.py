@@ -205,6 +205,7 @@ GRAPH = "http://freebase.example/fast"
 
 if SOAK:  # takes minutes
 
+    @pytest.mark.soak
     @pytest.mark.timeout(1800)
     @pytest.mark.parametrize(
         ("action", "concurrency"), [(action, count) for action in ("stop", "hang") for count in (1, 8)]

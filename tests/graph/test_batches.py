@@ -20,7 +20,7 @@ from tests.graph.memory_store import MemoryStore
 from tests.graph.test_both_stores import MANY, PHASES
 from tests.graph.test_conditions import NODES, RANDOM_FACTS, SCHEMA, condition, questions
 
-GRAPHS = {"embedded": 60 if SOAK else 6, "rdflib": 20 if SOAK else 2, "virtuoso": 60 if SOAK else 3}
+GRAPHS = {"embedded": 40 if SOAK else 6, "rdflib": 8 if SOAK else 2, "virtuoso": 20 if SOAK else 3}
 A, A_WITH_CAPITAL = Entity("http://e/a"), Entity("http://E/a")
 RELATIONS = [f"http://e/r{n}" for n in range(3)]
 

@@ -29,9 +29,9 @@ from kgqa.settings.values import resolve
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, RdflibGraphFactory, VirtuosoGraphFactory
 
-RANDOM_GRAPHS = 300 if SOAK else 2
-RANDOM_PATHS = 600 if SOAK else 25
-QUESTIONS = 243 if SOAK else 12
+RANDOM_GRAPHS = 30 if SOAK else 2
+RANDOM_PATHS = 200 if SOAK else 25
+QUESTIONS = 60 if SOAK else 12
 PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if SOAK else [])]
 """All phases except shrinking, which takes minutes against a server."""
 MANY = 20_000

@@ -14,7 +14,7 @@ from tests.conftest import SOAK
 from tests.graph.condition_evaluator import NaiveGraph, written
 from tests.graph.test_both_stores import PHASES
 
-RANDOM_GRAPHS = 300 if SOAK else 4
+RANDOM_GRAPHS = 50 if SOAK else 4
 SCHEMA = parse_schema('name = "plain"')
 
 

@@ -14,7 +14,7 @@ from kgqa.settings.table import WALK_RULES
 from tests.conftest import SOAK
 from tests.graph.graph_factories import GraphFactory
 
-EXAMPLES = {"embedded": 400 if SOAK else 40, "rdflib": 100 if SOAK else 4, "virtuoso": 200 if SOAK else 8}
+EXAMPLES = {"embedded": 120 if SOAK else 40, "rdflib": 12 if SOAK else 4, "virtuoso": 30 if SOAK else 8}
 SCHEMA = parse_schema(
     """
     name = "plain"

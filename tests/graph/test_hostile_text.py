@@ -35,8 +35,8 @@ from tests.graph.graph_factories import VirtuosoGraphFactory
 from tests.graph.hostile_text import FRAGMENTS, hostile_texts
 from tests.graph.query_recording import RecordingProxy, RecordingStore, query_structure
 
-EXAMPLES = {"embedded": 1000 if SOAK else 180, "rdflib": 1000 if SOAK else 90, "virtuoso": 1000 if SOAK else 150}
-UPDATES = 300 if SOAK else 15
+EXAMPLES = {"embedded": 500 if SOAK else 180, "rdflib": 300 if SOAK else 90, "virtuoso": 500 if SOAK else 150}
+UPDATES = 100 if SOAK else 15
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OPTIONS = resolve({"rank.embeddings": "off", "explore.depth": 1}, environment={})
 SHARE = 1 if SOAK else 8

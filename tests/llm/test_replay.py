@@ -799,7 +799,7 @@ def test_killed_writer_loses_no_returned_reply(file):
 def test_writer_killed_at_any_moment_leaves_a_usable_file(file):
     """The kill hits the file's creation, the first replies and later ones."""
     moments = random.Random(14)
-    for _ in range(60 if SOAK else 3):
+    for _ in range(30 if SOAK else 3):
         if file.exists() and moments.random() < 0.5:
             for each in file.parent.glob(f"{file.name}*"):
                 each.unlink()
@@ -825,7 +825,7 @@ def test_writer_killed_at_any_moment_leaves_a_usable_file(file):
 def test_full_disk_loses_no_returned_reply(file, tmp_path):
     """The file grows up to a size limit; returned replies are kept, and later ones can be added."""
     full = 0
-    for limit in range(0, 120_000, 512 if SOAK else 8192):
+    for limit in range(0, 120_000, 1024 if SOAK else 8192):
         file = tmp_path / f"{limit}.sqlite"
         reply_texts, texts = [], [f"{n} {'x' * 500}" for n in range(30)]
         before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -20,7 +20,7 @@ import pytest
 from tests.cli_runner import KGQA
 from tests.conftest import SOAK
 
-SECONDS = 1800 if SOAK else 4
+SECONDS = 300 if SOAK else 4
 CLIENTS = 30 if SOAK else 10
 MAX_GROWTH_MB = 60
 """Maximum growth of memory after the first third; the caches of vectors and answers are full by then."""

@@ -132,10 +132,7 @@ class RemoteEncoder:
                 f"the server's vectors have {vectors.shape[1]} numbers, but the vectors in the cache have {self.size}. "
                 "Clear the cache: kgqa cache clear"
             )
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not ((norms > 0) & (norms < np.inf)).all():
-            raise self._failure("the server sent a zero or infinite vector")
-        unit: np.ndarray = (vectors / norms).astype(np.float32)
+        unit: np.ndarray = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
         return unit
 
     def _read(self, reply: Any, count: int) -> np.ndarray:
@@ -150,8 +147,9 @@ class RemoteEncoder:
             )
         lists = [item.embedding for item in sorted(data, key=lambda item: item.index)]
         vectors = np.array(lists) if len(set(map(len, lists))) == 1 else np.empty(0)
-        if not vectors.size or not np.isfinite(vectors).all():
-            raise self._failure("the server's embeddings are not lists of numbers of equal length")
+        norms = np.linalg.norm(vectors, axis=-1)
+        if not vectors.size or not ((norms > 0) & (norms < np.inf)).all():
+            raise self._failure("the server's embeddings are not vectors of equal length, or one is zero or infinite")
         return vectors
 
     def _failure(self, cause: str) -> ModelUnavailable:

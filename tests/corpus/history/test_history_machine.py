@@ -168,4 +168,4 @@ class History(RuleBasedStateMachine):
 
 
 TestHistory = pytest.mark.soak(pytest.mark.timeout(5000)(History.TestCase))
-TestHistory.settings = settings(max_examples=30 if SOAK else 2, stateful_step_count=15 if SOAK else 6)
+TestHistory.settings = settings(max_examples=15 if SOAK else 2, stateful_step_count=15 if SOAK else 6)

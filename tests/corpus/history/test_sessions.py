@@ -74,7 +74,7 @@ def undone(log: tuple[Edit, ...], since: int) -> tuple[Edit, ...]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(5000)
-@settings(max_examples=4000 if SOAK else 30)
+@settings(max_examples=1000 if SOAK else 30)
 @given(actions, actions, actions)
 def test_triples_of_sessions(base, first, second, third):
     made = []
@@ -96,7 +96,7 @@ def test_triples_of_sessions(base, first, second, third):
 
 @pytest.mark.soak
 @pytest.mark.timeout(5000)
-@settings(max_examples=500 if SOAK else 8)
+@settings(max_examples=100 if SOAK else 8)
 @given(actions, actions)
 def test_the_database_shows_the_same_disputes_in_any_order(base, tmp_path_factory, first, second):
     made = []

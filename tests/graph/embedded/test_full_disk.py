@@ -19,7 +19,7 @@ from tests.graph.embedded.test_editing import ALL, assert_published_alike, numbe
 
 pytestmark = pytest.mark.slow
 
-FREE_KB = (*range(0, 64, 4), *range(64, 1600, 48)) if SOAK else (0, 8, 100)
+FREE_KB = (*range(0, 64, 8), *range(64, 1600, 96)) if SOAK else (0, 8, 100)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_load_on_a_full_disk(disk, tmp_path, into_graph):
     assert load_graph(folder, [many]).triples == 2000 + into_graph
 
 
-EDITS_KB = (0, 1, 2, *range(4, 260, 8), *range(260, 3000, 96)) if SOAK else (0, 30, 250)
+EDITS_KB = (0, 1, 2, *range(4, 260, 16), *range(260, 3000, 192)) if SOAK else (0, 30, 250)
 
 
 @pytest.mark.soak

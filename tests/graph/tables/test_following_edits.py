@@ -25,7 +25,7 @@ from kgqa.text.words import normalise
 from tests.conftest import SOAK
 from tests.graph.memory_store import MemoryStore
 
-EDITS = 1000 if SOAK else 100
+EDITS = 500 if SOAK else 100
 RDF, RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
 OWL, SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 NS = "http://rdf.freebase.com/ns/"

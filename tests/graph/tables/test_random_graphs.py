@@ -38,7 +38,7 @@ def counted(schema: Schema, triples: set[Triple]) -> dict[str, tuple[int, int, i
 
 
 @pytest.mark.soak
-@settings(max_examples=300 if SOAK else 40, deadline=None)
+@settings(max_examples=200 if SOAK else 40, deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.integers(0, 60), st.integers(0, 2**32), st.booleans())
 def test_edges_of_random_graphs(name, size, seed, several):
     kind, rng, store = KINDS[name], random.Random(seed), MemoryStore()

@@ -52,7 +52,7 @@ def returned(graph, candidate: Candidate):
 def test_paths_of_whole_sets_return_these_sets():
     draw = random.Random(7)
     whole = 0
-    for _ in range(300 if SOAK else 25):
+    for _ in range(150 if SOAK else 25):
         graph = random_graph(draw)
         functions = GraphFunctions(graph)
         for _ in range(12):

@@ -162,7 +162,7 @@ iri_lines = st.builds(
     | st.text("abz09-._~:/?#[]@!$&'()*+,;=%", max_size=10),
 )
 lines = st.one_of(mutated_lines(), typed_lines, text_lines, iri_lines)
-EXAMPLES = 30_000 if SOAK else 600
+EXAMPLES = 10_000 if SOAK else 600
 
 
 @pytest.mark.soak

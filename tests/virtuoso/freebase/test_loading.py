@@ -25,7 +25,7 @@ from tests.cli_runner import KGQA
 from tests.conftest import SOAK
 from tests.virtuoso.conftest import groups_done, remaining_files, wait_for_group
 
-COUNT = 400_000 if SOAK else 8_000
+COUNT = 100_000 if SOAK else 8_000
 CHUNK = COUNT // 16  # four groups of four
 KEPT, TALLY = BlockJudge(Cleaning()).block(b"".join(dump_lines(COUNT, seed=5, broken=0.05)))
 TRIPLES = {quad.triple for quad in ox.parse(KEPT, format=ox.RdfFormat.N_TRIPLES)}
