@@ -71,10 +71,6 @@ class Profile:
     concurrency: int = 4
     rate: float = 0.0
 
-    def prepared(self, query: str) -> str:
-        """Return a query in the form in which it is sent to this server."""
-        return f"{self.fixed_order}\n{query}" if self.fixed_order and query.startswith(FIXED_ORDER_MARK) else query
-
     def time_limit(self, seconds: float, longest: float | None) -> str:
         """Format the time limit of a query for this server, rounded up: the server must not give up before kgqa.
 

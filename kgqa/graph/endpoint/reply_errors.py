@@ -119,16 +119,10 @@ def reply_error(
         return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
     text = error_text(body, query)
     quoted = f" The server says: {text[:QUOTED_CHARS]}" if text else ""
-    location = clean(headers.get("location", ""))[:200]
-    places = {
-        "status": f"HTTP {status}",
-        "url": url,
-        "quoted": quoted,
-        "location": f" to {location}" if location else "",
-    }
+    location = f" to {clean(headers['location'])[:200]}" if headers.get("location") else ""
     for statuses, signs, kind, message, hint in _FAULTS:
         if status in statuses and (not signs or _has_sign(text, profile, signs)):
-            error = kind(message.format(**places), hint)
+            error = kind(message.format(status=f"HTTP {status}", url=url, quoted=quoted, location=location), hint)
             if isinstance(error, LoginRefused):
                 error.status = status
             return error
@@ -185,7 +179,7 @@ def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int]
     count = len(rows)
     announced = [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()]
     known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
-    if ((count and count in known) or announced) and not outer_limit(query) == count:
+    if ((count and count in known) or announced) and ("LIMIT", str(count)) not in pairwise(_outer_words(query)):
         raise RowCapMet(
             f"The server cut the result at its row cap of {count:,} rows.",
             "Narrow the query, or raise the cap (Virtuoso: kgqa virtuoso start --row-cap 1000000, or ResultSetMaxRows "
@@ -195,13 +189,6 @@ def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int]
         )
     if count == 0 and is_total_aggregate(query):
         raise StoreTimeout("The server ran out of time: it sent no row as the result of a count.", "Narrow the query.")
-
-
-def outer_limit(query: str) -> int | None:
-    """Return the LIMIT of the outermost query; None if the query has no LIMIT."""
-    words = _outer_words(query)
-    limits = [int(number) for word, number in pairwise(words) if word == "LIMIT" and number.isdecimal()]
-    return limits[-1] if limits else None
 
 
 def is_total_aggregate(query: str) -> bool:

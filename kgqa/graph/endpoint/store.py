@@ -87,16 +87,12 @@ class EndpointStore:
         self._cache = cache
         self._slow_queries: dict[bytes, float] = {}
         self._history = EditHistory()
-        self._is_editing = False
         self._edits = threading.Lock()
         self._changed = ((cache and cache.get(_key("changed", self.url))) or b"").decode()
         """When kgqa last changed the server's data, which may have left all counts equal."""
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
         # eight hex digits identify the address and the user
         self._identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
-
-    def __repr__(self) -> str:
-        return f"<EndpointStore {self.url}>"
 
     # --- the Store protocol
 
@@ -129,7 +125,7 @@ class EndpointStore:
         return self._fingerprint(graphs).text()
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
-        return self._history.version_of(graphs or None) + ("+" if self._is_editing else "")
+        return self._history.version_of(graphs or None) + ("+" if self._edits.locked() else "")
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
         return self._history.since(version, graphs or None)
@@ -147,10 +143,9 @@ class EndpointStore:
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
-        row_limit = DEFAULT_MAX_ROWS if max_rows is None else max_rows
-
         def read(body: bytes | bytearray, headers: Mapping[str, str]) -> Rows:
-            rows = decode_rows(body, max_rows=row_limit, variables=selection(query)[0])
+            most = DEFAULT_MAX_ROWS if max_rows is None else max_rows
+            rows = decode_rows(body, max_rows=most, variables=selection(query)[0])
             check_complete(rows, query, self.transport.profile, self._caps, headers)
             return rows
 
@@ -171,16 +166,12 @@ class EndpointStore:
         with self._edits:
             added, removed = net_changes(adds, removes, present=lambda triples: present_triples(self, graph, triples))
             if added or removed:
-                self._is_editing = True
                 try:
                     send_edit(self._send_update, graph, added, removed)
                     self._forget_results()
-                    return self._history.add(graph, added, removed)
                 except BaseException:
                     self.invalidate()
                     raise
-                finally:
-                    self._is_editing = False
             return self._history.add(graph, added, removed)
 
     def publish(self) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from kgqa.errors import DamagedResult, LoginRefused, PartialResult, QueryRejected, StoreError, StoreUnavailable
 from kgqa.graph.endpoint.access import Access, Login
-from kgqa.graph.endpoint.profiles import Profile, profile_of
+from kgqa.graph.endpoint.profiles import FIXED_ORDER_MARK, Profile, profile_of
 from kgqa.graph.endpoint.reply_errors import body_error, is_transient, reply_error
 from kgqa.graph.endpoint.results import Kind, ResultReader, T, decode_rows
 from kgqa.graph.query.templates import render
@@ -226,7 +226,8 @@ class Transport:
         if kind == "UPDATE":
             url, form = self._update_url, {"update": text}
         else:
-            form = {"query": profile.prepared(text)}
+            fixed = profile.fixed_order if text.startswith(FIXED_ORDER_MARK) else ""
+            form = {"query": f"{fixed}\n{text}" if fixed else text}
             limit = profile.time_limit(seconds, self.time_limit)
             form |= {profile.timeout_parameter: limit} if limit and profile.timeout_parameter else {}
             headers |= {profile.timeout_header: limit} if limit and profile.timeout_header else {}

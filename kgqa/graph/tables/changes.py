@@ -131,8 +131,8 @@ class VersionedValues:
                 if known is not None and known[0] == version:
                     return cast(T, known[1])
                 changes = self._changes(known[0]) if known and follow else None
-                value = follow(known[1], changes) if known and follow and changes else None
-                value = compute() if value is None else value
+                followed = follow(known[1], changes) if known and follow and changes else None
+                value = compute() if followed is None else followed
                 # a value that was read during an edit belongs to no version
                 if self._current() == version:
                     self._known[name] = (version, value)

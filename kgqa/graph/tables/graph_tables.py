@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import to_builtins
@@ -202,8 +202,7 @@ class GraphTables:
         file = self.folder / self._file_name if self.folder else None
         if file and file.exists():
             try:
-                found: Tables = parse_json(file.read_bytes(), Tables)
-                return found
+                return cast(Tables, parse_json(file.read_bytes(), Tables))
             except (OSError, ValueError) as error:
                 warn_unreadable(file, error)
         tables = self._compute()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from typing import Any
 
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row
@@ -30,8 +31,8 @@ def values_of(
     select: Select,
     languages: Sequence[Literal] = (),
     remote: bool = False,
-) -> list[Row]:
-    """Return rows of node, predicate and value for all values that nodes have by some predicates.
+) -> list[tuple[Entity, Entity, Value]]:
+    """Return node, predicate and value for all values that nodes have by some predicates.
 
     Args:
         languages: if a node has values in one of these languages, its values in other languages are left out.
@@ -39,7 +40,7 @@ def values_of(
     """
     iris = [Entity(predicate) for predicate in dict.fromkeys(predicates)]
     predicate = Variable("predicate") if remote else None
-    rows: list[Row] = []
+    rows: list[Any] = []
     for start in range(0, len(nodes) if iris else 0, BATCH):
         batch = nodes[start : start + BATCH]
         rows += select("values_of", nodes=batch, predicates=iris, predicate=predicate, languages=languages)

@@ -97,8 +97,7 @@ def _mediators(
     prefixed: set[Value] = {node for node in nodes if node.iri.startswith(schema.mediator_iri_prefixes)}
     if not types:
         return prefixed, prefixed
-    rows = values_of(sorted(nodes, key=str), schema.types, select=select)
-    now = {(node, predicate, type_) for node, predicate, type_ in rows}
+    now = set(values_of(sorted(nodes, key=str), schema.types, select=select))
     added, removed = (
         {(triple.subject, Entity(triple.relation), triple.object) for triple in triples}
         for triples in (changes.added, changes.removed)

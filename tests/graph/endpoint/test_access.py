@@ -60,7 +60,6 @@ def test_digest_example_of_rfc_7616(algorithm, hash_of):
 @pytest.mark.parametrize(
     "challenge",
     [
-        'Bearer realm="x"',
         "Negotiate",
         'Digest realm="r", nonce="n", algorithm=SHA-512',
         'Digest nonce="n", qop="auth-int"',

@@ -80,14 +80,6 @@ def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
         assert again.fingerprint_of() == first and len(server.requests) > requests
 
 
-def test_counting_ends_at_the_deadline(graph_of, monkeypatch):
-    monkeypatch.setattr(fingerprint, "COUNT_SECONDS", 0.2)
-    monkeypatch.setattr(fingerprint, "ALL_COUNTS_SECONDS", 0.5)
-    store, server = graph_of(lambda query: count_reply(7, seconds=5))
-    assert store.fingerprint_of() == ""
-    assert len(server.requests) <= 4
-
-
 def test_counting_takes_a_part_of_the_time_of_a_question(graph_of, monkeypatch):
     hangs = True
     store, _ = graph_of(lambda query: count_reply(7, seconds=30 if hangs else 0))

@@ -71,24 +71,12 @@ def test_several_named_graphs_must_be_chosen(tmp_path, count, own, fits):
                 named_graphs(store)
 
 
-def requests_of_two_runs(server, tmp_path, **options) -> int:
-    """Return the requests of the same query in two runs."""
-    for _ in range(2):
-        cache = Cache(tmp_path / "cache")
-        with EndpointOptions(profile="generic", **options).open(server.url, cache=cache, timeout=5) as store:
-            store.select(QUERY)
-    return sum(query == QUERY for query in server.queries)
-
-
-def counts(request):
-    return (
-        table(["triples"], [[Literal("7", "http://www.w3.org/2001/XMLSchema#integer")]])
-        if "COUNT" in request.query
-        else TABLE
-    )
-
-
 @pytest.mark.parametrize(("options", "requests"), [({}, 1), ({"caches": False}, 2)])
 def test_result_cache_can_be_disabled(tmp_path, options, requests):
-    with SparqlServer(counts) as server:
-        assert requests_of_two_runs(server, tmp_path, **options) == requests
+    number = Literal("7", "http://www.w3.org/2001/XMLSchema#integer")
+    with SparqlServer(lambda asked: table(["triples"], [[number]]) if "COUNT" in asked.query else TABLE) as server:
+        for _ in range(2):
+            endpoint = EndpointOptions(profile="generic", **options)
+            with endpoint.open(server.url, cache=Cache(tmp_path / "cache"), timeout=5) as store:
+                store.select(QUERY)
+        assert server.queries.count(QUERY) == requests

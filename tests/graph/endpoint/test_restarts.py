@@ -12,9 +12,6 @@ from importlib.resources import files
 
 import pytest
 
-from kgqa.errors import StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.access import Access
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer, Question
 from kgqa.settings.values import resolve
@@ -26,7 +23,6 @@ pytestmark = pytest.mark.slow
 THREADS, SECONDS = 16, 60 if SOAK else 3
 MAX_SECONDS = 40.0
 """The longest time of a question in seconds: its budget of 20 s, a last query and a restart."""
-SLOW = f"SELECT (COUNT(*) AS ?n) FROM <{GRAPH}> WHERE {{ ?a ?p ?b . ?c ?q ?d . ?e ?r ?f FILTER(?b != ?d) }}"
 
 
 @pytest.fixture(scope="module")
@@ -105,32 +101,3 @@ def test_questions_survive_restarts(server, tmp_path):
         if found[0] not in ("failed", "budget_exhausted") and found != quiet[text]
     ] == []
     assert len(ended) - len(failures) > THREADS
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("end", ["stop", "kill"] if SOAK else ["kill"])
-def test_server_killed_during_a_query_is_an_error(server, end):
-    problems: list[StoreError] = []
-    with EndpointStore(server.url, access=Access(patience=1.0)) as store:
-        store.profile
-
-        def work() -> None:
-            try:
-                store.select(SLOW, timeout=25)
-            except StoreError as error:
-                problems.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        time.sleep(1)
-        started = time.monotonic()
-        server.stop() if end == "stop" else kill(server)
-        for thread in threads:
-            thread.join(30)
-        assert time.monotonic() - started < 20
-        assert len(problems) == 3 and all(isinstance(error, (StoreUnavailable, StoreTimeout)) for error in problems)
-        with pytest.raises(StoreUnavailable, match="Nothing answers .* whether the server is running"):
-            store.ask(f"ASK FROM <{GRAPH}> WHERE {{ ?s ?p ?o }}")
-        server.start()
-        assert store.ask(f"ASK FROM <{GRAPH}> WHERE {{ ?s ?p ?o }}")

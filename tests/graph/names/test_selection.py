@@ -180,28 +180,19 @@ class TestLimitsOfAQuestion:
         assert graph.tables.names_within(lambda: 5.0).count == len(self.ROWS)
 
 
-class TestDamagedCounts:
-    """A damaged count is not taken for too many names."""
+def test_damaged_count_is_not_taken_for_too_many_names(serve):
+    body = b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "literal", "value": "many"}}]}}'
 
-    @pytest.mark.parametrize(
-        "body",
-        [
-            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "lite',
-            b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "literal", "value": "many"}}]}}',
-        ],
-    )
-    def test_damaged_count_is_reported(self, serve, body):
-        def answer(request: SparqlRequest) -> SparqlReply:
-            if "?names" in request.query:
-                return SparqlReply(body=body)
-            return truth(False) if request.query.startswith("ASK") else scripted_endpoint.count_reply(7)
+    def answer(request: SparqlRequest) -> SparqlReply:
+        if "?names" in request.query:
+            return SparqlReply(body=body)
+        return truth(False) if request.query.startswith("ASK") else scripted_endpoint.count_reply(7)
 
-        with EndpointStore(serve(answer).url) as store:
-            graph = KnowledgeGraph(store, SCHEMA, view=[IRI])
-            with pytest.raises(StoreError) as raised:
-                graph.search("bowl")
-        assert not isinstance(raised.value, NamesNotIndexed)
-        assert "more names than" not in str(raised.value)
+    with EndpointStore(serve(answer).url) as store:
+        graph = KnowledgeGraph(store, SCHEMA, view=[IRI])
+        with pytest.raises(StoreError, match="count") as raised:
+            graph.search("bowl")
+    assert not isinstance(raised.value, NamesNotIndexed)
 
 
 class TestReading:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
 from kgqa.graph.names.index import NameIndex, NameMatch
-from kgqa.graph.names.server_index import MAX_NAMES, FullText, ServerIndex, pattern, written_phrase
+from kgqa.graph.names.server_index import MAX_NAMES, FullText, ServerIndex, pattern
 from kgqa.model import Entity, Literal
 from kgqa.schema import bundled_schema
 from kgqa.search.linking import find_mentions
@@ -131,23 +131,6 @@ def test_very_frequent_words_find_the_shortest_names():
 
 
 class TestPatterns:
-    @pytest.mark.parametrize(
-        ("token", "phrase"),
-        [
-            ("O'Neill", "o neill"),
-            ("U.S.", "u.s"),
-            ("3.5", "3.5"),
-            ("(film)", "film"),
-            ('"x*', "x"),
-            ("Việt", "việt"),
-            ("½", ""),
-            ("...", ""),
-            ("Москва́?", "москва́"),
-        ],
-    )
-    def test_words_as_the_server_splits_them(self, token, phrase):
-        assert written_phrase(token) == phrase
-
     @pytest.mark.parametrize("phrase", ['"', "a*b", "a'", "a\\", "", "*", "(", "a\nb", "\x00", "a OR/b"])
     def test_only_words(self, phrase):
         with pytest.raises(InvalidTerm):

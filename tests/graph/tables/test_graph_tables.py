@@ -204,14 +204,6 @@ class TestLargeGraphs:
         german.paths.steps([Candidate(_from(f"{WD}Q17"))])[0]
         assert german.tables.relation_labels[f"{PROP}direct/P36"] == "Hauptstadt"
 
-    @pytest.mark.parametrize("scans", [True, False])
-    def test_no_scan_if_the_store_does_not_allow_it(self, new_store, scans):
-        store = LargeGraphStore(new_store(WIKIDATA_LINES), "no such query")
-        store.may_scan = lambda graphs: scans
-        graph = KnowledgeGraph(store, bundled_schema("wikidata"))
-        graph.tables.prepare()
-        assert graph.tables.counted == scans and bool(graph.tables.notes) != scans
-
     def test_freebase_tables_by_ranges_and_names(self, new_store, tmp_path):
         store, cache = new_store(FREEBASE_LINES), Cache(tmp_path / "c")
         whole = KnowledgeGraph(store, bundled_schema("freebase"))

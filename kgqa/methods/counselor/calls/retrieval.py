@@ -140,7 +140,7 @@ class Retrieval:
         version = f"{graph.tables.version()} {encoder.name}"
         known = _DENSE.get(graph.tables)
         if known is None or known[0] != version:
-            if graph.names.count > MAX_DENSE:
+            if not graph.names.counted or graph.names.count > MAX_DENSE:
                 raise SettingsError(
                     f"counselor.retrieve=dense compares at most {MAX_DENSE:,} names; this graph has more.",
                     "Use counselor.retrieve=names.",
