@@ -30,7 +30,6 @@ from kgqa.trace.trace import Trace
 
 MediatorHop = Literal["edge", "free"]
 RankCandidates = Callable[[Sequence[Candidate]], list[Candidate]]
-SelectEntities = Callable[[Sequence[Candidate]], list[Candidate]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def explore(
     prefilter: RankCandidates,
     tournament: RankCandidates,
     trace: Trace,
-    select: SelectEntities | None = None,
+    select: RankCandidates | None = None,
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
     """Search the graph hop by hop from several paths at the same time, and return the result of each hop.

@@ -72,14 +72,12 @@ class _Explainer:
         self._graph = graph
         self._results: dict[str, str] = {}
         """The words of the aggregates, by the variables that the parser made for them."""
-        self._last: list[str] = []
-        """Sentences about the whole result."""
 
     def query(self, algebra: Any) -> str:
         variables = ", ".join(map(self._words, algebra.PV or ()))
         head = f"Find every {variables}" if algebra.name == "SelectQuery" else "Is there anything"
         lines = [f"  {number}. {text}" for number, text in enumerate(self._conditions(algebra.p), 1)]
-        return "\n".join([f"{head} such that", *(lines or ["  (no condition)"]), *self._last])
+        return "\n".join([f"{head} such that", *(lines or ["  (no condition)"])])
 
     def _conditions(self, node: Any) -> list[str]:
         inner = [self._conditions(part) for part in (node.p, node.p1, node.p2) if part is not None]
@@ -108,12 +106,12 @@ class _Explainer:
                 for each in node.A:
                     distinct = "different " if each.distinct else ""
                     self._results[each.res] = f"{_AGGREGATES[each.name]} {distinct}{self._words(each.vars)}"
-                self._last += [f"Group by {self._words(each)}." for each in node.p.expr or ()]
+                return [*first, *(f"for each {self._words(group)}" for group in node.p.expr or ())]
             case "OrderBy":
-                self._last.append("Sort them.")
+                return [*first, "the rows are sorted"]
             case "Slice":
-                self._last += [f"Leave out the first {node.start}."] if node.start else []
-                self._last += [] if node.length is None else [f"Return at most {node.length}."]
+                last = "the last" if node.length is None else node.start + node.length
+                return [*first, f"of all rows, those from {node.start + 1} to {last}"]
         return first if inner else [f"(a part that cannot be explained: {node.name})"]
 
     def _triple(self, subject: Any, relation: Any, value: Any) -> str:

@@ -93,16 +93,18 @@ def query_words(graph: ExportableGraph, candidate: Candidate, walk: PathPattern 
     conditions, computed = all_words(graph, candidate)
     if walk is None:
         return [computed]
-    details = []
-    for at, chosen in candidate.restricted:
-        names = ("one of: " if len(chosen) > 1 else "") + ", ".join(node_words(graph, each) for each in chosen)
-        details.append((at, f"{node_words(graph, walk.nodes[at])} is {names}, selected by a model"))
+    details = [(at, _selection_words(graph, walk.nodes[at], chosen)) for at, chosen in candidate.restricted]
     details += [(at, line) for at, join in walk.joins for line in _walk_words(graph, join)]
     details += [(condition.at, words) for condition, words in zip(candidate.conditions, conditions)]
     lines = [f"{number}. {text}" for number, text in enumerate(_walk_words(graph, walk, details), 1)]
     if candidate.operation and candidate.operation.is_computed:
         return [f"{computed.rstrip('.?')} such that", *lines]
     return ["Find every ?answer such that", *lines, *([computed] if computed else [])]
+
+
+def _selection_words(graph: ExportableGraph, node: Node, chosen: Sequence[Entity]) -> str:
+    names = ", ".join(node_words(graph, each) for each in chosen)
+    return f"{node_words(graph, node)} is {'one of: ' if len(chosen) > 1 else ''}{names}, selected by a model"
 
 
 def _walk_words(graph: ExportableGraph, walk: PathPattern, details: Sequence[tuple[int, str]] = ()) -> list[str]:

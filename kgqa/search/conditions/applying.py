@@ -202,14 +202,15 @@ def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) ->
     If the question asks for things with a date in some time, and the path leads to the dates, the conditions are found
     on the path up to the things.
     """
-    steps, asks_for_others = rows.candidate.path.steps, _asks_for_others(wording, rows)
+    steps, time = rows.candidate.path.steps, wording.time
+    asks_for_others = time is not None and _asks_for_others(wording, time, rows)
     if asks_for_others and len(steps) > 1 and not graph.tables.leads_to_mediator(steps[-2]):
         rows, asks_for_others = _before_dates(rows), False
     candidate, note = rows.candidate, ""
     found: list[Reading] = []
-    if wording.time is not None and rows.rows and not asks_for_others:
-        dated, note = time_conditions(graph, wording.time, wording.text, rows)
-        found.append((wording.time.cue, 1, dated))
+    if time is not None and rows.rows and not asks_for_others:
+        dated, note = time_conditions(graph, time, wording.text, rows)
+        found.append((time.cue, 1, dated))
     found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows)]
     conditions = tuple(condition for _, _, several in found for condition in several)
     cues = tuple(cue for cue, _, several in found for _ in several)
@@ -217,12 +218,10 @@ def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) ->
     return Filtered(replace(candidate, conditions=(*candidate.conditions, *conditions)), cues, explained, note)
 
 
-def _asks_for_others(wording: Wording, rows: PathRows) -> bool:
+def _asks_for_others(wording: Wording, time: Time, rows: PathRows) -> bool:
     """Return whether the ends are dates, and the question asks for something else that has a time."""
-    if wording.time is None:
-        return False
-    words = {*stems(wording.noun), *stems(wording.text.replace(wording.time.cue, " "))}
-    return words.isdisjoint(stem_list("date_nouns")) and all(map(is_date, rows.ends))
+    words = stems(f"{wording.noun} {wording.text.replace(time.cue, ' ')}")
+    return all(map(is_date, rows.ends)) and set(words).isdisjoint(stem_list("date_nouns"))
 
 
 def _before_dates(rows: PathRows) -> PathRows:

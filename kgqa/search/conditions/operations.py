@@ -122,7 +122,8 @@ class Operations:
             return candidate if type_ and self._means(type_words(type_, self.beside.graph.schema), noun) else None
         if len(every) < len(self.beside.ends(candidate)):
             raise Undecidable
-        return _limited(candidate, Condition(len(path), self.beside.type_steps[:1], best))
+        is_one = Condition(len(path), self.beside.type_steps[:1], best)
+        return replace(candidate, conditions=(*candidate.conditions, is_one))
 
     def _is_property(self, path: RelationPath, noun: str) -> bool:
         """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
@@ -243,8 +244,8 @@ class Operations:
         ]
         led = [each for each in asked if each[1] in self.beside.ends(each[0])]
         for candidate, other, score in led or [each for each in asked[:1] if self._may_be_end(*each[:2])]:
-            limited = _limited(candidate, Condition(len(candidate.path), (), other))
-            return replace(limited, operation=Operation("exists")), score
+            conditions = (*candidate.conditions, Condition(len(candidate.path), (), other))
+            return replace(candidate, conditions=conditions, operation=Operation("exists")), score
         return None
 
     def _may_be_end(self, candidate: Candidate, other: Entity) -> bool:
@@ -272,8 +273,3 @@ class Operations:
             return [(instances, 1.0)]
         worded = self.beside.fields(path, Measure((), phrase=request.text), either=True)[:1]
         return [(Candidate(path.then(*each.steps), each.words, hops=(name, each.words)), each.fit) for each in worded]
-
-
-def _limited(candidate: Candidate, condition: Condition) -> Candidate:
-    """Return a candidate with a further condition."""
-    return replace(candidate, conditions=(*candidate.conditions, condition))

@@ -81,49 +81,31 @@ def test_a_changed_prefix_is_a_changed_query(graph, exported):
     assert explain(graph, short.replace("<http://e/>", "<http://f/>")) != WORDS
 
 
-@pytest.mark.parametrize(
-    "query, lines",
-    [
-        (f"SELECT (COUNT(?x) AS ?n) {WHERE}", ["?n is the number of ?x"]),
-        (
-            f"SELECT ?y (COUNT(DISTINCT ?x) AS ?n) {WHERE} GROUP BY ?y HAVING(COUNT(?x) > 3) ORDER BY DESC(COUNT(?x))",
-            ["?n is the number of different ?x", "the number of ?x is greater than “3”", "Group by ?y.", "Sort them."],
-        ),
-        (
-            f"SELECT (SUM(?z)/COUNT(*) AS ?mean) (MAX(?z) AS ?top) {WHERE}",
-            ["?mean is a value computed from the sum of ?z, the number of rows", "?top is the largest ?z"],
-        ),
-        (
-            f"SELECT ?y {WHERE} GROUP BY ?y HAVING(SUM(?z) + 1 > 4 && MIN(?z) IN (1, 2))",
-            ["a value computed from the sum of ?z, “1” is greater than “4” and the smallest ?z is one of: “1”, “2”"],
-        ),
-        (
-            "SELECT ?c ?n { { SELECT ?c (AVG(?x) AS ?n) { ?c <http://e/p> ?x } GROUP BY ?c } FILTER(?n > 2) }",
-            ["?n is the average of ?x", "?n is greater than “2”", "Group by ?c."],
-        ),
-        (f"SELECT ?x {WHERE} LIMIT 5 OFFSET 10", ["Leave out the first 10.", "Return at most 5."]),
-        (
-            "SELECT ?x { ?x <http://e/p> ?y OPTIONAL { ?x <http://e/q> ?z FILTER(?z > 5) } }",
-            ["optionally: ?x has “q”: ?z and ?z is greater than “5”"],
-        ),
-        (
-            "SELECT ?x { ?x <http://e/p> ?y MINUS { ?x <http://e/q> ?z . ?z <http://e/r> ?w } }",
-            ["but not: ?x has “q”: ?z and ?z has “r”: ?w"],
-        ),
-        (
-            "SELECT ?x { { ?x <http://e/p> 1 } UNION { ?x <http://e/q> 2 } FILTER(!isIRI(?x) || REGEX(STR(?x), 'a')) }",
-            [
-                "either ?x has “p”: “1” — or ?x has “q”: “2”",
-                "either it is not true that isIRI of ?x — or REGEX of ?x, “a”",
-            ],
-        ),
-        (
-            "SELECT ?x { VALUES ?x { 1 2 } FILTER NOT EXISTS { ?x <http://e/p>/<http://e/q> <http://e/ann_b> } }",
-            ["?x is one of: “1”, “2”", "it is not true that ?x has a property path: http://e/ann_b"],
-        ),
-        ("ASK { ?x <http://e/p> ?y }", ["Is there anything such that", "?x has “p”: ?y"]),
-    ],
-)
+OTHERS = {
+    f"SELECT (COUNT(?x) AS ?n) {WHERE}": ["?n is the number of ?x"],
+    f"SELECT ?y (COUNT(DISTINCT ?x) AS ?n) {WHERE} GROUP BY ?y HAVING(COUNT(?x) > 3) ORDER BY DESC(COUNT(?x))":
+        ["?n is the number of different ?x", "the number of ?x is greater than “3”", "for each ?y", "the rows are sorted"],
+    f"SELECT (SUM(?z)/COUNT(*) AS ?mean) (MAX(?z) AS ?top) {WHERE}":
+        ["?mean is a value computed from the sum of ?z, the number of rows", "?top is the largest ?z"],
+    f"SELECT ?y {WHERE} GROUP BY ?y HAVING(SUM(?z) + 1 > 4 && MIN(?z) IN (1, 2))":
+        ["a value computed from the sum of ?z, “1” is greater than “4” and the smallest ?z is one of: “1”, “2”"],
+    "SELECT ?c ?n { { SELECT ?c (AVG(?x) AS ?n) { ?c <http://e/p> ?x } GROUP BY ?c } FILTER(?n > 2) }":
+        ["?n is the average of ?x", "?n is greater than “2”", "for each ?c"],
+    f"SELECT ?x {WHERE} LIMIT 5 OFFSET 10": ["of all rows, those from 11 to 15"],
+    "SELECT ?x { ?x <http://e/p> ?y OPTIONAL { ?x <http://e/q> ?z FILTER(?z > 5) } }":
+        ["optionally: ?x has “q”: ?z and ?z is greater than “5”"],
+    "SELECT ?x { ?x <http://e/p> ?y MINUS { ?x <http://e/q> ?z . ?z <http://e/r> ?w } }":
+        ["but not: ?x has “q”: ?z and ?z has “r”: ?w"],
+    "SELECT ?x { { ?x <http://e/p> 1 } UNION { ?x <http://e/q> 2 } FILTER(!isIRI(?x) || REGEX(STR(?x), 'a')) }":
+        ["either ?x has “p”: “1” — or ?x has “q”: “2”",
+         "either it is not true that isIRI of ?x — or REGEX of ?x, “a”"],
+    "SELECT ?x { VALUES ?x { 1 2 } FILTER NOT EXISTS { ?x <http://e/p>/<http://e/q> <http://e/ann_b> } }":
+        ["?x is one of: “1”, “2”", "it is not true that ?x has a property path: http://e/ann_b"],
+    "ASK { ?x <http://e/p> ?y }": ["Is there anything such that", "?x has “p”: ?y"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "lines"), OTHERS.items())
 def test_parts_of_other_queries_in_words(demo_graph, query, lines):
     text = explain(demo_graph, query)
     found = [line.strip().split(". ", 1)[-1] if line.startswith("  ") else line for line in text.splitlines()]

@@ -11,30 +11,22 @@ from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 NS = "http://rdf.freebase.com/ns/"
 
 
-class TestClassification:
-    @pytest.mark.parametrize(
-        "answers, returned, restricted, expected",
-        [
-            ("ab", "ab", False, "exact"),
-            ("ab", "ba", False, "exact"),
-            ("ab", "ab", True, "restricted"),
-            ("a", "ab", False, "superset"),
-            ("a", "ab", True, "superset"),
-            ("ab", "a", False, None),
-            ("ab", "a", True, None),
-            ("ab", "bc", False, None),
-            ("a", "", False, None),
-            ("aa", "a", False, "exact"),
-        ],
-    )
-    def test_truth_table(self, answers, returned, restricted, expected):
-        values = {letter: Entity(f"http://e/{letter}") for letter in "abc"}
-        got = query_class([values[x] for x in answers], [values[x] for x in returned], restricted=restricted)
-        assert got == expected
-
-    def test_literals_differ_by_type_and_language(self):
-        assert query_class([Literal("5")], [Literal("5", "http://e/t")], restricted=False) is None
-        assert query_class([Literal("a", language="en")], [Literal("a")], restricted=False) is None
+@pytest.mark.parametrize(
+    "answers, returned, restricted, expected",
+    [
+        ("ab", "ba", False, "exact"),
+        ("aa", "a", False, "exact"),
+        ("ab", "ab", True, "restricted"),
+        ("a", "ab", False, "superset"),
+        ("a", "ab", True, "superset"),
+        ("ab", "a", True, None),
+        ("ab", "bc", False, None),
+    ],
+)
+def test_classes_of_queries(answers, returned, restricted, expected):
+    values = {"a": Literal("5"), "b": Literal("5", "http://e/t"), "c": Literal("5", language="en")}
+    got = query_class([values[x] for x in answers], [values[x] for x in returned], restricted=restricted)
+    assert got == expected
 
 
 LINES = [
@@ -91,7 +83,6 @@ class TestQueryText:
         prepareQuery(query)
         returned = graph.run_exported(query)
         assert {value.iri.removeprefix(NS) for value in returned} == expected
-        assert set(returned) == set(graph.paths.ends([Candidate(which)])[0].values)
         assert query_class(graph.paths.ends([Candidate(which)])[0].values, returned, restricted=False) == "exact"
         assert "LIMIT" not in query and "DISTINCT" in query
 
@@ -120,14 +111,7 @@ class TestQueryText:
     @pytest.mark.parametrize("topic", ["http://e/\u2028odd", "http://e/\u00a0odd"])
     def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
         """IRIs with Unicode line breaks are valid, and the query stays complete."""
-        which = path(topic, "http://e/r")
-        assert graph.paths.ends([Candidate(which)])[0].values == (Entity("http://e/end"),)
-        assert graph.run_exported(graph.answer_query(which)) == (Entity("http://e/end"),)
-
-    def test_mediators_are_excluded_by_a_standard_filter(self, graph):
-        query = graph.answer_query(path("m.1", "people.person.note"))
-        assert "STRSTARTS" in query
-        prepareQuery(query)
+        assert graph.run_exported(graph.answer_query(path(topic, "http://e/r"))) == (Entity("http://e/end"),)
 
 
 class TestHubs:
@@ -136,13 +120,9 @@ class TestHubs:
     @pytest.fixture(scope="class")
     @staticmethod
     def layers(graphs):
-        lines = [f"<http://e/start> <http://e/r> <http://e/n0_{i}> ." for i in range(40)]
-        for layer in range(4):
-            lines += [
-                f"<http://e/n{layer}_{i}> <http://e/r> <http://e/n{layer + 1}_{j}> ."
-                for i in range(40)
-                for j in range(40)
-            ]
+        pairs = [("start", f"n0_{i}") for i in range(40)]
+        pairs += [(f"n{n}_{i}", f"n{n + 1}_{j}") for n in range(4) for i in range(40) for j in range(40)]
+        lines = [f"<http://e/{one}> <http://e/r> <http://e/{two}> ." for one, two in pairs]
         return graphs.make(lines, "rdfs", timeout=20)
 
     def test_query_does_not_enumerate_walks(self, layers):

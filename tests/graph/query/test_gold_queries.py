@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -33,20 +32,16 @@ pytestmark = [
 ]
 
 
-def questions_in(file: Path) -> list[dict]:
+def questions(file: Path = FAST / "questions.jsonl.gz") -> list[dict]:
     if not file.is_file():
         return []
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def questions() -> list[dict]:
-    return questions_in(FAST / "questions.jsonl.gz")
-
-
 def wikidata_questions() -> list[dict]:
     """Questions whose gold query returns exactly the gold answers on this slice, according to the data."""
-    found = [question for file in sorted(WIKIDATA.glob("questions_*.jsonl.gz")) for question in questions_in(file)]
+    found = [question for file in sorted(WIKIDATA.glob("questions_*.jsonl.gz")) for question in questions(file)]
     return [question for question in found if "exact" in (question.get("support"), question.get("path_check"))]
 
 
@@ -128,29 +123,9 @@ def test_wikidata(tmp_path):
         check_wikidata(store)
 
 
-def test_in_standard_sparql(fast):
+@pytest.mark.parametrize("form", ["sparql", "sparql_portable"])
+def test_freebase(fast, form):
+    """Published queries have prefixed names with many dots, and extensions of Virtuoso."""
     found = questions()
     assert len(found) == 243
-    check_freebase(fast, found, "sparql_portable")
-
-
-def uses_virtuoso_extensions(sparql: str) -> bool:
-    """Tell whether a query uses Virtuoso's extensions: OR for ||, the function xsd:datetime."""
-    return bool(re.search(r"\)\s+(OR|AND)\s|\sOR\s|xsd:datetime\b", sparql))
-
-
-def test_published_queries(fast):
-    """Including prefixed names with many dots."""
-    found = [question for question in questions() if not uses_virtuoso_extensions(question["sparql"])]
-    assert len(found) == 185
-    check_freebase(fast, found, "sparql")
-
-
-def test_published_queries_in_virtuoso_dialect(fast):
-    found = [question for question in questions() if uses_virtuoso_extensions(question["sparql"])]
-    assert len(found) == 58
-    check_freebase(fast, found, "sparql")
-
-
-def test_store_has_every_triple_of_the_file(fast):
-    assert int(fast.select("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").rows[0][0].value) == fast.meta.triples
+    check_freebase(fast, found, form)
