@@ -221,7 +221,7 @@ def test_stopped_load(kgqa, started, tmp_path, signal_number):
 def test_second_load_is_refused(kgqa, started, tmp_path):
     big = _big_file(tmp_path)
     process = started("graph", "load", big, "--into", "g")
-    assert _wait_for((tmp_path / "g" / "loading.json").exists)
+    assert _wait_for((tmp_path / "g" / "gen-1" / "loading.json").exists)
     process.send_signal(signal.SIGSTOP)  # keeps the load running during the other commands
     done = kgqa("graph", "load", big, "--into", "g")
     assert done.returncode == 1 and "Another process" in done.err

@@ -42,7 +42,7 @@ def test_a_stopped_load_of_standard_input_leaves_nothing_to_resume(started, kgqa
     running = started("graph", "load", "-", "--format", "nt", "--into", "g")
     running.stdin.write(b"".join(b"<http://e/%d> <http://e/p> <http://e/x> .\n" % number for number in range(150_000)))
     running.stdin.close()
-    while not (tmp_path / "g" / "loading.json").exists() and running.poll() is None:
+    while not (tmp_path / "g" / "gen-1" / "loading.json").exists() and running.poll() is None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130, running.stderr.read()

@@ -62,12 +62,6 @@ class TestIndependentLines:
         assert [line for line, _ in wrong] == [3]
         assert wrong[0][1] and "\n" not in wrong[0][1]
 
-    def test_line_numbers_continue_over_blocks(self, monkeypatch):
-        monkeypatch.setattr(rdf_lines, "BLOCK_BYTES", 100)
-        good, wrong = read(A * 10 + b"bad\n" + B * 10 + b"# comment\n\nworse\n" + C)
-        assert len(good) == 21
-        assert [line for line, _ in wrong] == [11, 24]
-
     @given(
         st.lists(st.sampled_from([A, B, C, b"bad\n", b"# c\n", b"\n"]), max_size=30),
         st.sampled_from([b"\n", b"\r\n", b"\r"]),
@@ -127,19 +121,15 @@ def test_blank_nodes_become_iris_of_the_file():
     assert b"".join(good).decode() == f"{x} <http://e/p> {y} .\n{y} <http://e/p> {x} .\n"
 
 
-class TestLongLines:
-    @pytest.fixture(autouse=True)
-    def limits(self, monkeypatch):
-        monkeypatch.setattr(rdf_lines, "MAX_LINE_BYTES", 1000)
-        monkeypatch.setattr(rdf_lines, "BLOCK_BYTES", 256)
-
-    @pytest.mark.parametrize("size", [1_500, 3_000, 50_000])
-    @pytest.mark.parametrize("letter", [b"x", "é".encode()])
-    def test_too_long_line_is_reported_alone(self, size, letter):
-        long = b'<http://e/a> <http://e/p> "' + letter * (size // len(letter)) + b'" .\n'
-        good, wrong = read(A + long + B)
-        assert good == [A, B]
-        assert [line for line, _ in wrong] == [2]
+@pytest.mark.parametrize("size", [1_500, 3_000, 50_000])
+@pytest.mark.parametrize("letter", [b"x", "é".encode()])
+def test_too_long_line_is_reported_alone(monkeypatch, size, letter):
+    monkeypatch.setattr(rdf_lines, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(rdf_lines, "BLOCK_BYTES", 256)
+    long = b'<http://e/a> <http://e/p> "' + letter * (size // len(letter)) + b'" .\n'
+    good, wrong = read(A + long + B)
+    assert good == [A, B]
+    assert [line for line, _ in wrong] == [2]
 
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -225,9 +215,3 @@ def test_graphs_of_lines(value, graph):
     store = ox.Store()
     store.add(quad)
     assert stored_line(line) == quad_line(next(iter(store)), lambda node: node.value)
-
-
-def test_numbers_of_a_block_are_those_of_its_lines():
-    lines = [f"<a:s> <a:p> {value} <a:g> .\n".encode() for value in STORED_OBJECTS if XSD in value]
-    for block in (lines, [line for line in lines if stored_line(line) == line]):
-        assert read(b"".join(block), quads=True)[0] == [stored_line(line) for line in block]
