@@ -89,7 +89,7 @@ class _Translator:
         self._is_date = is_date
         self._facts, self._parts = read_group(query.where)
         self._tests: dict[Any, list[Condition]] = {}
-        self._operation: Operation | None = None  # without the steps to its value; `at` is not used
+        self._operation: Any = None  # an `Operation` without the steps to its value; `at` is not used
         self._ordered: Any = None  # the variable that rows are ordered by, or whose values are added up
         self._casts: tuple[str, ...] = ()
         self._answer = self._end_of_ask() if query.name == "AskQuery" else self._read_answer(query)

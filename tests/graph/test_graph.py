@@ -11,7 +11,7 @@ from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
 from kgqa.trace.trace import Trace
-from tests.graph.facts import NS, RDF, RDFS, ent, path, short, words
+from tests.graph.facts import RDF, RDFS, ent, path, short, words
 from tests.graph.memory_store import MemoryStore
 
 
@@ -24,15 +24,6 @@ class TestExploration:
         }  # fmt: skip
         assert not found.approximate
         assert list(found.steps) == list(dict.fromkeys(found.steps))
-
-    def test_inverse_twins_are_folded_both_ways(self, graph):
-        assert "^people.person.parents" not in words(
-            graph.paths.steps([Candidate(RelationPath(ent("m.ann")))])[0].steps
-        )
-        from_child = words(graph.paths.steps([Candidate(RelationPath(ent("m.cid")))])[0].steps)
-        assert from_child == {"people.person.parents"}
-        assert graph.tables.inverses.get(f"{NS}people.person.parents") == f"{NS}people.person.children"
-        assert graph.tables.inverses.get(f"{NS}people.person.gender") is None
 
     def test_noise_relations_are_excluded(self, graph):
         for start in ("m.ann", "people.person", "m.role"):
@@ -72,11 +63,7 @@ class TestHub:
         lines += [f"<http://e/n{n}> <http://e/r{n}> <http://e/x> ." for n in range(40)]
         lines += [f"<http://e/few> <http://e/has> <http://e/m{n}> ." for n in range(3)]
         lines += [f"<http://e/m{n}> <http://e/at> <http://e/{k}> ." for n in range(3) for k in ("few", "p", "q")]
-        # many ways to few nodes
-        lines += [f"<http://e/top> <http://e/a> <http://e/w{n}> ." for n in range(30)]
-        lines += [f"<http://e/w{n}> <http://e/b> <http://e/z{max(0, n - 26)}> ." for n in range(30)]
-        lines += [f"<http://e/z{n}> <http://e/from{n}> <http://e/x> ." for n in range(4)]
-        return lines + [f"<http://e/x> <http://e/into{n}> <http://e/z{n}> ." for n in range(4)]
+        return lines
 
     def test_capped_frontier_is_approximate(self, make, lines):
         graph = make(lines, "rdfs", frontier_cap=5)
@@ -89,16 +76,6 @@ class TestHub:
         found = graph.paths.steps([Candidate(path("http://e/hub", "http://e/has"))])[0]
         assert not found.approximate and len([s for s in found.steps if s.direction == "out"]) == 40
         assert not graph.paths.steps([Candidate(RelationPath(Entity("http://e/hub")))])[0].approximate
-
-    @pytest.mark.parametrize("rule", ["topic-not-end", "no-return", "topic-never", "free"])
-    def test_many_walks_to_few_nodes(self, make, lines, rule):
-        """The cap counts nodes, so many walks to few nodes lose no step."""
-        graph = make(lines, "rdfs", walks=rule)
-        which = path("http://e/top", "http://e/a", "http://e/b")
-        whole = graph.paths.steps([Candidate(which)])[0]
-        capped = make(lines, "rdfs", walks=rule, frontier_cap=4).paths.steps([Candidate(which)])[0]
-        assert capped.steps == whole.steps or capped.approximate
-        assert {f"http://e/{way}{n}" for way in ("from", "into") for n in range(4)} <= {s.relation for s in whole.steps}
 
     def test_ends_with_a_limit(self, make, lines):
         graph = make(lines, "rdfs")
@@ -117,21 +94,6 @@ class TestHub:
 
 
 class TestWalkRules:
-    LINES: ClassVar = ["<http://e/a> <http://e/r> <http://e/b> .", "<http://e/c> <http://e/r> <http://e/b> ."]
-
-    @pytest.mark.parametrize(
-        "rule, ends",
-        [
-            ("free", {"http://e/a", "http://e/c"}),
-            ("topic-not-end", {"http://e/c"}),
-            ("topic-never", {"http://e/c"}),
-            ("no-return", {"http://e/c"}),
-        ],
-    )
-    def test_walks_going_back(self, make, rule, ends):
-        graph = make(self.LINES, "rdfs", walks=rule)
-        assert short(graph.paths.ends([Candidate(path("http://e/a", "http://e/r", "^http://e/r"))])[0].values) == ends
-
     @pytest.mark.parametrize("walks, ends", [("topic-not-end", {"m.c"}), ("free", {"m.b", "m.c"})])
     def test_last_hop_through_a_mediator_does_not_end_where_it_began(self, make, walks, ends):
         base = "http://rdf.freebase.com/ns/"
@@ -142,13 +104,6 @@ class TestWalkRules:
         graph = make([f"<{base}{s}> <{r}> <{base}{o}> ." for s, r, o in edges], "freebase", walks=walks)
         found = graph.paths.ends([Candidate(path(f"{base}m.a", children, married, spouse))])[0].values
         assert {value.iri.removeprefix(base) for value in found} == ends
-
-    def test_loop(self, make):
-        graph = make(["<http://e/a> <http://e/r> <http://e/a> ."], "rdfs")
-        assert graph.paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values == ()
-        assert graph.paths.steps([Candidate(RelationPath(Entity("http://e/a")))])[0].steps == ()
-        free = make(["<http://e/a> <http://e/r> <http://e/a> ."], "rdfs", walks="free")
-        assert short(free.paths.ends([Candidate(path("http://e/a", "http://e/r"))])[0].values) == {"http://e/a"}
 
 
 class TestViews:

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.tables.labels import BATCH
-from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
-from kgqa.storage.cache import Cache
-from kgqa.trace.trace import Trace
 from kgqa.training.gold_queries import gold_paths
 from tests.conftest import SOAK
 
@@ -244,32 +241,12 @@ class TestNames:
         assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
         assert localised.named([wd("Q586")])[0].name == "Q586"
 
-    def test_lookups_are_batched(self, graph):
-        graph.tables.prepare()
-        trace = Trace()
-        bound = graph.for_question(trace)
-        entities = [wd(f"Q{number}") for number in range(1000, 1000 + 3 * BATCH)]
-        bound.labels(entities)
-        query_count = trace.usage().queries
-        assert query_count == 3  # one for each batch, with all predicates
-        bound.labels(entities)
-        bound.named([*entities, Literal("7")])
-        assert trace.usage().queries == query_count
-
     def test_relations_are_verbalised(self, graph, graphs):
         labels = graph.tables.relation_labels
         assert {labels[SCHEMA.iri(f"{prefix}:P36")] for prefix in ("wdt", "p", "ps")} == {"capital"}
         assert labels[SCHEMA.iri("pq:P580")] == "start time"
         german = graphs.reopen(graph, languages=("de",)).tables.relation_labels
         assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
-
-    def test_languages_are_cached_separately(self, graph, graphs, tmp_path):
-        cache = Cache(tmp_path)
-        names = [
-            graphs.reopen(graph, cache=cache, languages=languages).tables.relation_labels[SCHEMA.iri("p:P36")]
-            for languages in ((), ("fr",), (), ("de", "fr"))
-        ]
-        assert names == ["capital", "capitale", "capital", "Hauptstadt"]
 
 
 class TestNoise:

@@ -119,5 +119,5 @@ class _Encoder:
     def _constant(self, name: str, value: np.ndarray | float | None = None) -> str:
         """Add an array, a number in single precision or, without a value, the weights of this name."""
         array = self._weights[name] if value is None else value
-        self._constants[name] = np.float32(array) if isinstance(array, float) else array
+        self._constants[name] = np.array(array, dtype=np.float32) if isinstance(array, float) else array
         return name
