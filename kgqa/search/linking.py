@@ -130,12 +130,12 @@ def rank_hits(
     with the question one query.
     """
     whole = lookup.whole()
-    hits = [*whole, *(() if whole_only else lookup.in_part(whole))]
+    every = (*whole, *(() if whole_only else lookup.in_part(whole)))
+    # a relation may have a name in the index, but is never a topic
+    hits = [hit for hit in every if hit.match.entity.iri not in graph.tables.relations]
     vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
     names = {hit.span for hit in hits if hit.how != "part"}
-    # a relation may have a name in the index, but is never a topic
-    topics = (hit for hit in hits if hit.match.entity.iri not in graph.tables.relations)
-    ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in topics), key=_order)[:MAX_CANDIDATES]
+    ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
     ranked = [_plus(hit, DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked]
     ranked.sort(key=_order)

@@ -17,6 +17,7 @@ from kgqa.rank.lexical import STOPWORDS
 from kgqa.search.name_matching import LOOSE, NameHit, NameText, forms, generic_words
 from kgqa.search.word_matching import word_certainty, word_keys
 
+ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
 MARGIN = 0.15
 """Hits are left out if another one of the topic is better by this much: "Indian" in a question that names India."""
 LEAKING = ("exact", "derived", "squeezed")
@@ -165,7 +166,8 @@ def _widened(hit: NameHit, keys: Sequence[str], names: Iterable[str], least: int
     known = _distinctive(part for name in names for part in word_keys(name))
 
     def belongs(word: str) -> bool:
-        return word not in STOPWORDS and any(word_certainty(word, part) > LOOSE["derived"] for part in known)
+        whole = ABBREVIATIONS.get(word, word)
+        return word not in STOPWORDS and any(word_certainty(whole, part) > LOOSE["derived"] for part in known)
 
     start, end = hit.span
     while start > least and belongs(keys[start - 1]):

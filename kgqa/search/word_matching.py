@@ -20,7 +20,6 @@ _WORD = re.compile(
 )
 # endings that turn a name into an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
-ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
 MIN_LETTERS = 4
 """Shorter words are not derived from others, nor misspelled."""
 SAME_SPELLING = 0.8
@@ -73,14 +72,14 @@ def derived_words(name: str) -> frozenset[str]:
 def word_certainty(word: str, part: str) -> float:
     """Return how likely a word of a text means a word of a name, from 0 to 1.
 
-    It is 1 for the same word, and less for a plural, an abbreviation, a derived word and a misspelling.
+    It is 1 for the same word, and less for a plural, a derived word and a misspelling.
     """
     if word[:1] != part[:1]:
         return 0.0
     if word == part:
         return 1.0
     short, long = sorted((word, part), key=len)
-    if ABBREVIATIONS.get(word) == part or (len(short) >= 3 and long in (f"{short}s", f"{short}es")):
+    if len(short) >= 3 and long in (f"{short}s", f"{short}es"):
         return 0.97
     if word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word)):
         return 0.8

@@ -9,27 +9,21 @@ from hypothesis import strategies as st
 from kgqa.search.cues import MAX_WORDS, read_cues
 
 HOPS = [
-    ("what is the nationality of Ann?", 1),
     ("what is Ann's mother's gender?", 2),
     ("the nationality of the husband of Ann's mother", 3),
     ("which city is the capital of the country whose anthem is Ann?", 2),
     ("who acted in the same film as Ann?", 2),
-    ("where is the club that Ann plays for?", 2),
     ("what is the place of birth of Ann?", 1),
     ("what form of government does Ann have?", 1),
     ("who directed the films written by Ann", 2),
-    ("the films written by Ann were in which languages", 2),
     ("when did the films starred by Ann come out", 2),
-    ("what is the film that Ann wrote", 1),
     ("which is the name of the film that Ann wrote", 2),
     ("Ann directed which films", 1),
     ("who wrote films together with Ann", 2),
 ]
 ANSWER_KINDS = [
     ("Where was Ann born?", "location place"),
-    ("when did Ann die?", "date time"),
     ("what kind of film is Ann?", "type genre"),
-    ("what kind of music does Ann play?", "music"),
     ("what was Ann best known for?", "profession"),
     ("what did Ann do in 1990?", ""),
     ("where did Ann go to school?", "organization"),

@@ -29,8 +29,6 @@ from kgqa.graph.store import Rows
 from kgqa.text.words import clean
 
 LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or KGQA_ENDPOINT_PASSWORD."
-QUOTED_CHARS = 300
-UPDATED = (200, 201, 202, 204)
 _AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 _JSON_TYPES = ("", "application/sparql-results+json", "application/json", "text/json")
 _ANY = range(600)
@@ -105,7 +103,7 @@ def reply_error(
             "The server ended the query at its time limit and sent an incomplete result, which is not used.",
             "Narrow the query.",
         )
-    if is_update and status in UPDATED and not is_page:
+    if is_update and status in (200, 201, 202, 204) and not is_page:
         return None
     if status == 200:
         if content_type in _JSON_TYPES:
@@ -118,7 +116,7 @@ def reply_error(
         # Virtuoso sends this status with part of the rows when it runs out of time while sending
         return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
     text = error_text(body, query)
-    quoted = f" The server says: {text[:QUOTED_CHARS]}" if text else ""
+    quoted = f" The server says: {text[:300]}" if text else ""
     location = f" to {clean(headers['location'])[:200]}" if headers.get("location") else ""
     for statuses, signs, kind, message, hint in _FAULTS:
         if status in statuses and (not signs or _has_sign(text, profile, signs)):

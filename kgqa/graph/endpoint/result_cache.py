@@ -20,13 +20,11 @@ MAX_AGE = 7 * 86_400.0
 """Seconds after which a result expires."""
 MAX_BODY_BYTES = 64 << 20
 """The longest body that is stored."""
-BUSY_SECONDS = 0.25
-"""Seconds to wait while another process writes to the file."""
-_SCHEMA = f"""
+_SCHEMA = """
 PRAGMA auto_vacuum=INCREMENTAL;
 PRAGMA journal_mode=WAL;
 PRAGMA synchronous=OFF;
-PRAGMA busy_timeout={round(BUSY_SECONDS * 1000)};
+PRAGMA busy_timeout=250;
 CREATE TABLE IF NOT EXISTS bodies (key BLOB PRIMARY KEY, at REAL, body BLOB);
 CREATE INDEX IF NOT EXISTS bodies_by_age ON bodies (at);
 """

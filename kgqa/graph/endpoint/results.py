@@ -24,8 +24,6 @@ Kind = OneOf["SELECT", "ASK", "UPDATE"]
 T = TypeVar("T")
 ResultReader = Callable[[bytes | bytearray, Mapping[str, str]], T]
 """Reads a result from the body and the headers, by lower-case name, of a reply."""
-MAX_SPACE = 1000
-"""Most characters of white space before a result."""
 _DATES = (_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime")
 
 
@@ -107,7 +105,7 @@ def decode_boolean(body: bytes | bytearray) -> bool:
 
 
 def _decoded(body: bytes | bytearray) -> _Reply:
-    if body[:MAX_SPACE].lstrip()[:1] != b"{":
+    if body[:1000].lstrip()[:1] != b"{":
         what = "something other than a SPARQL result" if body else "an empty reply"
         raise StoreUnavailable(f"The server sent {what}.", CHECK_ADDRESS)
     with _errors():

@@ -91,8 +91,6 @@ class EndpointStore:
         self._changed = ((cache and cache.get(_key("changed", self.url))) or b"").decode()
         """When kgqa last changed the server's data, which may have left all counts equal."""
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
-        # eight hex digits identify the address and the user
-        self._identity = "-" + hashlib.sha256(f"{self.url}\n{self._user}".encode()).hexdigest()[:8]
 
     # --- the Store protocol
 
@@ -106,7 +104,7 @@ class EndpointStore:
             updates=self.writable is not None,
             remote=True,
             full_text=profile.full_text,
-            identity=self._identity,
+            identity="-" + _key(self.url, self._user).hex()[:8],
             concurrency=self.transport.concurrency,
             rate=self.transport.rate,
             system_graphs=profile.system_graphs,

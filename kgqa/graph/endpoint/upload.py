@@ -250,7 +250,7 @@ def load_by_updates(
     if not jobs:
         raise LoadError("No file to load.", "Name at least one RDF file.")
     graph, malformed = target_graph(store), MalformedLines(on_error)
-    unused = {name: Entity(uuid.uuid4().urn) for name in ("subject", "relation", "object")}
+    unused: dict[str, Any] = {name: Entity(uuid.uuid4().urn) for name in ("subject", "relation", "object")}
     store.update("doctor_update", graph=graph, **unused)  # changes nothing, but fails if updates are not allowed
     sent = "nothing for certain"
 
