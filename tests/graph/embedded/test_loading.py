@@ -313,26 +313,6 @@ class TestInterrupted:
         assert len(triples(tmp_path / "g")) == expected.triples
 
 
-@pytest.mark.slow
-def test_readers_during_published_loads(load, python, tmp_path):
-    """A reader always gets one of the generations, never an error."""
-    folder = load(NUMBER[:1])
-    script = (
-        "import sys; from pathlib import Path; from kgqa.graph.embedded.loading import load_graph\n"
-        "for n in range(5):\n"
-        "    file = Path(sys.argv[2]) / f'{n}.nt'\n"
-        "    file.write_text(f'<http://e/x> <http://e/n> <http://e/{n}> .\\n')\n"
-        "    load_graph(Path(sys.argv[1]), [file])\n"
-    )
-    writer = python(script, folder, tmp_path)
-    sizes = []
-    while writer.poll() is None:
-        sizes.append(len(triples(folder)))
-    assert writer.returncode == 0, writer.stderr.read()
-    assert sizes == sorted(sizes)
-    assert len(triples(folder)) == 6
-
-
 NO_PERMISSION = """
 import os, sys
 from pathlib import Path
