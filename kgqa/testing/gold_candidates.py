@@ -281,7 +281,7 @@ class _Translator:
 
     def _extreme(self, steps: _Steps, last: Step, at: int | None = None) -> Operation:
         """Return the operation on the value at the end of some steps; `last` leads to the value."""
-        drawn = self._operation
+        drawn: Operation = self._operation
         names = {cast.removeprefix(XSD) for cast in self._casts}
         dates = names & _DATES or (not names & _NUMBERS and self._is_date(last.relation))
         is_date = dates and not drawn.is_computed and not drawn.counted

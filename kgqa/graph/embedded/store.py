@@ -19,7 +19,7 @@ from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory
 from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.embedded.records import GraphMeta
+from kgqa.graph.embedded.records import GraphHash, GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
 from kgqa.graph.embedded.working_copy import (
@@ -89,6 +89,9 @@ class EmbeddedStore:
         self.writable = writable
         self.timeout = timeout
         self._locks: list[Lock] = []
+        self._meta: GraphMeta
+        self._published: dict[str, GraphHash]
+        self._copy: int
         size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
         mode = "write" if writable else "read"
         self._pool = WorkerPool(size, mode=mode, locks=self._locks, name=self.location)

@@ -139,10 +139,11 @@ class Worker:
                 )
             if self._connection.poll(min(left, CHECK_SECONDS)):
                 reply = memoryview(self._connection.recv_bytes())
-                if reply[:1] == b"R":
+                kind = bytes(reply[:1])
+                if kind == b"R":
                     return reply[1:]
                 fields = json.loads(bytes(reply[1:]))
-                if reply[:1] == b"E":
+                if kind == b"E":
                     raise getattr(errors, fields["kind"])(fields["message"], fields["hint"])
                 progress(fields)
 
