@@ -154,9 +154,7 @@ def _scored(hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], 
         "words": math.log(hit.end - hit.start),
         "like a relation": like_a_relation,
         "lower case": mixed and not upper,
-        "within a name": any(
-            start <= hit.start and hit.end <= end and (start, end) != hit.span for start, end in names
-        ),
+        "within a name": within,
         "functional": functional,
     }
     doubtful = like_a_relation or functional or (not upper and (mixed or not hit.is_whole))
