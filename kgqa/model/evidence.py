@@ -28,8 +28,9 @@ class Triple:
 class Named:
     """A value with its name. `id`: the short id in the schema. `name`: the label, or the id if there is no label.
 
-    A literal has an empty `id`, and its text is its `name`. `unit`: the unit of a number, if it is known. `description`:
-    what is known of an entity without a label, to be shown in place of its id; it is no name, and is never compared.
+    A literal has an empty `id`, and its text is its `name`. `unit`: the unit of a number, if it is known.
+    `description`: what is known of an entity without a label, to be shown in place of its id. It is no name, and is
+    never compared.
     """
 
     value: Value
