@@ -71,7 +71,7 @@ class EndpointStore(Store):
         url: str,
         *,
         writable: str | Collection[str] | None = None,
-        access: Access = Access(),
+        access: Access | None = None,
         profile: str | Profile = "auto",
         cache: ResultCache | None = None,
         timeout: float = DEFAULT_TIMEOUT,
@@ -82,6 +82,7 @@ class EndpointStore(Store):
         self.url = check_address(url)
         self.writable = writable
         self.timeout = timeout
+        access = access or Access()
         self._user = access.user
         detects = profile == "auto"
         if isinstance(profile, str):
