@@ -62,14 +62,19 @@ class EndpointFingerprint:
         self._select, self._cache, self._key = select, cache, key
         self._lock = threading.Lock()
         self._counts: Counts | None = None
+        self._incomplete: Counts = {}
+        """Counts in the time of a question that was too short for all of them."""
         self._tried = 0.0
         """The seconds in which the counts could not be completed."""
 
     @property
     def is_large(self) -> bool:
-        """Whether there are more than MAX_SCANNED_TRIPLES; False if the server was too busy to tell."""
-        counts = self.counts()
-        return (counts.get("triples") or 0) > MAX_SCANNED_TRIPLES or counts.get(AT_LEAST) == MAX_SCANNED_TRIPLES
+        """Whether there are more than MAX_SCANNED_TRIPLES; True if the server was too busy to tell."""
+        counts = self.counts() or self._incomplete
+        triples = counts.get("triples")
+        if triples is None:
+            return counts.get(AT_LEAST) in (None, MAX_SCANNED_TRIPLES)
+        return triples > MAX_SCANNED_TRIPLES
 
     def text(self, *, wait: float = ALL_COUNTS_SECONDS) -> str:
         """Return the fingerprint: `remote-` and 25 hex digits. Empty if it could not be computed in time.
@@ -105,12 +110,14 @@ class EndpointFingerprint:
         """Count everything; return None if there is less time than a count may take, and it is not enough."""
         started = time.monotonic()
         at = started + seconds
-        counts: Counts = {"triples": self._count(at, "count_triples")}
+        # half of the time is left to count up to a number
+        counts: Counts = {"triples": self._count(at - seconds / 2, "count_triples")}
         if counts["triples"] is None:
             counts[AT_LEAST] = self._count(at, "count_up_to", most=MAX_SCANNED_TRIPLES)
         for predicate in detection_predicates():
             counts[predicate] = self._count(at, "count_predicate", predicate=Entity(predicate))
         if None in counts.values() and seconds < COUNT_SECONDS:
+            self._incomplete = counts
             return None
         # if not even some triples could be counted, the server was busy: do not save such counts for a day
         is_slow = time.monotonic() - started > SLOW_SECONDS

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -173,6 +174,7 @@ def decode_boolean(body: bytes | bytearray) -> bool:
 
 
 def _decoded(body: bytes | bytearray) -> _Reply:
+    body = body.removeprefix(BOM_UTF8)
     if body[:1000].lstrip()[:1] != b"{":
         what = "something other than a SPARQL result" if body else "an empty reply"
         raise StoreUnavailable(f"The server sent {what}.", CHECK_ADDRESS)

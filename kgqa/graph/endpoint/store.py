@@ -44,6 +44,8 @@ from kgqa.storage.cache import Cache
 from kgqa.text.words import clean
 
 MAX_SECONDS = 1e7
+MAX_QUERY_CHARS = 1 << 20
+"""The longest query that is sent; much longer ones have kept Virtuoso busy for good."""
 
 
 class EndpointStore(Store):
@@ -246,13 +248,17 @@ class EndpointStore(Store):
     def _forget_results(self) -> None:
         self._changed = repr(time.time())
         if self._cache:
-            self._cache.put(_key("changed", self.url), self._changed.encode())
+            self._cache.put(_key("changed", self.url), self._changed.encode(), waits=True)
         self._slow_queries.clear()
         self._fingerprints = {}
 
     # --- inside
 
     def _run(self, query: str, read: ResultReader[T], kind: Kind, *, timeout: float | None, fresh: bool) -> T:
+        if len(query) > MAX_QUERY_CHARS:
+            raise QueryRejected(
+                f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
+            )
         check_for_server(query, reads=kind)
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # the time to compute the fingerprint (only once) does not count towards the limit of the query

@@ -20,9 +20,7 @@ from urllib.request import Request as UrllibRequest
 
 from kgqa.errors import (
     DamagedResult,
-    LoginRefused,
     PartialResult,
-    QueryRejected,
     SettingsError,
     StoreError,
     StoreTimeout,
@@ -127,17 +125,29 @@ class Transport:
             ):
                 if self._is_detected:
                     return
+                answers: bool | None = True
                 if self._detects:
-                    with suppress(QueryRejected):
-                        self.send(render("any_triple", view=()), "ASK", deadline, lambda body, headers: None)
-                    self.profile = profile_of(self.url, self.software)
+                    answers = self._probe(render("any_triple", view=()), "ASK", deadline, lambda body, headers: True)
+                    profile = profile_of(self.url, self.software)
+                    self.profile = self.profile if profile.name == "generic" else profile
                 limit = None
                 if self.profile.limits_query:
-                    with suppress(QueryRejected, LoginRefused, PartialResult):  # some servers refuse this query
-                        limit = self.send(render(self.profile.limits_query), "SELECT", deadline, _read_limit)[0]
-                self._limit, self._detected_at = limit, self._client.failures
+                    limit = self._probe(render(self.profile.limits_query), "SELECT", deadline, _read_limit)
+                if answers or self.profile.name != "generic":  # otherwise, perhaps a proxy has refused the query
+                    self._limit, self._detected_at = limit, self._client.failures
         finally:
             self._detecting.release()
+
+    def _probe(self, query: str, kind: Kind, deadline: RequestDeadline, read: ResultReader[T]) -> T | None:
+        """Send a query that some servers refuse; return None then. Raises the errors of `send` if no reply arrives."""
+        failures = self._client.failures
+        try:
+            return self.send(query, kind, deadline, read)[0]
+        except StoreError as error:
+            deadline.check(error)
+            if isinstance(error, ConnectionLost) or self._client.failures > failures:
+                raise
+            return None
 
     @contextmanager
     def slot(self, seconds: float) -> Iterator[RequestDeadline]:
@@ -269,7 +279,7 @@ class Transport:
 
 def _read_limit(body: bytes | bytearray, _: Mapping[str, str]) -> float | None:
     """Read the reply to a profile's `limits_query`: one row with the seconds; unbound or 0 means no limit."""
-    rows = decode_rows(body, max_rows=1).rows
+    rows = decode_rows(body, max_rows=1, variables=("seconds",)).rows
     text = getattr(rows[0][0], "value", "0").strip() if rows else ""
     return (float(text) or float("inf")) if re.fullmatch(r"[0-9]{1,15}", text) else None
 

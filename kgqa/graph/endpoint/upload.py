@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout
+from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
 from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.tsv import decode_term
@@ -37,6 +37,8 @@ BATCH_CHARS = 200_000
 EDIT_SECONDS = 600.0
 """Time limit of the update that moves the triples of a large edit into its graph."""
 UPDATE_SECONDS = 120.0
+MAX_REJECTED = 100
+"""An upload ends after the server has rejected this many lines: probably it would reject all."""
 MAX_GRAPHS = 10_000
 DEFAULT_GRAPH = "urn:kgqa:graph"
 LONGEST_IRI_BYTES = 1_800
@@ -215,7 +217,7 @@ def load_by_updates(
     Args:
         update: sends the update queries/TEMPLATE.rq with typed values.
         on_error: what to do with a line that is malformed or that the server rejects: `fail` stops the upload, `skip`
-            counts the line and continues.
+            counts the line and continues, up to MAX_REJECTED lines that the server rejects.
         format: the file extension of the format, if the names of the files have no extension.
 
     Returns:
@@ -241,13 +243,20 @@ def load_by_updates(
         triples = [tuple(map(decode_term, line.decode()[:-3].split(" ", 2))) for line, _ in lines]
         try:
             update("insert_triples", graph=graph, triples=triples, timeout=UPDATE_SECONDS)
-        except QueryRejected as error:
+        except (QueryRejected, StoreUnavailable) as error:
+            if isinstance(error, StoreUnavailable):  # some servers report an internal error for a wrong triple
+                update("doctor_update", graph=graph, **unused)
             half, number = len(lines) // 2, lines[0][1]
             if half:
                 send(lines[:half], file)
                 send(lines[half:], file)
-            elif on_error == "skip":
+            elif on_error == "skip" and malformed.count < most_malformed:
                 malformed.add(file, number, str(error))
+            elif on_error == "skip":
+                raise QueryRejected(
+                    f"{error} The server rejected {MAX_REJECTED} lines before this one.",
+                    "Check the files and the server.",
+                ) from error
             else:
                 raise QueryRejected(
                     f"{file}, line {number}: {error}",
@@ -259,6 +268,7 @@ def load_by_updates(
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
         read = partial(upload_blocks, jobs, graph, Path(staging), progress=progress)
         total = check_lines(read(malformed), progress)
+        most_malformed = malformed.count + MAX_REJECTED
         before = _count_before(store, graph)
         try:
             for block, done in read(MalformedLines("skip")):

@@ -42,9 +42,9 @@ def is_total(query: str) -> bool:
     return "?predicate" in query
 
 
-@pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
+@pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, True)])
 def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
-    """Only a count with rows at its limit marks a large graph, not a late one."""
+    """A graph whose size is unknown counts as large."""
 
     def answer(query):
         if "LIMIT 20000000" in query:
@@ -54,6 +54,14 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
     store, server = graph_of(answer)
     assert store.may_scan() is not large and store.may_scan() is not large
     assert sum("LIMIT 20000000" in query for query in server.queries) == 1
+
+
+@pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (7, False)])
+def test_large_graph_is_recognised_in_the_time_of_a_question(graph_of, counted, large):
+    store, _ = graph_of(lambda query: count_reply(counted) if "LIMIT 20000000" in query else count_reply(9, seconds=30))
+    token = question_end.set(time.monotonic() + 6)
+    assert store.may_scan() is not large
+    question_end.reset(token)
 
 
 def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):

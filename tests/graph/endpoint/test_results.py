@@ -88,6 +88,11 @@ def test_invalid_boolean_is_an_error(body):
         decode_boolean(body)
 
 
+def test_byte_order_mark_is_skipped():
+    assert decode(b"\xef\xbb\xbf" + SMALL) == decode(SMALL)
+    assert decode_boolean(b'\xef\xbb\xbf{"boolean": true}')
+
+
 def test_virtuoso_dialect():
     body = b"""{ "head": { "link": [], "vars": ["n", "b", "s"] }, "results": { "distinct": false, "ordered": true, "bindings": [
     { "n": { "type": "typed-literal", "datatype": "http://www.w3.org/2001/XMLSchema#integer", "value": "7" },

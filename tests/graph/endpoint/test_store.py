@@ -159,6 +159,7 @@ def test_timed_out_query_is_repeated_only_with_more_time(serve, store_of):
     [
         ("select", ASK),
         ("ask", QUERY),
+        pytest.param("select", f"{QUERY} # {'x' * (1 << 20)}", id="long"),
         ("select", "# SELECT\nINSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
         ("select", "SELECT ?x WHERE { SERVICE <http://e/> { ?x ?p ?o } }"),
         ("select", "SELECT ?x WHERE { \\u0053ERVICE <http://e/> { ?x ?p ?o } }"),

@@ -135,6 +135,26 @@ def test_limit_is_sent_to_virtuoso_only_below_its_own(serve, connect, own, sent_
     assert len(server.requests) == 4  # its kind and its limits are requested once
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        SparqlReply(500, b"<html>no</html>", "text/html"),
+        SparqlReply(404, b"no", "text/plain"),
+        SparqlReply(200, b"<sparql/>", "application/sparql-results+xml"),
+        SparqlReply(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain"),
+        SparqlReply(200, b'{"head": {}}'),
+        SparqlReply(200, b'{"head": {"vars": []}, "results": {"bindings": [{}]}}'),
+    ],
+)
+@pytest.mark.parametrize("software", ["Virtuoso/07.20.3229 (Linux)", "other"])
+def test_refused_detection_is_not_an_error(serve, connect, refusal, software):
+    transport = connect(
+        serve(lambda request: TABLE if request.query == QUERY else refusal, server=software), detects=True
+    )
+    assert send_query(transport) == TABLE.body
+    assert (transport.profile.name == "virtuoso") == software.startswith("Virtuoso")
+
+
 def test_compression_through_a_proxy(serve, connect, monkeypatch):
     proxy = serve(zipped(TABLE.body))
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")

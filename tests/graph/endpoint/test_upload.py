@@ -159,6 +159,29 @@ def test_load_into_oxigraph(tmp_path, new_store):
             choose_target_graph(store)
 
 
+@pytest.mark.parametrize(
+    ("reply", "fits", "found"),
+    [
+        (SparqlReply(500, b"<html>bad literal</html>", "text/html"), "<http://e/7> <", [8]),
+        (SparqlReply(500, b"out of disk space", "text/plain"), "INSERT", None),
+    ],
+    ids=["error page for a line", "all lines"],
+)
+def test_rejected_lines_are_skipped_up_to_a_limit(file, reply, fits, found):
+    oxigraph = Oxigraph()
+
+    def script(request):
+        return reply if fits in request.update and "DELETE" not in request.update else oxigraph(request)
+
+    with SparqlServer(script) as server, EndpointStore(server.url, writable="urn:g", access=ME) as store:
+        if found:
+            report = store.load([file(LINES[:20])], on_error="skip")
+            assert (report.added, [example.line for example in report.examples]) == (19, found)
+        else:
+            with pytest.raises(QueryRejected, match="out of disk space.*rejected 100 lines"):
+                store.load([file([f"<urn:{n}> <urn:p> <urn:o> ." for n in range(300)])], on_error="skip")
+
+
 def test_interrupted_load_says_what_is_loaded(file, monkeypatch):
     def stop(progress):
         if progress.stage == "loading" and progress.file == "more.nt":
