@@ -132,8 +132,9 @@ def with_labels(
     nameless = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found]
     unnamed = [v for v in nameless if is_anonymous(v.iri)]
     opaque = sorted((v for v in nameless if describe and _is_opaque(v, schema)), key=str)[:MAX_DESCRIBED]
+    wanted = list(dict.fromkeys([*unnamed, *opaque]))
     try:
-        described = _describe([*dict.fromkeys([*unnamed, *opaque])], schema, labels, edges)
+        described = _describe(wanted, schema, labels, edges) if wanted else {}
     except StoreError:  # a description is not worth an answer
         described = dict.fromkeys(unnamed, UNNAMED)
     result = []
