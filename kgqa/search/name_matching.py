@@ -62,6 +62,7 @@ class NameHit:
         how: Kind of the match: a key of `LOOSE`, or `part`.
         covered: Sum of the weights of the words that belong to the name.
         score: The score by which linking ranks the hit.
+        capitals: Whether the words have capitals or digits, in a text that has capitals after its first word.
         doubtful: Whether the words are a topic only if no others are.
     """
 
@@ -72,6 +73,7 @@ class NameHit:
     how: str
     covered: float = 0.0
     score: float = 0.0
+    capitals: bool = False
     doubtful: bool = False
 
     @property
@@ -233,9 +235,8 @@ def word_certainty(word: str, part: str) -> float:
     short, long = sorted((word, part), key=len)
     if len(short) >= 3 and long in (f"{short}s", f"{short}es"):
         return 0.97
-    if word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word)):
-        return 0.8
-    if _same_beginning(word, part):
+    is_derived = word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word))
+    if is_derived or _same_beginning(word, part):
         return 0.8
     return 0.7 if _is_misspelling(word, part) else 0.0
 
