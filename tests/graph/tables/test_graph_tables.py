@@ -247,7 +247,7 @@ class CappedStore:
 def tables(graph) -> dict:
     """Return all tables of a graph."""
     derived = graph.tables
-    names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
+    names = ("relations", "declarations", "mediators", "inverses", "types", "relation_labels", "counted")
     return {name: getattr(derived, name) for name in names} | {"notes": graph.tables.notes}
 
 
