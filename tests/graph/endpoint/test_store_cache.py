@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgqa.graph.endpoint import fingerprint
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal, Triple
 from kgqa.testing.sparql_server import SparqlReply, table, truth
@@ -19,8 +19,6 @@ from tests.graph.scripted_endpoint import (
 )
 
 serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
-
-BODY = TABLE.body
 
 
 def test_cached_query_is_not_sent_again_by_another_run(serve, store_of, cache):
