@@ -335,12 +335,12 @@ class PathQueries:
         for name, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
             relations = [] if isinstance(rows, StoreTimeout) else [each for (each,) in rows if isinstance(each, Entity)]
             known[name] = frozenset(each.iri for each in relations if not tables.is_noise(each.iri))
-        return {step: (step.relation,) if step.direction == "out" else self._frequent(known[step.relation])
+        frequent = {
+            name: tuple(by_frequency({each: tables.relations[each] for each in known[name] & tables.relations.keys()}))
+            for name in inward
+        }
+        return {step: (step.relation,) if step.direction == "out" else frequent[step.relation][:MAX_DESCRIBING]
                 for step in steps}  # fmt: skip
-
-    def _frequent(self, relations: Iterable[str]) -> tuple[str, ...]:
-        counts = self.tables.relations
-        return tuple(by_frequency({name: counts[name] for name in relations if name in counts}))[:MAX_DESCRIBING]
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
         """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""

@@ -107,13 +107,11 @@ def rows_of_each(lookups: Sequence[Lookup], rows: Rows, limit: int | None = None
 def _rows_at_nodes(lookups: Sequence[Lookup], rows: Rows, limit: int | None) -> list[list[Row]]:
     if len(lookups) == 1:  # all rows are its own, even if a server writes its IRI in another way
         return [[row[1:] for row in rows]]
-    most = _most_rows(len(lookups), limit)
-    if most is not None and len(rows) >= most:
-        raise PartialResult("The rows of one node may take the place of those of another.")
     found: dict[Value | None, list[Row]] = {each.node: [] for each in lookups}
+    most = _most_rows(len(lookups), limit)
+    if (most is not None and len(rows) >= most) or any(row[0] not in found for row in rows):
+        raise PartialResult("Rows of some nodes are missing, or the server writes a node in another way.")
     for row in rows:
-        if row[0] not in found:
-            raise PartialResult("The server writes a node in another way than the query.")
         found[row[0]].append(row[1:])
     return [own[:limit] for own in found.values()]
 

@@ -126,8 +126,7 @@ def explore(
         trace.record(Shortlist(hop=number, paths=tuple(keys[c.path] for c in short)))
         # paths chosen in earlier hops stay if the model chooses none in this hop
         kept = tournament(short) or kept
-        winners = tuple(keys[c.path] for c in kept)
-        trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=winners))
+        trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=tuple(keys[c.path] for c in kept)))
         hops.append(HopResult(pool, short, kept))
         if number == settings.depth or enough(hops):
             break

@@ -85,8 +85,9 @@ def find_mentions(
         overlaps = any(hit.start < other.end and other.start < hit.end for other in chosen)
         if not overlaps and (hit.is_whole or hit.quality >= MIN_PART) and not (chosen and hit.doubtful):
             chosen.append(hit)
-    chosen.sort(key=lambda hit: hit.start)
-    mentions = [_mention(graph, lookup.written_name(hit), hit, ranked) for hit in chosen]
+    mentions = [
+        _mention(graph, lookup.written_name(hit), hit, ranked) for hit in sorted(chosen, key=lambda hit: hit.start)
+    ]
     # a mention of an entity without relations counts only if no mention has an entity with relations
     return [mention for mention in mentions if not mention.dead_end] or mentions
 
@@ -132,8 +133,8 @@ def rank_hits(
     names = {hit.span for hit in hits if hit.how != "part"}
     ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
-    ranked = [replace(hit, score=hit.score + DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked]
-    ranked.sort(key=_order)
+    with_degrees = (replace(hit, score=hit.score + DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked)
+    ranked = sorted(with_degrees, key=_order)
     if fit:
         ranked[:MAX_FITTED] = sorted(_fitted(graph, lookup, ranked[:MAX_FITTED], fit), key=_order)
     return ranked

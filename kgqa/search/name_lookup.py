@@ -115,7 +115,7 @@ class NameLookup:
 
     # --- parts of names
 
-    def in_part(self, whole: Iterable[NameHit] = ()) -> list[NameHit]:
+    def in_part(self, whole: Iterable[NameHit]) -> list[NameHit]:
         """Return the entities whose names have distinctive words in the question, even if inflected or misspelled.
 
         Of a name in capitals that is not in the graph, such as Johann Sebastian Bach, half of the words or the last one

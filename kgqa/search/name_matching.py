@@ -233,9 +233,8 @@ def word_certainty(word: str, part: str) -> float:
     short, long = sorted((word, part), key=len)
     if len(short) >= 3 and long in (f"{short}s", f"{short}es"):
         return 0.97
-    if word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word)):
-        return 0.8
-    if _same_beginning(word, part):
+    is_derived = word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word))
+    if is_derived or _same_beginning(word, part):
         return 0.8
     return 0.7 if _is_misspelling(word, part) else 0.0
 
