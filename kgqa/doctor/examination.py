@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kgqa.doctor import graph_checks, server_checks, settings_checks
 from kgqa.doctor.subject import AGAIN, Finding, Health, Subject, Verdict, failed, skipped
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
-from kgqa.graph.endpoint.access import check_address
+from kgqa.graph.endpoint.options import check_address
 from kgqa.graph.store import is_address
 from kgqa.methods.ask import cache_of
 from kgqa.settings.values import Settings

@@ -25,9 +25,8 @@ from kgqa.doctor.subject import (
 )
 from kgqa.errors import KgqaError, LoginRefused, QueryRejected, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.detection import default_view, named_graphs
-from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
-from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.options import PASSWORD_VARIABLE, Access, EndpointOptions
+from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.graph.opening import demo_folder, open_store, view_of
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
@@ -61,7 +60,7 @@ def check_server(subject: Subject) -> Iterator[Finding]:
     if place and is_address(place):
         subject.access = replace(options.access_to(place), patience=1.0)
         uncached = replace(options, access=subject.access, caches=False)
-        store = LimitedStore(uncached.open(place, cache=subject.cache, timeout=MEASURED_SECONDS))
+        store = LimitedStore(open_endpoint(place, uncached, cache=subject.cache, timeout=MEASURED_SECONDS))
     else:
         store = LimitedStore(open_store(place or demo_folder(subject.cache)))
     subject.opened.callback(store.close)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Store
 from kgqa.model import Entity, GraphId

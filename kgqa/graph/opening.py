@@ -18,7 +18,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.store import DEFAULT_TIMEOUT, LoadReport, Progress, Store, is_address
 from kgqa.plugins import plugin, plugin_names
@@ -94,7 +94,7 @@ def open_store(
             raise SettingsError("To write to a server, name the graph to write to: EndpointStore(url, writable=IRI).")
         if endpoint is None:
             return EndpointStore(str(location))
-        return endpoint.open(str(location), cache=cache or Cache.default(), timeout=timeout)
+        return open_endpoint(str(location), endpoint, cache=cache or Cache.default(), timeout=timeout)
     if not is_foreign(location):
         return EmbeddedStore(Path(location), writable=writable, create=create)
     name, _, rest = str(location).partition(":")

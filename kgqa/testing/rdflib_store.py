@@ -21,7 +21,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, terms
-from kgqa.graph.endpoint.results import canonical_text
+from kgqa.graph.endpoint.replies import canonical_text
 from kgqa.graph.query.explain import parse_query
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.query.tokens import dataset_of, prepare_for_engine

@@ -17,7 +17,7 @@ from pathlib import Path
 from kgqa.errors import KgqaError, LoadError, ServerError
 from kgqa.graph.detection import detect_schema, load_warnings
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.graph.endpoint.upload import (
     Line,
     check_lines,
@@ -133,8 +133,8 @@ def load_into_url(
     settings = settings or resolve()
     server = _own_server(url) if resume else Server.for_url(url)
     journal = open_journal(server, NAME, BulkJournal, resume=True, restart=False) if server and resume else None
-    with EndpointOptions.of(settings).open(
-        url, cache=cache or Cache.default(), timeout=settings.graph.timeout
+    with open_endpoint(
+        url, EndpointOptions.of(settings), cache=cache or Cache.default(), timeout=settings.graph.timeout
     ) as store:
         graph = graph_iri or (journal.graph if journal else None)
         if graph is None:

@@ -11,7 +11,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import document_iri
 from kgqa.corpus.rdf.vocabulary import graph_iris
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from tests.corpus.small_corpus import insert
 from tests.graph.graph_factories import VirtuosoGraphFactory

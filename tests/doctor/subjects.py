@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from kgqa.doctor.examination import CHECKS, Check, examine, run_check
 from kgqa.doctor.subject import Finding, Health, LimitedStore, Subject
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import GraphId
 from kgqa.settings.values import resolve

@@ -9,7 +9,7 @@ import pyoxigraph as ox
 import pytest
 
 from kgqa.doctor.subject import REASONS
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.model import Entity
 from kgqa.testing import sparql_server as scripted
 from kgqa.testing.loopback import LoopbackServer, Response

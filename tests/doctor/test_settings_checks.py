@@ -9,7 +9,7 @@ import pytest
 from kgqa.doctor.examination import CHECKS, run_check
 from kgqa.doctor.settings_checks import AT_ONCE
 from kgqa.doctor.subject import LEFT_OUT, Subject
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
 from kgqa.testing.faults import ModelReply, failing

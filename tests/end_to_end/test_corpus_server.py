@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.opening import open_store
 from kgqa.storage.corpus_file import read_corpus_file

@@ -9,8 +9,7 @@ import pytest
 
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access
-from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.options import PASSWORD_VARIABLE, Access, EndpointOptions
 from kgqa.graph.opening import load_into_folder, open_graph, open_graph_of, open_store
 from kgqa.model import Entity
 from kgqa.settings.keys import set_key

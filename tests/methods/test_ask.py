@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kgqa.errors import ModelUnavailable, QuestionError, SettingsError
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph

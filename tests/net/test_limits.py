@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgqa.errors import StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity

@@ -13,7 +13,7 @@ import click
 
 from kgqa.cli.options import say, setting_option, verbosity_options
 from kgqa.errors import KeyRefused, KgqaError, LoginRefused, SettingsError
-from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
+from kgqa.graph.endpoint.options import PASSWORD_VARIABLE
 from kgqa.graph.store import is_address
 from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE, OPENAI_URL
 from kgqa.plugins import plugin, plugin_names

@@ -33,6 +33,7 @@ from kgqa.corpus.items import digest, slug
 from kgqa.corpus.rdf.vocabulary import KC
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.endpoint.options import EndpointOptions
+from kgqa.graph.endpoint.store import open_endpoint
 from kgqa.graph.store import Store, is_address
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.storage.corpus_file import GRAPH_FOLDER, CorpusFile, VectorDatabase
@@ -144,8 +145,9 @@ def opened_corpus(
             if server is not None and not options.access.user:
                 user, password = server.login()
                 options = replace(options, access=replace(options.access, user=user, password=password))
-            store = options.open(
+            store = open_endpoint(
                 folder.file.url,
+                options,
                 cache=tools.cache,
                 timeout=tools.settings.graph.timeout,
                 writable=sorted(folder.graphs.values()),

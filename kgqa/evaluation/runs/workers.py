@@ -28,7 +28,7 @@ from kgqa.evaluation.runs.manifest import (
 from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY, RunPlan, Topics
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
-from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
+from kgqa.graph.endpoint.options import PASSWORD_VARIABLE
 from kgqa.methods.ask import graph_id, open_resources
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order

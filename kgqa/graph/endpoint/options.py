@@ -1,23 +1,51 @@
-"""Options for SPARQL endpoints, read from the settings."""
+"""Options for SPARQL endpoints, read from the settings: login, limits, profile and cache."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from kgqa.errors import SettingsError
-from kgqa.graph.endpoint.access import PASSWORD_VARIABLE, Access, check_address
-from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.store import is_address
-from kgqa.net.servers import is_loopback
+from kgqa.net.servers import check_url, is_loopback
 from kgqa.settings.keys import kept_key
 from kgqa.settings.values import FILE_NAME, Settings
-from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import CorpusFile
-from kgqa.text.hints import Option
+from kgqa.text.hints import Hint, Option
 from kgqa.text.words import clean
+
+PASSWORD_VARIABLE = "KGQA_ENDPOINT_PASSWORD"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Login and limits for the requests to an endpoint.
+
+    Attributes:
+        contact: e-mail address or URL of a person to contact, for the User-Agent header.
+        concurrency: the largest number of concurrent requests; None for the value of the server's profile.
+        rate: the largest number of requests per second; None for the value of the server's profile.
+        patience: seconds during which a request is repeated while the server does not answer.
+    """
+
+    user: str = ""
+    password: str = field(default="", repr=False)
+    contact: str = ""
+    concurrency: int | None = None
+    rate: float | None = None
+    patience: float = 10.0
+
+
+def check_address(url: str) -> str:
+    """Check the address of an endpoint, and return it without surrounding spaces.
+
+    Raises:
+        SettingsError: see `check_url`.
+    """
+    url = url.strip()
+    login = f"Set endpoint.user and {PASSWORD_VARIABLE} for a login, and name graphs with "
+    check_url(url, of="SPARQL endpoint", key=Hint(login, Option("graph-iri"), "."))
+    return url
 
 
 @dataclass(frozen=True)
@@ -97,26 +125,3 @@ class EndpointOptions:
         if not self.access.user or self.access.password:
             return self.access
         return replace(self.access, password=kept_key(check_address(url)))
-
-    def open(
-        self, url: str, *, cache: Cache, timeout: float, writable: str | Collection[str] | None = None
-    ) -> EndpointStore:
-        """Open an endpoint with these options.
-
-        Raises:
-            SettingsError: `url` is not the address of an endpoint.
-        """
-        results = None
-        if self.caches and cache.limit_bytes > 0:
-            # a separate folder, because SQLite creates further files next to its database
-            file = cache.entry("results", "endpoints") / "results.sqlite"
-            results = ResultCache(file)
-        return EndpointStore(
-            url,
-            access=self.access_to(url),
-            profile=self.profile,
-            cache=results,
-            timeout=timeout,
-            row_cap=self.row_cap,
-            writable=writable,
-        )

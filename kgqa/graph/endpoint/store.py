@@ -11,12 +11,19 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
-from kgqa.graph.endpoint.access import Access, check_address
 from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
+from kgqa.graph.endpoint.options import Access, EndpointOptions, check_address
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
-from kgqa.graph.endpoint.reply_errors import check_complete, selection
+from kgqa.graph.endpoint.replies import (
+    Kind,
+    ResultReader,
+    T,
+    check_complete,
+    decode_boolean,
+    decode_rows,
+    selection,
+)
 from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.endpoint.results import Kind, ResultReader, T, decode_boolean, decode_rows
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import check_for_server, dataset_of, refuse_surrogates
@@ -32,6 +39,7 @@ from kgqa.graph.store import (
 )
 from kgqa.model import Entity, Triple
 from kgqa.net.limits import QueueTimeout
+from kgqa.storage.cache import Cache
 from kgqa.text.words import clean
 
 MAX_SECONDS = 1e7
@@ -296,3 +304,31 @@ class EndpointStore:
 
 def _key(*parts: str) -> bytes:
     return hashlib.blake2b("\n".join(parts).encode("utf-8"), digest_size=16).digest()
+
+
+def open_endpoint(
+    url: str,
+    options: EndpointOptions,
+    *,
+    cache: Cache,
+    timeout: float,
+    writable: str | Collection[str] | None = None,
+) -> EndpointStore:
+    """Open an endpoint with the options of a run.
+
+    Raises:
+        SettingsError: `url` is not the address of an endpoint.
+    """
+    results = None
+    if options.caches and cache.limit_bytes > 0:
+        # a separate folder, because SQLite creates further files next to its database
+        results = ResultCache(cache.entry("results", "endpoints") / "results.sqlite")
+    return EndpointStore(
+        url,
+        access=options.access_to(url),
+        profile=options.profile,
+        cache=results,
+        timeout=timeout,
+        row_cap=options.row_cap,
+        writable=writable,
+    )

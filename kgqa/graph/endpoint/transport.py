@@ -1,21 +1,35 @@
-"""Sends queries and updates to a SPARQL endpoint: what SPARQL servers need beyond `HttpClient`."""
+"""Sends queries and updates to a SPARQL endpoint: what SPARQL servers need beyond `HttpClient`.
+
+The password is sent only after the endpoint itself has asked for a login.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
+from urllib.request import AbstractDigestAuthHandler, HTTPPasswordMgr, parse_http_list, parse_keqv_list
+from urllib.request import Request as UrllibRequest
 
-from kgqa.errors import DamagedResult, LoginRefused, PartialResult, QueryRejected, StoreError, StoreUnavailable
-from kgqa.graph.endpoint.access import Access, Login
+from kgqa.errors import (
+    DamagedResult,
+    LoginRefused,
+    PartialResult,
+    QueryRejected,
+    SettingsError,
+    StoreError,
+    StoreUnavailable,
+)
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.profiles import FIXED_ORDER_MARK, Profile, profile_of
-from kgqa.graph.endpoint.reply_errors import body_error, is_transient, reply_error
-from kgqa.graph.endpoint.results import Kind, ResultReader, T, decode_rows
+from kgqa.graph.endpoint.replies import Kind, ResultReader, T, body_error, decode_rows, is_transient, reply_error
 from kgqa.graph.query.templates import render
 from kgqa.net.client import HttpClient, Request, Verdict, read_up_to
 from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestDeadline
@@ -33,6 +47,7 @@ TAIL_BYTES = 16 << 10
 MAX_GET_CHARS = 1_500
 """The longest query sent by GET, in characters. Escaping may triple the length, and servers refuse URLs of a few
 thousand characters with misleading errors."""
+_HASHES = {"md5": hashlib.md5, "sha-256": hashlib.sha256}
 
 
 class Transport:
@@ -167,7 +182,7 @@ class Transport:
                         raise PartialResult(
                             f"The result is larger than {MAX_RESULT_BYTES:,} bytes.", "Narrow the query."
                         )
-                return read(body, _lower(response)), body
+                return read(body, response.headers), body
             except (PartialResult, StoreUnavailable) as problem:
                 if (reason := body_error(problem, bytes(body[-TAIL_BYTES:]), self.profile)) is not problem:
                     raise reason from problem
@@ -208,7 +223,7 @@ class Transport:
             if refused and (seconds := float(refused["seconds"])) != self.time_limit:
                 self._limit, self._detected_at = seconds, self._client.failures
                 return "again"
-            error = reply_error(response.status, _lower(response), words, profile, url, query=text, is_update=is_update)
+            error = reply_error(response.status, response.headers, words, profile, url, query=text, is_update=is_update)
             if not is_update and error and is_transient(words, profile, query=text):
                 return error
             # QLever uses status 429 for a query that ran out of time
@@ -249,5 +264,68 @@ def _read_limit(body: bytes | bytearray, _: Mapping[str, str]) -> float | None:
     return (float(text) or float("inf")) if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 
-def _lower(response: Any) -> dict[str, str]:
-    return {name.lower(): value for name, value in response.headers.items()}
+class Login:
+    """A user and password for HTTP Basic (RFC 7617) or Digest (RFC 7616). Thread-safe.
+
+    The first request is sent without a login; requests after the server's challenge contain the login.
+    """
+
+    def __init__(self, url: str, user: str, password: str) -> None:
+        if not user.isprintable() or not password.isprintable() or '"' in user:
+            raise SettingsError(
+                "The endpoint's login contains control characters, or its user name a quotation mark.",
+                "Correct the setting endpoint.user or the environment variable KGQA_ENDPOINT_PASSWORD.",
+            )
+        self._url, self._user, self._password = url, user, password
+        self._lock = threading.Lock()
+        self._digest = _Digest()
+        self._challenge: dict[str, str] | None = None
+
+    def accept(self, challenges: Sequence[str]) -> bool:
+        """Choose a login scheme, Basic or Digest, from the server's WWW-Authenticate headers.
+
+        Returns:
+            Whether to repeat the request with a login: False if there is no user or no challenge.
+
+        Raises:
+            StoreUnavailable: the server offers neither Basic nor a Digest algorithm that kgqa supports.
+        """
+        offers = {scheme.lower(): details for scheme, _, details in (each.partition(" ") for each in challenges)}
+        if not self._user or not offers:
+            return False
+        # a parameter without a value would be an error of `parse_keqv_list`
+        details = [part for part in parse_http_list(offers.get("digest", "")) if "=" in part]
+        digest = {name.lower(): value for name, value in parse_keqv_list(details).items()}
+        digest |= {"qop": digest["qop"].replace(" ", "")} if "qop" in digest else {}
+        supported = digest.get("algorithm", "MD5").lower() in _HASHES and {"realm", "nonce"} <= digest.keys()
+        supported &= "auth" in digest.get("qop", "auth").split(",")
+        if not supported and "basic" not in offers:
+            raise StoreUnavailable(
+                f"{self._url} asks for a kind of login that kgqa does not support.",
+                "On the server, enable HTTP Basic, or Digest with MD5 or SHA-256.",
+            )
+        self._challenge = digest if supported else {}
+        return True
+
+    def headers(self, request: Request) -> dict[str, bytes]:
+        """Return the header Authorization of a request, in UTF-8; nothing before the server's first challenge."""
+        if self._challenge is None:
+            return {}
+        if not self._challenge:
+            return {"Authorization": b"Basic " + base64.b64encode(f"{self._user}:{self._password}".encode())}
+        with self._lock:  # the library counts the requests
+            self._digest.passwd.add_password(self._challenge["realm"], request.url, self._user, self._password)
+            sent = UrllibRequest(request.url, method=request.method)
+            return {"Authorization": f"Digest {self._digest.get_authorization(sent, self._challenge)}".encode()}
+
+
+class _Digest(AbstractDigestAuthHandler):
+    """The library's computation, with names in UTF-8 and with SHA-256."""
+
+    passwd: HTTPPasswordMgr
+
+    def get_algorithm_impls(self, algorithm: str) -> tuple[Callable[[str], str], Callable[[str, str], str]]:
+        def digest(text: str) -> str:
+            return _HASHES[algorithm.lower()](text.encode()).hexdigest()
+
+        return digest, lambda secret, data: digest(f"{secret}:{data}")

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from kgqa.errors import LoadError
 from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.graph.endpoint.upload import target_graph
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
@@ -180,7 +180,7 @@ def load_dump(
             " ",
             Option("keep-noise", True),
         )
-    with EndpointOptions().open(server.url, cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
+    with open_endpoint(server.url, EndpointOptions(), cache=Cache.default(), timeout=INDEX_QUERY_SECONDS) as store:
         store.invalidate()  # cached results are outdated after the load
         names = index_graph(server, store, bundled_schema("freebase"), graph)
     return FreebaseReport(graph, tally, server.triples_of(graph), names, time.monotonic() - started)

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from kgqa.errors import StoreUnavailable
-from kgqa.graph.endpoint.access import Login
+from kgqa.graph.endpoint.transport import Login
 from kgqa.net.client import Request
 
 URL = "http://e/sparql-auth"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.graph.endpoint.results import canonical_text
+from kgqa.graph.endpoint.replies import canonical_text
 from kgqa.graph.query.templates import render_term
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from kgqa.graph.endpoint import fingerprint
-from kgqa.graph.endpoint.access import Access
 from kgqa.graph.endpoint.fingerprint import detection_predicates
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Literal

@@ -6,9 +6,8 @@ import pytest
 
 from kgqa.errors import PartialResult, SettingsError
 from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
-from kgqa.graph.endpoint.access import PASSWORD_VARIABLE
-from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.options import PASSWORD_VARIABLE, EndpointOptions
+from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.model import Entity, Literal
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
@@ -77,6 +76,6 @@ def test_result_cache_can_be_disabled(tmp_path, options, requests):
     with SparqlServer(lambda asked: table(["triples"], [[number]]) if "COUNT" in asked.query else TABLE) as server:
         for _ in range(2):
             endpoint = EndpointOptions(profile="generic", **options)
-            with endpoint.open(server.url, cache=Cache(tmp_path / "cache"), timeout=5) as store:
+            with open_endpoint(server.url, endpoint, cache=Cache(tmp_path / "cache"), timeout=5) as store:
                 store.select(QUERY)
         assert server.queries.count(QUERY) == requests

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.errors import LoginRefused, PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.reply_errors import body_error, check_complete, error_text, is_total_aggregate, reply_error
+from kgqa.graph.endpoint.replies import body_error, check_complete, error_text, is_total_aggregate, reply_error
 from kgqa.graph.store import Rows
 
 GENERIC, VIRTUOSO = profile_named("generic"), profile_named("virtuoso")

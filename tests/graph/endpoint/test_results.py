@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.errors import PartialResult, StoreUnavailable
-from kgqa.graph.endpoint.results import decode_boolean, decode_rows
+from kgqa.graph.endpoint.replies import decode_boolean, decode_rows
 from kgqa.model import Entity, Literal
 from kgqa.testing.sparql_server import table_bytes
 

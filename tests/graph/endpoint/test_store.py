@@ -10,7 +10,7 @@ import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, SettingsError, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.endpoint import transport
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.queries import Queries
 from kgqa.graph.query.templates import render

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgqa.graph.endpoint import fingerprint
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.model import Entity, Literal, Triple
 from kgqa.testing.sparql_server import SparqlReply, table, truth

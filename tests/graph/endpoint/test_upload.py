@@ -11,7 +11,7 @@ import pytest
 
 from kgqa.errors import InvalidTerm, LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.endpoint import upload
-from kgqa.graph.endpoint.access import Access
+from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph
 from kgqa.testing.sparql_faults import dropped

@@ -12,7 +12,7 @@ import pytest
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.reply_errors import check_complete
+from kgqa.graph.endpoint.replies import check_complete
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows

@@ -1,4 +1,4 @@
-"""Classifies the replies of a SPARQL server: a complete result, or the error to raise.
+"""Reads the replies of a SPARQL server: the typed terms of a complete result, or the error to raise.
 
 Servers may send an incomplete result with status 200. Some report this in a header (Virtuoso, at its row cap and at its
 "anytime" timeout; this timeout also makes counts wrong). Some report it after the rows that they have already sent
@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
 from functools import lru_cache
 from itertools import dropwhile, pairwise, takewhile
+from typing import Any, TypeVar
+from typing import Literal as OneOf
+
+import msgspec
 
 from kgqa.errors import (
+    DamagedResult,
     LoginRefused,
     PartialResult,
     QueryRejected,
@@ -23,11 +30,20 @@ from kgqa.errors import (
     StoreUnavailable,
 )
 from kgqa.graph.endpoint.profiles import Profile, reply_signs
-from kgqa.graph.endpoint.results import CHECK_ADDRESS
 from kgqa.graph.query.tokens import solid_tokens
-from kgqa.graph.store import Rows
+from kgqa.graph.store import Row, Rows
+from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value
 from kgqa.text.words import clean
 
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_SHORT_YEAR = re.compile(r"\A-([0-9]{1,3})(?![0-9])")
+CHECK_ADDRESS = "Check the address of the SPARQL endpoint."
+Kind = OneOf["SELECT", "ASK", "UPDATE"]
+T = TypeVar("T")
+ResultReader = Callable[[bytes | bytearray, Mapping[str, str]], T]
+"""Reads a result from the body and the headers of a reply, which are found by lower-case name."""
+_DATES = (_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime")
 LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or KGQA_ENDPOINT_PASSWORD."
 _AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 _JSON_TYPES = ("", "application/sparql-results+json", "application/json", "text/json")
@@ -79,6 +95,155 @@ _FAULTS: tuple[tuple[Collection[int], str, type[StoreError], str, str], ...] = (
 contains (empty for any text), class, message and hint. The first that fits holds."""
 
 
+class _Term(msgspec.Struct):
+    type: str
+    value: str
+    datatype: str | None = None
+    language: str | None = msgspec.field(default=None, name="xml:lang")
+
+
+class _Head(msgspec.Struct, frozen=True):
+    vars: list[str] | None = None
+
+
+class _Table(msgspec.Struct):
+    bindings: list[msgspec.Raw]
+
+
+class _Reply(msgspec.Struct):
+    head: _Head = _Head()
+    results: _Table | None = None
+    boolean: bool | None = None
+    status: Any = None
+    exception: Any = None
+
+
+_reply_decoder = msgspec.json.Decoder(_Reply)
+_row_decoder = msgspec.json.Decoder(dict[str, _Term])
+
+
+def decode_rows(body: bytes | bytearray, *, max_rows: int, variables: Sequence[str] = ()) -> Rows:
+    """Decode the result of a SELECT query.
+
+    Args:
+        variables: the variables that the query selects; the columns have their order, and columns of other variables
+            are left out. Without any, the columns are those of the result.
+
+    Raises:
+        DamagedResult: the result is truncated.
+        PartialResult: the result has more than `max_rows` rows, which are not decoded, or an error beside its rows.
+        StoreUnavailable: the reply is not the result of a SELECT query, lacks a variable, or has values of a variable
+            that its head does not list.
+    """
+    reply = _decoded(body)
+    names = reply.head.vars
+    if names is None or reply.results is None:
+        raise _not_a_result("the variables or the rows are missing")
+    bindings, columns, known = reply.results.bindings, tuple(variables or names), set(names)
+    if bindings and (missing := [name for name in variables if name not in known]):
+        raise StoreUnavailable(
+            f"The server's result lacks the variable ?{missing[0]} of the query.",
+            "Check that the server supports SPARQL 1.1.",
+        )
+    if len(bindings) > max_rows:
+        raise PartialResult(f"The result has more than {max_rows:,} rows.", "Narrow the query, or add a LIMIT.")
+    seen: dict[str, Entity] = {}  # equal entities share one object
+
+    def row(text: msgspec.Raw) -> Row:
+        terms = _row_decoder.decode(text)
+        if not terms.keys() <= known:
+            raise _not_a_result("a row has a variable that the head does not list")
+        return tuple([value(terms[name]) if name in terms else None for name in columns])
+
+    def value(term: _Term) -> Value:
+        if term.type == "uri":
+            return seen.get(term.value) or seen.setdefault(term.value, Entity(term.value))
+        return _other_term(term)
+
+    with _errors():
+        return Rows(columns, list(map(row, bindings)))
+
+
+def decode_boolean(body: bytes | bytearray) -> bool:
+    """Decode the reply to an ASK query. Raises the same errors as `decode_rows`."""
+    value = _decoded(body).boolean
+    if value is None:
+        raise _not_a_result("the boolean is missing")
+    return value
+
+
+def _decoded(body: bytes | bytearray) -> _Reply:
+    if body[:1000].lstrip()[:1] != b"{":
+        what = "something other than a SPARQL result" if body else "an empty reply"
+        raise StoreUnavailable(f"The server sent {what}.", CHECK_ADDRESS)
+    with _errors():
+        reply = _reply_decoder.decode(body)
+    if reply.exception or str(reply.status).upper() == "ERROR":
+        raise PartialResult(
+            f"The server reports an error beside its result, which is not used: {clean(str(reply.exception))[:200]}",
+            "Narrow the query.",
+        )
+    return reply
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Raise the errors of `decode_rows` for those of the decoder."""
+    try:
+        yield
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _not_a_result(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedResult(
+            f"The server's reply is truncated or damaged ({clean(str(error))[:100]}) and is not used.",
+            "Try again, or narrow the query.",
+        ) from error
+
+
+def _other_term(term: _Term) -> Value:
+    if term.type == "bnode":
+        # queries can contain Virtuoso's blank nodes
+        return Entity(term.value if term.value.startswith("nodeID://") else "_:" + term.value.removeprefix("_:"))
+    if term.type not in ("literal", "typed-literal"):
+        raise _not_a_result(f"unknown type of term {term.type[:40]!r}")
+    if term.language or term.datatype in (None, "", XSD_STRING, RDF_LANG_STRING):
+        return Literal(term.value, XSD_STRING, (term.language or "").lower())  # language tags are case-insensitive
+    return Literal(canonical_text(term.value, term.datatype), term.datatype)
+
+
+def canonical_text(text: str, datatype: str) -> str:
+    """Rewrite the text of a literal to the form that the embedded engine uses, if its datatype requires this.
+
+    Virtuoso writes booleans as 1 and 0, large doubles as 1e+10, and the year 44 BC as -044. Without rewriting, the same
+    value would be a different answer in each store.
+    """
+    canonical = _CANONICAL.get(datatype)
+    return canonical(text) if canonical else text
+
+
+def _number(text: str) -> str:
+    if not _NUMBER.fullmatch(text):
+        return text  # NaN, INF, or malformed
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        return "INF" if number > 0 else "-INF"
+    return format(Decimal(repr(number)).normalize(), "f")
+
+
+_CANONICAL: dict[str, Callable[[str], str]] = {
+    _XSD + "boolean": lambda text: {"1": "true", "0": "false"}.get(text, text),
+    **dict.fromkeys((_XSD + "double", _XSD + "float"), _number),
+    **dict.fromkeys(_DATES, lambda text: _SHORT_YEAR.sub(lambda year: f"-{year[1]:0>4}", text)),
+}
+
+
+def _not_a_result(detail: str) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"The server sent JSON that is not a SPARQL result ({clean(detail)[:100]}).",
+        CHECK_ADDRESS,
+    )
+
+
 def reply_error(
     status: int,
     headers: Mapping[str, str],
@@ -92,13 +257,13 @@ def reply_error(
     """Return the error for the status and headers of a reply; None if the reply is a result.
 
     Args:
-        headers: the values of the headers by lower-case name.
+        headers: the headers, which are found by lower-case name.
         body: the beginning of the body; not needed if the reply to a query has status 200.
         query: the query or update that was sent. Its words are ignored in error messages, because servers repeat them.
     """
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_page = "html" in content_type
-    if reply_signs(profile, "timeout_headers") & headers.keys():
+    if any(sign in headers for sign in reply_signs(profile, "timeout_headers")):
         return StoreTimeout(
             "The server ended the query at its time limit and sent an incomplete result, which is not used.",
             "Narrow the query.",
@@ -175,7 +340,7 @@ def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int]
         StoreTimeout: there is no row, although an aggregate without GROUP BY always gives one row.
     """
     count = len(rows)
-    announced = [headers[name].strip() for name in reply_signs(profile, "truncation_headers") & headers.keys()]
+    announced = [headers[name].strip() for name in reply_signs(profile, "truncation_headers") if name in headers]
     known = {*profile.row_caps, *caps, *(int(cap) for cap in announced if re.fullmatch(r"[0-9]{1,15}", cap))}
     if ((count and count in known) or announced) and ("LIMIT", str(count)) not in pairwise(_outer_words(query)):
         raise RowCapMet(
