@@ -84,7 +84,7 @@ def calls(text: str) -> dict[str, Call]:
         "named": lambda g: g.named([*values, raw, BOB]),
         "search": lambda g: g.search(text),
         "find_mentions": lambda g: find_mentions(g, text),
-        "names_of": lambda g: g.names.names_of([entity]),
+        "names_of": lambda g: entity in g.paths.present([entity]) or g.names.names_of([entity]),
         "value_of": lambda g: g.paths.present([Entity(g.schema.iri(text))]),
         "view": lambda g: KnowledgeGraph(g.store, g.schema, view=[*(v.iri for v in g.view), text]).paths.present([ANN]),
         "detect_schema": lambda g: detect_schema(g.store, [f"http://e/{text}"]),

@@ -100,6 +100,9 @@ class EndpointStore:
         """When kgqa last changed the server's data, which may have left all counts equal."""
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
 
+    def __repr__(self) -> str:
+        return f"<EndpointStore {self.location}>"
+
     # --- the Store protocol
 
     settings: Mapping[str, Any] = {}

@@ -54,10 +54,10 @@ def test_any_terms_of_the_engine(terms):
     store = ox.Store()
     for index, term in enumerate(terms):
         store.add(ox.Quad(ox.NamedNode(f"http://e/{index}"), ox.NamedNode("http://e/p"), term))
-    result = store.query("SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY ?s")
-    decoded = decode_tsv(result.serialize(format=ox.QueryResultsFormat.TSV))
-    assert decoded.variables == ("s", "o")
-    assert decoded.rows == [(Entity(f"http://e/{n}"), convert_term(term)) for n, term in enumerate(terms)]
+    query = "SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY ?s"
+    decoded = decode_tsv(store.query(query).serialize(format=ox.QueryResultsFormat.TSV))
+    assert decoded.variables == ("s", "o") and len(decoded) == len(terms)
+    assert decoded.rows == [tuple(map(convert_term, solution)) for solution in store.query(query)]
 
 
 @pytest.mark.parametrize(
