@@ -52,10 +52,11 @@ from kgqa.graph.opening import open_graph
 from kgqa.graph.store import Rows
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import open_encoder
-from kgqa.search.linking import RelationFit, find_mentions, rank_hits
+from kgqa.rank.tournaments.chooser import TextScorer
+from kgqa.search.linking import find_mentions, rank_hits
 from kgqa.search.masking import leaks, placeholders, replace_spans, topic_spans
 from kgqa.search.name_lookup import NameLookup
-from kgqa.search.word_matching import word_keys
+from kgqa.search.name_matching import word_keys
 from kgqa.storage.cache import Cache
 
 LIMIT = 0.9
@@ -130,7 +131,7 @@ def gold_of(graph: KnowledgeGraph, row: dict[str, Any]) -> list[Entity]:
     return list(dict.fromkeys(Entity(graph.schema.iri(topic["id"])) for topic in row["topic_entities"]))
 
 
-def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: RelationFit | None) -> dict[str, float]:
+def linking(graph: KnowledgeGraph, rows: list[dict[str, Any]], fit: TextScorer | None) -> dict[str, float]:
     topics = first = five = as_many = known = right = taken = same = 0
     seconds = 0.0
     for row in rows:
@@ -195,7 +196,7 @@ def halves(rows: list[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any
             yield half, part
 
 
-def similarity(work: Path) -> RelationFit | None:
+def similarity(work: Path) -> TextScorer | None:
     """Return the object that compares topics with the question; None if no embedding model is installed."""
     encoder = open_encoder(Cache(work / "cache"), say=lambda text: print(text, file=sys.stderr))
     if encoder is None:
@@ -203,7 +204,7 @@ def similarity(work: Path) -> RelationFit | None:
     return lambda question, texts: (encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]).tolist()
 
 
-def measure(names: list[str], work: Path, limit: int, fit: RelationFit | None) -> dict[str, list[dict[str, Any]]]:
+def measure(names: list[str], work: Path, limit: int, fit: TextScorer | None) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {"linking": [], "masking": []}
     for name in names:
         with ready_graph(name, work) as graph:

@@ -20,7 +20,7 @@ from kgqa.corpus.retrieve.opening import open_retriever
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
-from kgqa.graph.endpoint.upload import UpdatableStore
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.storage.cache import Cache
 from kgqa.text.hints import Hint
 
@@ -69,7 +69,7 @@ class Corpus:
         cache: Cache | None = None,
         encoder: Any = None,
         progress: Progress | None = None,
-        store: UpdatableStore | None = None,
+        store: EndpointStore | None = None,
         bulk_load: BulkLoad | None = None,
     ) -> Corpus:
         """Open a corpus.

@@ -18,7 +18,7 @@ from kgqa.corpus.items import Addition, ChunkItem
 from kgqa.corpus.records import CommunityRecord
 from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError
-from kgqa.graph.endpoint.upload import UpdatableStore
+from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.text.hints import Hint
 
 
@@ -46,7 +46,7 @@ class Editor:
         self,
         folder: CorpusFolder | Path | str,
         *,
-        store: UpdatableStore | None = None,
+        store: EndpointStore | None = None,
         bulk_load: BulkLoad | None = None,
         now: Callable[[], str] = _now,
     ) -> None:

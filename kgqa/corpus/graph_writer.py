@@ -22,7 +22,8 @@ from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECONDS, UpdatableStore
+from kgqa.graph.endpoint.store import EndpointStore
+from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECONDS
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store, count_value
 from kgqa.model import Entity
@@ -52,7 +53,7 @@ class GraphWriter:
         folder: CorpusFolder,
         database: Database,
         *,
-        store: UpdatableStore | None = None,
+        store: EndpointStore | None = None,
         bulk_load: BulkLoad | None = None,
     ) -> None:
         self._folder = folder
@@ -221,7 +222,7 @@ class GraphWriter:
         else:
             self._send(self._server, file)
 
-    def _send(self, server: UpdatableStore, file: Path) -> None:
+    def _send(self, server: EndpointStore, file: Path) -> None:
         """Send the quads of a file to the server, one graph after another."""
         for graph in self._folder.graphs.values():
             end = f" <{graph}> .\n"

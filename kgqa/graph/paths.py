@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits
-from kgqa.graph.queries import NODES, Errors, Lookup, Queries
+from kgqa.graph.queries import NO_NODES, NODE, NODES, Errors, Lookup, Queries
 from kgqa.graph.query.conditions import candidate_pattern
 from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, returns, term_list, values_clause
 from kgqa.graph.query.templates import Variable, render_term
@@ -23,7 +23,7 @@ from kgqa.model import Candidate, Direction, Entity, Literal, RelationPath, Step
 from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
 
-ANSWER, NODE, RELATION, VALUE, COUNT = map(Variable, ("answer", "node", "relation", "value", "count"))
+ANSWER, RELATION, VALUE, COUNT = map(Variable, ("answer", "relation", "value", "count"))
 MAX_DESCRIBING = 12
 MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
@@ -223,37 +223,33 @@ class PathQueries:
         """
         cap = self.queries.store.capabilities.row_cap if limit is not None else None
         most = limit if limit is None else limit + 1 if cap is None else min(limit + 1, cap - 1)
-        rows_of = self._at_nodes(nodes, (ANSWER,), lambda node: self._hop_text(node, steps, loops), most)
+        rows_of = self._at_nodes(nodes, (ANSWER,), self._hop_text(steps, loops), most)
         return {node: _ends(rows, None).values for node, rows in rows_of.items() if rows}
 
     def hop_counts(self, nodes: Iterable[Entity], steps: Sequence[Step], *, loops: bool = False) -> dict[Entity, int]:
         """Count the entities and literals to which a hop leads from each node; see `hop`."""
-        rows_of = self._at_nodes(
-            nodes, (COUNT,), lambda node: _counted((ANSWER,), self._hop_text(node, steps, loops)), None
-        )
-        return {node: count_value(rows[0][0]) for node, rows in rows_of.items()}
+        counted = _counted((NODE, ANSWER), self._hop_text(steps, loops), NODE)
+        rows_of = self._at_nodes(nodes, (COUNT,), counted, None)
+        return {node: count_value(rows[0][0]) if rows else 0 for node, rows in rows_of.items()}
 
-    def _hop_text(self, node: Entity, steps: Sequence[Step], loops: bool) -> str:
-        walk = self.pattern(Candidate(RelationPath(node, tuple(steps))))
-        return pattern_text(replace(walk, different=()) if loops and len(steps) == 1 else walk, nested=False)
+    def _hop_text(self, steps: Sequence[Step], loops: bool) -> str:
+        walk = self.pattern(Candidate(RelationPath(cast(Entity, NODE), tuple(steps))))
+        walk = replace(walk, different=()) if loops and len(steps) == 1 else walk
+        return f"  {NO_NODES}\n{pattern_text(walk, nested=False)}"
 
     def _at_nodes(
-        self,
-        nodes: Iterable[Entity],
-        variables: tuple[Variable, ...],
-        pattern: Callable[[Entity], str],
-        limit: int | None,
+        self, nodes: Iterable[Entity], variables: tuple[Variable, ...], pattern: str, limit: int | None
     ) -> dict[Entity, list[Row]]:
-        """Return the rows of a look-up at each of the nodes that a query can name."""
+        """Return the rows of a pattern with `NO_NODES` at each of the nodes that a query can name."""
         wanted = _askable(nodes)
-        lookups = [Lookup(variables, pattern(node), most=NODES) for node in wanted]
+        lookups = [Lookup(variables, pattern, most=NODES, node=node) for node in wanted]
         return dict(zip(wanted, self.queries.look_up(lookups, limit=limit)))
 
     def edges(
         self, nodes: Iterable[Entity], direction: Direction = "out", *, limit: int = MAX_EDGES
     ) -> list[tuple[Entity, Step, Value]]:
         """Return the edges of nodes, at most `limit` of each, noise included."""
-        rows_of = self._at_nodes(nodes, (RELATION, VALUE), lambda node: _edge(node, direction), limit)
+        rows_of = self._at_nodes(nodes, (RELATION, VALUE), f"  {NO_NODES}\n{_edge(NODE, direction)}", limit)
         return [(node, *edge) for node, rows in rows_of.items() for edge in _edges(rows, direction)]
 
     def neighbours(self, node: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
@@ -302,10 +298,10 @@ class PathQueries:
 
     def present(self, nodes: Iterable[Entity]) -> set[Entity]:
         """Return those of the nodes that any triple has as its subject or object."""
-        rows_of = self._at_nodes(
-            nodes, (RELATION,), lambda node: f"  {{ {_edge(node, 'out')} }} UNION {{ {_edge(node, 'in')} }}", 1
-        )
-        return {node for node, rows in rows_of.items() if rows}
+        wanted = _askable(nodes)
+        edges = [f"  {{ {_edge(node, 'out')} }} UNION {{ {_edge(node, 'in')} }}" for node in wanted]
+        rows_of = self.queries.look_up([Lookup((RELATION,), text, most=NODES) for text in edges], limit=1)
+        return {node for node, rows in zip(wanted, rows_of) if rows}
 
     # --- relations
 
@@ -339,12 +335,12 @@ class PathQueries:
         for name, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
             relations = [] if isinstance(rows, StoreTimeout) else [each for (each,) in rows if isinstance(each, Entity)]
             known[name] = frozenset(each.iri for each in relations if not tables.is_noise(each.iri))
-        return {step: (step.relation,) if step.direction == "out" else self._frequent(known[step.relation])
+        frequent = {
+            name: tuple(by_frequency({each: tables.relations[each] for each in known[name] & tables.relations.keys()}))
+            for name in inward
+        }
+        return {step: (step.relation,) if step.direction == "out" else frequent[step.relation][:MAX_DESCRIBING]
                 for step in steps}  # fmt: skip
-
-    def _frequent(self, relations: Iterable[str]) -> tuple[str, ...]:
-        counts = self.tables.relations
-        return tuple(by_frequency({name: counts[name] for name in relations if name in counts}))[:MAX_DESCRIBING]
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
         """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""

@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, RowCapMet, StoreCrashed, StoreTimeout
-from kgqa.graph.query.patterns import Node, term_list
-from kgqa.graph.query.templates import render, render_term
+from kgqa.graph.query.patterns import Node, term_list, values_clause
+from kgqa.graph.query.templates import Variable, render, render_term
 from kgqa.graph.store import Row, Rows, Store, count_value
-from kgqa.model import Entity
+from kgqa.model import Entity, Value
 from kgqa.net.threads import Item, Result, ThreadPool, stoppable
 from kgqa.trace import Timeout
 from kgqa.trace.trace import Trace
@@ -31,6 +31,11 @@ FIXED_ORDER = "# from the first line to the last\n"
 """The comment by which a store keeps the order of the joins; see `endpoint.profiles`."""
 PATHS, NODES = 20, 50
 """Most look-ups in one query: of paths, and of nodes. Virtuoso accepts some 300 branches, and a path may have three."""
+MAX_ROWS_AT_NODES = 2000
+"""Most rows of a query at several nodes with a limit, if none of them may have more."""
+NODE = Variable("node")
+NO_NODES = "VALUES ?node {}"
+"""What stands in a pattern in place of the VALUES clause of the nodes at which it is looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +47,26 @@ class Lookup:
     Attributes:
         fixed_order: whether the store joins the triple patterns in the order of the text; the rows are distinct then.
         most: how many such look-ups one query may have. Those in one query are alike in this and in `fixed_order`.
+        node: the node that ?node stands for in the pattern. Those in one query differ only in their nodes, which take
+            the place of `NO_NODES`: servers and Python read one pattern instead of fifty.
     """
 
     variables: tuple[Node, ...]
     pattern: str
     fixed_order: bool = False
     most: int = PATHS
+    node: Entity | None = None
 
 
 def lookup_query(lookups: Sequence[Lookup], view: Sequence[Entity], limit: int | None = None) -> str:
-    """Return the query for some look-ups, each with at most `limit` rows. Several are numbered in ?number."""
+    """Return the query for some look-ups, each with at most `limit` rows. Several are numbered in ?number.
+
+    The rows at nodes begin with the node, and the limit is that of all nodes together.
+    """
+    if lookups[0].node:
+        pattern = lookups[0].pattern.replace(NO_NODES, values_clause(NODE, [each.node for each in lookups]))
+        limit = _most_rows(len(lookups), limit)
+        lookups = [Lookup((NODE, *lookups[0].variables), pattern)]
     fixed = lookups[0].fixed_order
     mark, select = (FIXED_ORDER, "SELECT") if fixed else ("", "SELECT DISTINCT")
     graphs = "".join(f"FROM {render_term(graph)}\n" for graph in view)
@@ -66,8 +81,18 @@ def lookup_query(lookups: Sequence[Lookup], view: Sequence[Entity], limit: int |
     return f"{mark}SELECT ?number{term_list(_columns(lookups))}\n{graphs}WHERE {{\n  {branches}\n}}"
 
 
-def rows_of_each(lookups: Sequence[Lookup], rows: Rows) -> list[list[Row]]:
-    """Return the rows of each look-up in the result of `lookup_query`."""
+def _most_rows(nodes: int, limit: int | None) -> int | None:
+    return limit and max(limit, min(nodes * limit, MAX_ROWS_AT_NODES))
+
+
+def rows_of_each(lookups: Sequence[Lookup], rows: Rows, limit: int | None = None) -> list[list[Row]]:
+    """Return the rows of each look-up in the result of `lookup_query`.
+
+    Raises:
+        PartialResult: it is not known which rows a node has.
+    """
+    if lookups[0].node:
+        return _rows_at_nodes(lookups, rows, limit)
     if len(lookups) == 1:
         return [rows.rows]
     places = {name: place for place, name in enumerate(_columns(lookups), start=1)}
@@ -77,6 +102,18 @@ def rows_of_each(lookups: Sequence[Lookup], rows: Rows) -> list[list[Row]]:
         number = count_value(row[0])
         found[number].append(tuple([row[place] for place in chosen[number]]))
     return found
+
+
+def _rows_at_nodes(lookups: Sequence[Lookup], rows: Rows, limit: int | None) -> list[list[Row]]:
+    if len(lookups) == 1:  # all rows are its own, even if a server writes its IRI in another way
+        return [[row[1:] for row in rows]]
+    found: dict[Value | None, list[Row]] = {each.node: [] for each in lookups}
+    most = _most_rows(len(lookups), limit)
+    if (most is not None and len(rows) >= most) or any(row[0] not in found for row in rows):
+        raise PartialResult("Rows of some nodes are missing, or the server writes a node in another way.")
+    for row in rows:
+        found[row[0]].append(row[1:])
+    return [own[:limit] for own in found.values()]
 
 
 def _columns(lookups: Iterable[Lookup]) -> list[Node]:
@@ -223,7 +260,7 @@ class Queries:
         def run(batch: Sequence[Lookup]) -> list[list[Row]]:
             alone = len(batch) == 1
             query = lookup_query(batch, self.view, limit)
-            return rows_of_each(batch, self._select(query, seconds=seconds if alone else share, recorded=alone))
+            return rows_of_each(batch, self._select(query, seconds=seconds if alone else share, recorded=alone), limit)
 
         while batches:
             results = self.map(run, batches, tolerated=(*HALVED, *tolerated))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from kgqa.errors import StoreUnavailable
 from kgqa.model import Triple, Value
@@ -168,7 +168,7 @@ class Store(Protocol):
         `schema` is the name of a bundled schema or the path of a file, `walks` a walk rule, `mediator_hop` a value of
         explore.mediator_hop. Other keys are ignored.
         """
-        ...
+        return {}
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
         """Return the number of triples of some graphs; None if a server did not count them in time."""
@@ -241,7 +241,7 @@ class Store(Protocol):
 
     def publish(self) -> None:
         """Make all edits so far visible to other processes. Does nothing if edits are visible at once."""
-        ...
+        return
 
     def load(
         self,
@@ -255,22 +255,22 @@ class Store(Protocol):
 
     def notice(self) -> str | None:
         """Return a warning for the user, such as an interrupted load; None if there is none."""
-        ...
+        return None
 
     def close(self) -> None:
         """Publish the edits, end worker processes and release locks. Closing twice does no harm."""
         ...
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         """Return the store itself."""
-        ...
+        return self
 
     def __exit__(self, exception: Any, /, *_: Any) -> None:
         """Close the store. After an exception, edits that have not been published are discarded if that is possible.
 
         `exception` is the type of the exception that ended the with-statement; None without one.
         """
-        ...
+        self.close()
 
 
 def is_address(location: str | Path) -> bool:

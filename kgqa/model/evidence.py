@@ -29,12 +29,15 @@ class Named:
     """A value with its name. `id`: the short id in the schema. `name`: the label, or the id if there is no label.
 
     A literal has an empty `id`, and its text is its `name`. `unit`: the unit of a number, if it is known.
+    `description`: what is known of an entity without a label, to be shown in place of its id. It is no name, and is
+    never compared.
     """
 
     value: Value
     id: str
     name: str
     unit: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

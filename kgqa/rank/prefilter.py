@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.fusion import reciprocal_rank_fusion
 from kgqa.rank.lexical import BM25Variant, bm25
 from kgqa.rank.tournaments.chooser import random_scores
@@ -55,7 +55,7 @@ def prefilter(
     elif encoder is None or method == "bm25":
         scores = bm25(question, words, variant=lexical_variant)
     else:
-        scores = (encoder.encode(words) @ encoder.encode_questions([question])[0]).astype(np.float64)
+        scores = cosines(encoder, question, words)
         if method == "rrf":
             lexical = bm25(question, words, variant=lexical_variant)
             scores = reciprocal_rank_fusion([lexical, scores], weights=[lexical_weight, 1.0])

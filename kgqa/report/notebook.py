@@ -40,7 +40,7 @@ def answer_html(answer: Answer) -> str:
         style=_style(),
         key=_key(data),
         answer=answer,
-        answers=[(each.name, each.id, each.unit) for each in answer.answers[:MAX_SHOWN]],
+        answers=[(each.description or each.name, each.id, each.unit) for each in answer.answers[:MAX_SHOWN]],
         answers_more=max(0, len(answer.answers) - MAX_SHOWN),
         status=STATUS_WORDS.get(answer.status, answer.status),
         unanswered=not answer.answers or answer.status != "answered",

@@ -28,7 +28,6 @@ from kgqa.text.words import (
 from kgqa.trace import Expanded, GaveUp, Kept, Pool, Shortlist
 from kgqa.trace.trace import Trace
 
-MediatorHop = Literal["edge", "free"]
 RankCandidates = Callable[[Sequence[Candidate]], list[Candidate]]
 
 
@@ -47,7 +46,7 @@ class BeamSettings:
     """
 
     depth: int = 2
-    mediator_hop: MediatorHop = "edge"
+    mediator_hop: Literal["edge", "free"] = "edge"
     wording: PathWording = "words"
     kinds: bool = True
     completed: int = 0
@@ -127,8 +126,7 @@ def explore(
         trace.record(Shortlist(hop=number, paths=tuple(keys[c.path] for c in short)))
         # paths chosen in earlier hops stay if the model chooses none in this hop
         kept = tournament(short) or kept
-        winners = tuple(keys[c.path] for c in kept)
-        trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=winners))
+        trace.record(Kept(hop=number, paths=tuple(c.words for c in kept), keys=tuple(keys[c.path] for c in kept)))
         hops.append(HopResult(pool, short, kept))
         if number == settings.depth or enough(hops):
             break
@@ -157,10 +155,8 @@ def worded(graph: KnowledgeGraph, candidates: Sequence[Candidate], settings: Bea
     for candidate in candidates:
         path = candidate.path
         hops = hop_words(path, schema, tables.relation_labels, is_mediator=tables.leads_to_mediator)
-        words = ", ".join(hops)
-        if settings.last_only:
-            words = hops[-1]
-        elif settings.wording == "published":
+        words = ", ".join(hops[-1:] if settings.last_only else hops)
+        if settings.wording == "published" and not settings.last_only:
             words = published_words(path, schema, tables.relation_labels)
         found.append(replace(candidate, words=words, hops=hops, leads_to=kinds.get(path.steps[-1], "")))
     return found

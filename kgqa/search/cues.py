@@ -84,10 +84,9 @@ def _announced(marked: str) -> int:
     if marked.count(_MENTION) > 1:  # a clause connects the answer with a second topic
         return max(1, links) + shared
     clauses = len(pattern("{relative_clause}").findall(body))
-    if not pattern(r"{opening}|\W*(?:please\s+)?{commands}\b").match(marked):
-        clauses -= 1  # one of the pronouns asks the question, as in "X directed which films"
-    if pattern("{definition}").match(marked):
-        clauses -= 1
+    # one of the pronouns asks the question, as in "X directed which films"
+    clauses -= not pattern(r"{opening}|\W*(?:please\s+)?{commands}\b").match(marked)
+    clauses -= bool(pattern("{definition}").match(marked))
     reduced = list(pattern("{reduced_clause}").finditer(marked))
     by_clauses = links + len(reduced) + _says_more(marked, reduced[0]) if reduced else 0
     return max(max(1, links) + max(0, clauses), by_clauses) + shared

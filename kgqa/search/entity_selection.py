@@ -65,8 +65,9 @@ def select_entities(
         offer_of = dict(zip(map(id, stand_ins), offers))
         pool = [offer_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
     chosen, answered = _choose(question, pool, chooser, k, worded or (lambda candidate: candidate.words))
-    selected = tuple(text for _, _, text in chosen)
-    trace.record(Entities(selected=selected, reached=len(offers), offered=len(pool), answered=answered))
+    trace.record(
+        Entities(selected=tuple(text for *_, text in chosen), reached=len(offers), offered=len(pool), answered=answered)
+    )
     if answered:
         return []
     silent = {id(candidate) for candidate, _ in reached}.difference(id(candidate) for candidate, _, _ in offers)

@@ -24,21 +24,15 @@ from kgqa.search.name_matching import NameHit, NameText
 from kgqa.search.words import word_list
 from kgqa.text.words import relation_words
 
-RelationFit = TextScorer
-"""Maps a question without the topic's name and relations of an entity, in words, to their similarities, at most 1."""
-
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
 MAX_MATCHES = 20
 # weights of the score, fitted to the first half of the question sets in benchmarks/linking.py and rounded
-QUALITY = 7.0
-COVERED = 5.0
-WORDS = 0.6
+WEIGHTS = {
+    "quality": 7.0, "covered": 5.0, "words": 0.6, "like a relation": -2.2, "lower case": -2.6, "within a name": -1.2,
+    "functional": -8.0,
+}  # fmt: skip
 DEGREE = 0.4
-LIKE_A_RELATION = -2.2
-LOWER_CASE = -2.6
-WITHIN_A_NAME = -1.2
-FUNCTIONAL = -8.0
 FIT = 8.0
 DEAD_END = -1.4
 MIN_PART = 0.4
@@ -65,7 +59,7 @@ class Mention:
 
 
 def find_mentions(
-    graph: KnowledgeGraph, question: str, *, fit: RelationFit | None = None, whole_only: bool = False
+    graph: KnowledgeGraph, question: str, *, fit: TextScorer | None = None, whole_only: bool = False
 ) -> list[Mention]:
     """Return the mentions of topics in a question, in the order of the question; mentions do not overlap.
 
@@ -77,7 +71,8 @@ def find_mentions(
     Args:
         graph: The graph.
         question: The question.
-        fit: Compares the question with the relations of entities of the same name.
+        fit: Maps the question without the topic's name, and the relations of an entity of this name in words, to their
+            similarities, at most 1.
         whole_only: Whether only whole names count; this takes less than half of the time.
     """
     lookup = NameLookup(question, graph.names)
@@ -88,10 +83,12 @@ def find_mentions(
     chosen: list[NameHit] = []
     for hit in best_of_places.values():
         overlaps = any(hit.start < other.end and other.start < hit.end for other in chosen)
-        if not overlaps and (hit.is_whole or hit.quality >= MIN_PART) and not (chosen and hit.doubtful):
+        large = hit.quality >= MIN_PART or (not chosen and hit.capitals)
+        if not overlaps and (hit.is_whole or large) and not (chosen and hit.doubtful):
             chosen.append(hit)
-    chosen.sort(key=lambda hit: hit.start)
-    mentions = [_mention(graph, lookup.written_name(hit), hit, ranked) for hit in chosen]
+    mentions = [
+        _mention(graph, lookup.written_name(hit), hit, ranked) for hit in sorted(chosen, key=lambda hit: hit.start)
+    ]
     # a mention of an entity without relations counts only if no mention has an entity with relations
     return [mention for mention in mentions if not mention.dead_end] or mentions
 
@@ -122,7 +119,7 @@ def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
 
 
 def rank_hits(
-    graph: KnowledgeGraph, lookup: NameLookup, fit: RelationFit | None = None, *, whole_only: bool = False
+    graph: KnowledgeGraph, lookup: NameLookup, fit: TextScorer | None = None, *, whole_only: bool = False
 ) -> list[NameHit]:
     """Return the hits of topics in a question with their scores, best first; see `find_mentions`.
 
@@ -137,11 +134,10 @@ def rank_hits(
     names = {hit.span for hit in hits if hit.how != "part"}
     ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
-    ranked = [_plus(hit, DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked]
-    ranked.sort(key=_order)
+    with_degrees = (replace(hit, score=hit.score + DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked)
+    ranked = sorted(with_degrees, key=_order)
     if fit:
-        best = _fitted(graph, lookup, ranked[:MAX_FITTED], fit)
-        ranked = [*sorted(best, key=_order), *ranked[MAX_FITTED:]]
+        ranked[:MAX_FITTED] = sorted(_fitted(graph, lookup, ranked[:MAX_FITTED], fit), key=_order)
     return ranked
 
 
@@ -154,26 +150,27 @@ def _scored(hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], 
     like_a_relation = bool(content) and set(terms(" ".join(content))) <= vocabulary
     functional = hit.end - hit.start == 1 and text.is_functional(*hit.span)
     within = any(start <= hit.start and hit.end <= end and (start, end) != hit.span for start, end in names)
-    score = (
-        QUALITY * hit.quality
-        + COVERED * hit.covered / (lookup.weight(0, len(text.words)) or 1.0)
-        + WORDS * math.log(hit.end - hit.start)
-        + LIKE_A_RELATION * like_a_relation
-        + LOWER_CASE * (mixed and not upper)
-        + WITHIN_A_NAME * within
-        + FUNCTIONAL * functional
-    )
-    lower_case = not upper and (mixed or not hit.is_whole)
-    return replace(hit, score=score, doubtful=like_a_relation or functional or lower_case)
+    features = {
+        "quality": hit.quality,
+        "covered": hit.covered / (lookup.weight(0, len(text.words)) or 1.0),
+        "words": math.log(hit.end - hit.start),
+        "like a relation": like_a_relation,
+        "lower case": mixed and not upper,
+        "within a name": within,
+        "functional": functional,
+    }
+    doubtful = like_a_relation or functional or (not upper and (mixed or not hit.is_whole))
+    score = sum(WEIGHTS[name] * value for name, value in features.items())
+    return replace(hit, score=score, capitals=mixed and upper, doubtful=doubtful)
 
 
-def _fitted(graph: KnowledgeGraph, lookup: NameLookup, best: Sequence[NameHit], fit: RelationFit) -> list[NameHit]:
+def _fitted(graph: KnowledgeGraph, lookup: NameLookup, best: Sequence[NameHit], fit: TextScorer) -> list[NameHit]:
     """Add to the scores how well the relations of the entities fit the rest of the question."""
     fitted = []
     for hit, relations in zip(best, _relations_of(graph, [hit.match.entity for hit in best])):
         asked = drop_mentions(lookup.text.text, [lookup.text.written(*hit.span)])
-        likely = max(0.0, *map(float, fit(asked, relations))) if relations else 0.0
-        fitted.append(_plus(hit, FIT * likely if relations else DEAD_END))
+        gain = FIT * max(0.0, *map(float, fit(asked, relations))) if relations else DEAD_END
+        fitted.append(replace(hit, score=hit.score + gain))
     return fitted
 
 
@@ -185,10 +182,6 @@ def _relations_of(graph: KnowledgeGraph, entities: Sequence[Entity]) -> list[lis
         sorted({relation_words(step.relation, graph.schema, labels) for step in expansion.steps})
         for expansion in expansions
     ]
-
-
-def _plus(hit: NameHit, score: float) -> NameHit:
-    return replace(hit, score=hit.score + score)
 
 
 def _order(hit: NameHit) -> tuple[float, bool, str]:

@@ -14,8 +14,7 @@ from itertools import islice
 from kgqa.graph.names.index import NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.name_matching import LOOSE, NameHit, NameText, forms, generic_words
-from kgqa.search.word_matching import word_certainty, word_keys
+from kgqa.search.name_matching import LOOSE, NameHit, NameText, forms, generic_words, word_certainty, word_keys
 
 ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
 MARGIN = 0.15
@@ -149,16 +148,12 @@ def _whole(
 
 def _in_part(text: NameText, matches: Sequence[NameMatch]) -> list[NameHit]:
     """Return where a part of a name stands that is not only of words such as "city"."""
-    aligned = (text.align(match, _weight, gaps=False) for match in matches)
+    aligned = (text.align(match, lambda word: 0.3 if word in generic_words() else 1.0, gaps=False) for match in matches)
     return [hit for hit in aligned if hit and any(len(key) > 2 for key in _distinctive(text.keys[slice(*hit.span)]))]
 
 
 def _distinctive(words: Iterable[str]) -> set[str]:
     return set(words) - generic_words() - STOPWORDS
-
-
-def _weight(word: str) -> float:
-    return 0.3 if word in generic_words() else 1.0
 
 
 def _widened(hit: NameHit, keys: Sequence[str], names: Iterable[str], least: int, most: int) -> NameHit:

@@ -10,8 +10,17 @@ from dataclasses import replace
 from kgqa.graph.names.index import NameIndex, NameMatch
 from kgqa.model import Entity
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.name_matching import LOOSE, NameHit, NameText, generic_words, question_words
-from kgqa.search.word_matching import UNSPACED, spelling_similarity, word_certainty, word_keys
+from kgqa.search.name_matching import (
+    LOOSE,
+    UNSPACED,
+    NameHit,
+    NameText,
+    generic_words,
+    question_words,
+    spelling_similarity,
+    word_certainty,
+    word_keys,
+)
 
 MAX_WORDS = 400
 MAX_MENTION_WORDS = 12
@@ -106,7 +115,7 @@ class NameLookup:
 
     # --- parts of names
 
-    def in_part(self, whole: Iterable[NameHit] = ()) -> list[NameHit]:
+    def in_part(self, whole: Iterable[NameHit]) -> list[NameHit]:
         """Return the entities whose names have distinctive words in the question, even if inflected or misspelled.
 
         Of a name in capitals that is not in the graph, such as Johann Sebastian Bach, half of the words or the last one

@@ -12,12 +12,13 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.paths import Ends
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
+from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.schema import value_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
-from kgqa.search.linking import Mention, RelationFit, find_mentions, unknown_names
+from kgqa.search.linking import Mention, find_mentions, unknown_names
 from kgqa.search.masking import MENTIONED, mention_spans, replace_spans, topic_spans
 from kgqa.search.tolerance import TOLERATED
-from kgqa.search.words import stems
+from kgqa.search.words import pattern, stems
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Command, Hint, Option
 from kgqa.text.words import clean, display_name, local_words, normalise
@@ -32,9 +33,7 @@ SAME_AS = ("http://www.w3.org/2002/07/owl#sameAs", "http://dbpedia.org/ontology/
 """Predicates between two ids of one thing."""
 NAME = "E1"
 """What stands for the names of entities while cue words are read."""
-_ALTERNATIVES = re.compile(r"\b(?:or|than|and)\b", re.IGNORECASE)
 _IRI = re.compile(r"\w+:\S+")
-_MOST = re.compile(r"\b(?:most|least|fewest)\b", re.IGNORECASE)
 MANY_EDGES = 1000
 
 
@@ -97,14 +96,15 @@ def named_in(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> l
     except NamesNotIndexed:
         return []  # the topics are given with --topic, so the missing index of names is not an error
     # "directed the most films" is similar to the name of a type, "film director"
-    return [each.text for each in every if each.matches[0].exact or not _MOST.search(each.text)]
+    most = pattern(r"\b(?:most|least|fewest)\b")
+    return [each.text for each in every if each.matches[0].exact or not most.search(each.text)]
 
 
-def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: RelationFit | None) -> list[Mention]:
+def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: TextScorer | None) -> list[Mention]:
     """Return the mentions in a request; the type of what is counted if the request has no whole name."""
     mentions = find_mentions(graph, request.text, fit=fit)
     if request.kind in ("compare", "difference") and len(mentions) != 2:
-        sides = _ALTERNATIVES.split(request.text)[-2:]
+        sides = pattern(r"\b(?:or|than|and)\b").split(request.text)[-2:]
         mentions = [mention for side in sides for mention in find_mentions(graph, side, fit=fit)[-1:]]
     if request.counted and not any(each.matches[0].exact for each in mentions):
         mentions = find_mentions(graph, request.counted, fit=fit) or mentions
@@ -268,11 +268,11 @@ def link_topics(
         QuestionError: The graph is empty.
     """
     short = graph.schema.short_id
-    mentions = [
+    linked = (
         LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), m.matches[0].exact)
         for m in found
-    ]
-    trace.record(Linked(mentions=tuple(mentions)))
+    )
+    trace.record(Linked(mentions=tuple(linked)))
     unknown = unknown_names(text, [mention.text for mention in found])
     if not found:
         if graph.names.count == 0:

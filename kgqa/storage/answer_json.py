@@ -76,7 +76,8 @@ def _finite(number: float | None) -> float | None:
 def named_object(named: Named) -> dict[str, Any]:
     """Return the JSON object of an entity or a literal with its name."""
     if isinstance(named.value, Entity):
-        return {"id": named.id, "name": named.name, "iri": named.value.iri}
+        about = {"description": named.description} if named.description else {}
+        return {"id": named.id, "name": named.name, "iri": named.value.iri, **about}
     value = named.value
     found = {"id": None, "name": named.name, "value": value.value, "datatype": value.datatype}
     found |= {"language": value.language} if value.language else {}

@@ -303,7 +303,7 @@ def display_name(named: Named) -> str:
 
     The id is omitted if it is a full IRI or that of a blank node.
     """
-    name = clean(named.name) or clean(named.id)
+    name = clean(named.description) or clean(named.name) or clean(named.id)
     if named.unit:
         return f"{name} {clean(named.unit)}"
     ident = clean(named.id)

@@ -246,7 +246,7 @@ def bulk_load(
         KeyboardInterrupt: Ctrl-C was pressed; the current group has been completed, and the load can be resumed.
     """
     started = time.monotonic()
-    graph = target_graph(store)
+    graph = target_graph(store, store.writable)
     with load_lock(server.folder) as lock, chunk_folder(server, NAME) as folder:
         journal = open_journal(server, NAME, BulkJournal, resume=resume, restart=restart)
         if journal and journal.graph != graph:

@@ -88,9 +88,7 @@ def connect():
 
 def send_query(transport, query="SELECT ?x WHERE { ?x ?p ?o }", *, seconds=5.0) -> bytes:
     """Return the body of the reply to a query."""
-    at = time.monotonic() + seconds
-    transport.detect(seconds)
-    with transport.slot(at) as deadline:
+    with transport.slot(seconds) as deadline:
         return transport.send(query, "SELECT", deadline, lambda body, headers: bytes(body))[0]
 
 

@@ -31,7 +31,7 @@ COUNTS_MAX_AGE = 86_400.0
 QUESTION_SHARE = 0.25
 """Counting takes at most this share of the time that a question has left."""
 RETRY_FACTOR = 1.5
-"""Counts that were not complete in time are repeated with at least this many times as much time."""
+"""A query or count that did not end in time is repeated only with at least this many times as much time."""
 MAX_SCANNED_TRIPLES = 20_000_000
 """Size, in triples, of the largest graph on a server for which kgqa runs queries that read every triple.
 

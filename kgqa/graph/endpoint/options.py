@@ -43,8 +43,13 @@ def check_address(url: str) -> str:
         SettingsError: see `check_url`.
     """
     url = url.strip()
-    login = f"Set endpoint.user and {PASSWORD_VARIABLE} for a login, and name graphs with "
-    check_url(url, of="SPARQL endpoint", key=Hint(login, Option("graph-iri"), "."))
+    check_url(
+        url,
+        of="SPARQL endpoint",
+        key=Hint(
+            f"Set endpoint.user and {PASSWORD_VARIABLE} for a login, and name graphs with ", Option("graph-iri"), "."
+        ),
+    )
     return url
 
 

@@ -43,12 +43,12 @@ Kind = OneOf["SELECT", "ASK", "UPDATE"]
 T = TypeVar("T")
 ResultReader = Callable[[bytes | bytearray, Mapping[str, str]], T]
 """Reads a result from the body and the headers of a reply, which are found by lower-case name."""
-_DATES = (_XSD + "gYear", _XSD + "gYearMonth", _XSD + "date", _XSD + "dateTime")
 LOGIN = "Check the setting endpoint.user and the password: kgqa keys set URL, or KGQA_ENDPOINT_PASSWORD."
 _AGGREGATES = frozenset(["COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"])
 _JSON_TYPES = ("", "application/sparql-results+json", "application/json", "text/json")
 _ANY = range(600)
 _FAULTS: tuple[tuple[Collection[int], str, type[StoreError], str, str], ...] = (
+    ((206,), "", PartialResult, "The server sent only a part of the result ({status}).", "Narrow the query."),
     ((408, 504), "", StoreTimeout, "The server ran out of time ({status}).{quoted}", ""),
     (_ANY, "timeout_texts", StoreTimeout, "The server ran out of time ({status}).{quoted}", ""),
     ((401, 403), "", LoginRefused, "{url} refuses access ({status}).{quoted}", LOGIN),
@@ -233,7 +233,10 @@ def _number(text: str) -> str:
 _CANONICAL: dict[str, Callable[[str], str]] = {
     _XSD + "boolean": lambda text: {"1": "true", "0": "false"}.get(text, text),
     **dict.fromkeys((_XSD + "double", _XSD + "float"), _number),
-    **dict.fromkeys(_DATES, lambda text: _SHORT_YEAR.sub(lambda year: f"-{year[1]:0>4}", text)),
+    **dict.fromkeys(
+        [_XSD + name for name in ("gYear", "gYearMonth", "date", "dateTime")],
+        lambda text: _SHORT_YEAR.sub(lambda year: f"-{year[1]:0>4}", text),
+    ),
 }
 
 
@@ -275,8 +278,6 @@ def reply_error(
             return None
         what = "a web page" if is_page else clean(content_type)[:60]
         return StoreUnavailable(f"{url} sent {what}, not a SPARQL result.", CHECK_ADDRESS)
-    if status == 206:
-        return PartialResult("The server sent only a part of the result (HTTP 206).", "Narrow the query.")
     if status == 500 and body.lstrip()[:1] == "{" and '"bindings"' in body:
         # Virtuoso sends this status with part of the rows when it runs out of time while sending
         return StoreTimeout("The server ran out of time while sending the result (HTTP 500).", "Narrow the query.")
@@ -284,7 +285,7 @@ def reply_error(
     quoted = f" The server says: {text[:300]}" if text else ""
     location = f" to {clean(headers['location'])[:200]}" if headers.get("location") else ""
     for statuses, signs, kind, message, hint in _FAULTS:
-        if status in statuses and (not signs or _has_sign(text, profile, signs)):
+        if status in statuses and (not signs or has_sign(text, profile, signs)):
             error = kind(message.format(status=f"HTTP {status}", url=url, quoted=quoted, location=location), hint)
             if isinstance(error, LoginRefused):
                 error.status = status
@@ -294,21 +295,8 @@ def reply_error(
     return QueryRejected(f"The server rejects the {'update' if is_update else 'query'} (HTTP {status}).{quoted}")
 
 
-def is_transient(body: str, profile: Profile, *, query: str) -> bool:
-    """Return whether an error is a conflict with another transaction; then the same query may succeed later."""
-    return _has_sign(error_text(body, query), profile, "retry_texts")
-
-
-def body_error(error: StoreError, tail: bytes, profile: Profile) -> StoreError:
-    """Return the error for an incomplete body: a timeout if the last bytes report a timeout, else `error`."""
-    if _has_sign(tail.decode("utf-8", "replace"), profile, "timeout_texts"):
-        return StoreTimeout(
-            "The server ran out of time while sending the result, which is not used.", "Narrow the query."
-        )
-    return error
-
-
-def _has_sign(text: str, profile: Profile, kind: str) -> bool:
+def has_sign(text: str, profile: Profile, kind: str) -> bool:
+    """Return whether a text contains one of those that `reply_signs` returns."""
     lower = text.lower()
     return any(sign in lower for sign in reply_signs(profile, kind))
 
@@ -321,8 +309,7 @@ def error_text(body: str, query: str) -> str:
             body = str(fields.get("exception") or fields.get("message") or fields.get("error") or "")
         except (ValueError, RecursionError, AttributeError):
             pass
-    if query:
-        body = body.replace(query, "")
+    body = body.replace(query, "")
     # Virtuoso repeats the query at the end of its message, with different white space
     return clean(re.sub(r"<[^>]*>", " ", body.partition("SPARQL query:")[0]))
 
@@ -350,13 +337,8 @@ def check_complete(rows: Rows, query: str, profile: Profile, caps: Iterable[int]
             variables=rows.variables,
             cap=count,
         )
-    if count == 0 and is_total_aggregate(query):
+    if count == 0 and selection(query)[1] and not {"GROUP", "HAVING"} & set(_outer_words(query)):
         raise StoreTimeout("The server ran out of time: it sent no row as the result of a count.", "Narrow the query.")
-
-
-def is_total_aggregate(query: str) -> bool:
-    """Return whether a result has exactly one row: the query selects only aggregates, without GROUP BY and HAVING."""
-    return selection(query)[1] and not {"GROUP", "HAVING"} & set(_outer_words(query))
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
-from kgqa.graph.endpoint.fingerprint import EndpointFingerprint
+from kgqa.graph.endpoint.fingerprint import RETRY_FACTOR, EndpointFingerprint
 from kgqa.graph.endpoint.options import Access, EndpointOptions, check_address
 from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
 from kgqa.graph.endpoint.replies import (
@@ -36,6 +36,7 @@ from kgqa.graph.store import (
     OnError,
     Progress,
     Rows,
+    Store,
 )
 from kgqa.model import Entity, Triple
 from kgqa.net.limits import QueueTimeout
@@ -43,11 +44,9 @@ from kgqa.storage.cache import Cache
 from kgqa.text.words import clean
 
 MAX_SECONDS = 1e7
-MIN_RETRY_FACTOR = 1.5
-"""A query that timed out is sent again only with at least this many times its former time limit."""
 
 
-class EndpointStore:
+class EndpointStore(Store):
     """A SPARQL endpoint as a `Store`. Nothing is sent before the first query.
 
     Args:
@@ -81,7 +80,6 @@ class EndpointStore:
         from kgqa.graph.endpoint.transport import Transport  # urllib3 takes long to import
 
         self.url = check_address(url)
-        self.location = self.url
         self.writable = writable
         self.timeout = timeout
         access = access or Access()
@@ -89,8 +87,7 @@ class EndpointStore:
         detects = profile == "auto"
         if isinstance(profile, str):
             profile = profile_of(self.url) if detects else profile_named(profile)
-        detects = detects and profile.name == "generic"
-        self.transport = Transport(self.url, access, profile, detects=detects)
+        self.transport = Transport(self.url, access, profile, detects=detects and profile.name == "generic")
         self._caps = (row_cap,) if row_cap else ()
         self._cache = cache
         self._slow_queries: dict[bytes, float] = {}
@@ -105,7 +102,9 @@ class EndpointStore:
 
     # --- the Store protocol
 
-    settings: Mapping[str, Any] = {}
+    @property
+    def location(self) -> str:
+        return self.url
 
     @property
     def capabilities(self) -> Capabilities:
@@ -152,8 +151,9 @@ class EndpointStore:
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
     ) -> Rows:
+        most = DEFAULT_MAX_ROWS if max_rows is None else max_rows
+
         def read(body: bytes | bytearray, headers: Mapping[str, str]) -> Rows:
-            most = DEFAULT_MAX_ROWS if max_rows is None else max_rows
             rows = decode_rows(body, max_rows=most, variables=selection(query)[0])
             check_complete(rows, query, self.transport.profile, self._caps, headers)
             return rows
@@ -183,9 +183,6 @@ class EndpointStore:
                     raise
             return self._history.add(graph, added, removed)
 
-    def publish(self) -> None:
-        """Do nothing: a server's edits are visible at once."""
-
     def update(self, template: str, *, graph: str, timeout: float | None = None, **values: Any) -> None:
         """Send the update queries/TEMPLATE.rq, which writes to the writable graph only, with typed values.
 
@@ -201,17 +198,17 @@ class EndpointStore:
     def _check_writable(self, graph: str) -> None:
         writable = (self.writable,) if isinstance(self.writable, str) else self.writable
         if not writable or graph not in writable:
-            found = f"{clean(graph)[:200] or 'The default graph'} is not writable."
-            found = found if writable else f"{self.url} is open for reading only."
-            raise QueryRejected(found, "Name the graph to write to: EndpointStore(url, writable=IRI).")
+            what = f"{clean(graph)[:200] or 'The default graph'} is not writable"
+            raise QueryRejected(
+                f"{what}." if writable else f"{self.url} is open for reading only.",
+                "Name the graph to write to: EndpointStore(url, writable=IRI).",
+            )
 
     def _send_update(self, template: str, *, timeout: float | None = None, **values: Any) -> None:
         update = render(template, **values)
         refuse_surrogates(update)
         seconds = self.timeout if timeout is None else timeout
-        at = time.monotonic() + seconds
-        self.transport.detect(seconds)
-        with self.transport.slot(at) as deadline:
+        with self.transport.slot(seconds) as deadline:
             self.transport.send(update, "UPDATE", deadline, lambda body, headers: None)
 
     def load(
@@ -222,22 +219,15 @@ class EndpointStore:
         progress: Callable[[Progress], None] | None = None,
         format: str | None = None,
     ) -> LoadReport:
-        return load_by_updates(self, files, on_error=on_error, progress=progress, format=format)
-
-    def notice(self) -> str | None:
-        return None
+        return load_by_updates(
+            self, files, self.writable, self.update, on_error=on_error, progress=progress, format=format
+        )
 
     def close(self) -> None:
         """Cancel active requests; their callers get StoreUnavailable."""
         self.transport.close()
         if self._cache:
             self._cache.close()
-
-    def __enter__(self) -> EndpointStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # --- beyond the Store protocol
 
@@ -273,14 +263,13 @@ class EndpointStore:
         cached_as = None if fresh else self._result_key(query, limit)
         if self._cache and cached_as and (known := self._cache.get(cached_as)) is not None:
             return read(known, {})
-        at, key = time.monotonic() + limit, _key(query)
-        if limit < MIN_RETRY_FACTOR * self._slow_queries.get(key, 0.0):
+        key = _key(query)
+        if limit < RETRY_FACTOR * self._slow_queries.get(key, 0.0):
             raise StoreTimeout(
                 f"This query already timed out after {self._slow_queries[key]:.1f} s, so it is not sent again.",
                 "Raise graph.timeout.",
             )
-        self.transport.detect(limit)
-        with self.transport.slot(at) as deadline:
+        with self.transport.slot(limit) as deadline:
             try:
                 result, body = self.transport.send(query, kind, deadline, read)
             except StoreTimeout as error:

@@ -25,11 +25,12 @@ from kgqa.errors import (
     QueryRejected,
     SettingsError,
     StoreError,
+    StoreTimeout,
     StoreUnavailable,
 )
 from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.profiles import FIXED_ORDER_MARK, Profile, profile_of
-from kgqa.graph.endpoint.replies import Kind, ResultReader, T, body_error, decode_rows, is_transient, reply_error
+from kgqa.graph.endpoint.replies import Kind, ResultReader, T, decode_rows, error_text, has_sign, reply_error
 from kgqa.graph.query.templates import render
 from kgqa.net.client import HttpClient, Request, Verdict, read_up_to
 from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestDeadline
@@ -120,7 +121,10 @@ class Transport:
         if not self._detecting.acquire(timeout=seconds):
             raise QueueTimeout(f"{self.url} did not answer the first query in time. Check what keeps the server busy.")
         try:
-            with self.slot(time.monotonic() + seconds) as deadline:
+            with (
+                self._client.deadline(time.monotonic() + seconds) as deadline,
+                self._client.limiter.slot(self.concurrency, deadline),
+            ):
                 if self._is_detected:
                     return
                 if self._detects:
@@ -136,12 +140,16 @@ class Transport:
             self._detecting.release()
 
     @contextmanager
-    def slot(self, at: float) -> Iterator[RequestDeadline]:
-        """Wait until a further concurrent request is allowed; requests sent in the block end at the deadline `at`.
+    def slot(self, seconds: float) -> Iterator[RequestDeadline]:
+        """Detect the kind of server, and wait until a further concurrent request is allowed.
+
+        All this, and the requests sent in the block, take at most `seconds`.
 
         Raises:
             QueueTimeout, StoreTimeout, StoreUnavailable.
         """
+        at = time.monotonic() + seconds
+        self.detect(seconds)
         with self._client.deadline(at) as deadline, self._client.limiter.slot(self.concurrency, deadline):
             yield deadline
 
@@ -184,8 +192,10 @@ class Transport:
                         )
                 return read(body, response.headers), body
             except (PartialResult, StoreUnavailable) as problem:
-                if (reason := body_error(problem, bytes(body[-TAIL_BYTES:]), self.profile)) is not problem:
-                    raise reason from problem
+                if has_sign(body[-TAIL_BYTES:].decode("utf-8", "replace"), self.profile, "timeout_texts"):
+                    raise StoreTimeout(
+                        "The server ran out of time while sending the result, which is not used.", "Narrow the query."
+                    ) from problem
                 deadline.failures += isinstance(problem, DamagedResult)
                 if deadline.failures >= MAX_FAILURES or not isinstance(problem, (ConnectionLost, DamagedResult)):
                     raise
@@ -224,8 +234,8 @@ class Transport:
                 self._limit, self._detected_at = seconds, self._client.failures
                 return "again"
             error = reply_error(response.status, response.headers, words, profile, url, query=text, is_update=is_update)
-            if not is_update and error and is_transient(words, profile, query=text):
-                return error
+            if not is_update and error and has_sign(error_text(words, text), profile, "retry_texts"):
+                return error  # a conflict with another transaction
             # QLever uses status 429 for a query that ran out of time
             is_busy = response.status in (UPDATE_BUSY_STATUSES if is_update else BUSY_STATUSES)
             return error if is_busy and isinstance(error, StoreUnavailable) else "final"

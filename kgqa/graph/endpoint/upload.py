@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
@@ -73,22 +73,7 @@ def send_edit(send: Callable[..., None], graph: str, adds: Sequence[Triple], rem
                 send("clear_graph", graph=staged)
 
 
-class UpdatableStore(Store, Protocol):
-    """A store that accepts updates over HTTP, such as `EndpointStore`."""
-
-    writable: str | Collection[str] | None
-    """The graph that `update` may write to; None if writing is not allowed."""
-
-    def update(self, template: str, *, graph: str, timeout: float | None = None, **values: Any) -> None:
-        """Send the update queries/TEMPLATE.rq with typed values."""
-        ...
-
-    def invalidate(self) -> None:
-        """Forget the fingerprint and the results cached under it."""
-        ...
-
-
-def choose_target_graph(store: UpdatableStore) -> str:
+def choose_target_graph(store: Store) -> str:
     """Choose the graph to load into by default: the server's only user graph, or DEFAULT_GRAPH if it has none.
 
     Raises:
@@ -106,21 +91,20 @@ def choose_target_graph(store: UpdatableStore) -> str:
     return found[0] if found else DEFAULT_GRAPH
 
 
-def target_graph(store: UpdatableStore) -> str:
-    """Return the graph that the store may write to.
+def target_graph(store: Store, writable: str | Collection[str] | None) -> str:
+    """Return the only graph of a server that may be written to.
 
     Raises:
-        LoadError: the store has no writable graph, or the graph is a system graph of the server.
+        LoadError: there is none or more than one, or the graph is a system graph of the server.
         InvalidTerm: the graph's name is not an IRI.
     """
-    graph = store.writable
     hint = "Name the graph to write to: ", Option("graph-iri", "IRI"), "."
-    if not graph or not isinstance(graph, str):
+    if not writable or not isinstance(writable, str):
         raise LoadError(f"{store.location} is open for reading only.", *hint)
-    render_term(Entity(graph))
-    if graph in store.capabilities.system_graphs:
-        raise LoadError(f"<{graph}> is a system graph of the server.", *hint)
-    return graph
+    render_term(Entity(writable))
+    if writable in store.capabilities.system_graphs:
+        raise LoadError(f"<{writable}> is a system graph of the server.", *hint)
+    return writable
 
 
 def upload_problem(line: bytes) -> str | None:
@@ -179,18 +163,24 @@ def _blocks_of(
 ) -> Iterator[tuple[list[Line], Progress]]:
     bad: list[tuple[int, str]] = []
 
-    def on_staging(bytes_done: int, lines: int) -> None:
-        progress(Progress(job.name, bytes_done, job.size, before + lines, "reading"))
-
-    def on_malformed(number: int, reason: str) -> None:
-        bad.append((number, reason))
-
-    for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
+    for block, bytes_done in read_blocks(
+        job,
+        staging,
+        lambda number, reason: bad.append((number, reason)),
+        lambda bytes_done, lines: progress(Progress(job.name, bytes_done, job.size, before + lines, "reading")),
+    ):
         fit: list[Line] = []
         for text, number in zip(block.lines, block.numbers):
             line, other = (text, None) if job.format == ".nt" else split_graph(text)
             if other not in (None, graph):
-                raise _other_graph(job, number, other or b"", graph)
+                found = clean((other or b"").decode("utf-8", "replace"))[:300]
+                raise LoadError(
+                    f"{job.name}, line {number}: this triple belongs to the graph <{found}>, "
+                    f"but the load is for <{graph.decode()}>. Nothing was sent.",
+                    "Load the file into that graph (",
+                    Option("graph-iri", found),
+                    "), or remove the graph names from the file.",
+                )
             if reason := unfit(line):
                 bad.append((number, reason))
             else:
@@ -199,17 +189,6 @@ def _blocks_of(
             malformed.add(job.name, number, reason)
         bad.clear()
         yield fit, Progress(job.name, bytes_done, job.size, before + block.end)
-
-
-def _other_graph(job: FileJob, number: int, other: bytes, graph: bytes) -> LoadError:
-    found = clean(other.decode("utf-8", "replace"))[:300]
-    return LoadError(
-        f"{job.name}, line {number}: this triple belongs to the graph <{found}>, "
-        f"but the load is for <{graph.decode()}>. Nothing was sent.",
-        "Load the file into that graph (",
-        Option("graph-iri", found),
-        "), or remove the graph names from the file.",
-    )
 
 
 def check_lines(blocks: Iterable[tuple[list[Line], Progress]], progress: Callable[[Progress], None]) -> int:
@@ -222,16 +201,19 @@ def check_lines(blocks: Iterable[tuple[list[Line], Progress]], progress: Callabl
 
 
 def load_by_updates(
-    store: UpdatableStore,
+    store: Store,
     files: Iterable[str | Path],
+    writable: str | Collection[str] | None,
+    update: Callable[..., None],
     *,
     on_error: OnError = "fail",
     progress: Callable[[Progress], None] | None = None,
     format: str | None = None,
 ) -> LoadReport:
-    """Add the triples of RDF files to the store's writable graph, in updates of about a thousand triples each.
+    """Add the triples of RDF files to the writable graph, in updates of about a thousand triples each.
 
     Args:
+        update: sends the update queries/TEMPLATE.rq with typed values.
         on_error: what to do with a line that is malformed or that the server rejects: `fail` stops the upload, `skip`
             counts the line and continues.
         format: the file extension of the format, if the names of the files have no extension.
@@ -249,16 +231,16 @@ def load_by_updates(
     jobs = [file_job(Path(file), format) for file in files]
     if not jobs:
         raise LoadError("No file to load.", "Name at least one RDF file.")
-    graph, malformed = target_graph(store), MalformedLines(on_error)
+    graph, malformed = target_graph(store, writable), MalformedLines(on_error)
     unused: dict[str, Any] = {name: Entity(uuid.uuid4().urn) for name in ("subject", "relation", "object")}
-    store.update("doctor_update", graph=graph, **unused)  # changes nothing, but fails if updates are not allowed
+    update("doctor_update", graph=graph, **unused)  # changes nothing, but fails if updates are not allowed
     sent = "nothing for certain"
 
     def send(lines: Sequence[Line], file: str) -> None:
         """Send lines in one update; if it is rejected, in halves."""
         triples = [tuple(map(decode_term, line.decode()[:-3].split(" ", 2))) for line, _ in lines]
         try:
-            store.update("insert_triples", graph=graph, triples=triples, timeout=UPDATE_SECONDS)
+            update("insert_triples", graph=graph, triples=triples, timeout=UPDATE_SECONDS)
         except QueryRejected as error:
             half, number = len(lines) // 2, lines[0][1]
             if half:
@@ -267,8 +249,12 @@ def load_by_updates(
             elif on_error == "skip":
                 malformed.add(file, number, str(error))
             else:
-                hint = "Correct the line, or skip such lines: ", Option("on-error", "skip"), "."
-                raise QueryRejected(f"{file}, line {number}: {error}", *hint) from error
+                raise QueryRejected(
+                    f"{file}, line {number}: {error}",
+                    "Correct the line, or skip such lines: ",
+                    Option("on-error", "skip"),
+                    ".",
+                ) from error
 
     with tempfile.TemporaryDirectory(prefix="kgqa-load-") as staging:
         read = partial(upload_blocks, jobs, graph, Path(staging), progress=progress)
@@ -286,7 +272,6 @@ def load_by_updates(
                 "triples.".lstrip()
             ) from error
     progress(Progress("", 0, 0, total, "finishing"))
-    store.invalidate()
     after = store.triples_of([graph])
     return LoadReport(
         files=len(jobs),
@@ -300,7 +285,7 @@ def load_by_updates(
     )
 
 
-def _count_before(store: UpdatableStore, graph: str) -> int | None:
+def _count_before(store: Store, graph: str) -> int | None:
     """Count the triples of a graph before the upload; if the graph does not exist, do not query it.
 
     If a missing graph is queried, Virtuoso's query planner still assumes after the upload that the graph is empty.

@@ -135,7 +135,11 @@ def with_labels(
         else:
             short = schema.short_id(value.iri)
             words = short if _is_opaque(value, schema) else local_words(value.iri)
-            result.append(Named(value, short, found.get(value) or described.get(value) or words))
+            about = described.get(value, "")
+            if is_anonymous(value.iri):
+                result.append(Named(value, short, about or words))
+            else:
+                result.append(Named(value, short, found.get(value) or words, description=about))
     return result
 
 

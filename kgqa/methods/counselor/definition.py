@@ -10,7 +10,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.methods.counselor.calls.hops import HopNames
 from kgqa.methods.counselor.calls.observation_text import safe
 from kgqa.model import Entity, Named, Step
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import bm25
 from kgqa.text.words import type_words
 
@@ -57,10 +57,7 @@ def nearest_relations(
         return []
     names = list(dict.fromkeys(hops.present((named.value,)).values()))
     if len(names) > 1:
-        if encoder is not None:
-            scores = [float(each) for each in encoder.encode(names) @ encoder.encode_questions([question])[0]]
-        else:
-            scores = [float(each) for each in bm25(question, names)]
+        scores = bm25(question, names) if encoder is None else cosines(encoder, question, names)
         order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
         names = [names[at] for at in order]
     return [safe(name) for name in names[:most]]

@@ -14,7 +14,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Literal, Named, Step, Value
 from kgqa.model.conditions import DATE_TEXT, YEAR
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import terms
 from kgqa.search.rows import FieldKey, PathRows, Row
 from kgqa.text.words import property_words, relation_words
@@ -183,8 +183,8 @@ class ShownPaths:
         for row in rows.rows:
             for key, values in row.fields.items():
                 worth[key] = max(worth[key], 2.0 * max(map(self._touches, values)))
-        similar = self._similarity(list(names.values()))
-        for (key, name), close in zip(names.items(), similar):
+        similar = np.clip(cosines(self._encoder, self._view.question, list(names.values())), 0.0, 1.0)
+        for (key, name), close in zip(names.items(), map(float, similar)):
             own = name.removeprefix(f"{ANSWER}'s ")
             shared = len(self._asked & set(terms(own))) / max(1, len(set(terms(own))))
             worth[key] += 0.6 * shared + close + (0.5 if key[0] in mediators else 0.0)
@@ -200,12 +200,6 @@ class ShownPaths:
         """Return whether a field has the same values in all rows, so that it cannot tell answers apart."""
         every = [{value.value for value in values_of(row, key)} for row in rows.rows]
         return all(values == every[0] for values in every)
-
-    def _similarity(self, texts: list[str]) -> list[float]:
-        if self._encoder is None or not texts:
-            return [0.0] * len(texts)
-        found = self._encoder.encode(texts) @ self._encoder.encode_questions([self._view.question])[0]
-        return [float(each) for each in np.clip(found, 0.0, 1.0)]
 
     def _is_dated(self, rows: PathRows, key: FieldKey) -> bool:
         values = (value for row in rows.rows for value in values_of(row, key))

@@ -110,6 +110,14 @@ class CachedEncoder:
         return [found[text] for text in texts]
 
 
+def cosines(encoder: CachedEncoder | None, question: str, texts: Sequence[str]) -> np.ndarray:
+    """Return the cosine of a question and each of n texts, float64 of shape (n,); zeros without an encoder."""
+    if encoder is None or not texts:
+        return np.zeros(len(texts))
+    found: np.ndarray = encoder.encode(list(texts)) @ encoder.encode_questions([question])[0]
+    return found.astype(np.float64)
+
+
 def open_encoder(
     cache: Cache,
     *,

@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol
 import numpy as np
 
 from kgqa.model import Candidate
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import bm25
 
 Acceptance = Literal["yes", "no", "unparsed"]
@@ -92,13 +92,10 @@ def text_similarity(encoder: CachedEncoder | None) -> TextScorer:
     """
 
     def score(question: str, texts: Sequence[str]) -> np.ndarray:
-        if not texts:
-            return np.zeros(0)
-        if encoder is None:
+        if texts and encoder is None:
             scores = bm25(question, texts)
             return scores / scores.max() if scores.max() > 0 else scores
-        cosines: np.ndarray = (encoder.encode(texts) @ encoder.encode_questions([question])[0]).astype(np.float64)
-        return cosines
+        return cosines(encoder, question, texts)
 
     return score
 

@@ -32,7 +32,6 @@ MARGIN = 0.1
 """Most difference between the scores of the best path and of a path beside which conditions are looked for."""
 MAX_WALKS = 200
 NOT_APPLIED = "The time in the question was not applied"
-ONLY_PART = "Only the year of the time in the question was applied."
 
 Scored = list[tuple[Candidate, float | None]]
 """Paths with their scores, best first; a score may be unknown."""
@@ -158,8 +157,8 @@ def _conditioned(graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace:
     chosen, score = max(_filtered(graph, wording, best, trace), key=lambda pair: pair[0].explained)
     unmet = chosen.unmet(wording)
     present = graph.named([each for each in unmet if isinstance(each, Entity)])
-    notes = [*_time_notes(wording, unmet), *filter(None, [chosen.note])]
-    notes += [f"{entity.name} was not excluded, because it is not among the answers." for entity in present]
+    not_excluded = (f"{entity.name} was not excluded, because it is not among the answers." for entity in present)
+    notes = [*_time_notes(wording, unmet), *filter(None, [chosen.note]), *not_excluded]
     if not chosen.cues:
         return ranked, notes
     _record(graph, chosen.candidate, chosen.cues, wording.noun, "", trace)
@@ -171,7 +170,7 @@ def _conditioned(graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace:
 def _time_notes(wording: Wording, unmet: Sequence[Time | Entity]) -> list[str]:
     """Return what the reader is told of a time in the question that is not applied, or only in part."""
     if wording.time is not None and wording.time not in unmet:
-        return [ONLY_PART] if wording.unread_time else []
+        return ["Only the year of the time in the question was applied."] if wording.unread_time else []
     if wording.time is not None and wording.time.is_now:
         return [f"{NOT_APPLIED}."]
     words = wording.unread_time or (wording.time and wording.time.cue)

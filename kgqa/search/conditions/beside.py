@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import stem
 from kgqa.search.conditions.requests import Measure
 from kgqa.search.conditions.times import is_date, is_unknown
@@ -92,9 +92,7 @@ class Beside:
 
     def similarity(self, text: str, others: Sequence[str]) -> list[float]:
         """Return the cosine of a text with each other text; 0 without an embedding model."""
-        if self._encoder is None or not others or not text.strip():
-            return [0.0] * len(others)
-        return [float(each) for each in self._encoder.encode(list(others)) @ self._encoder.encode_questions([text])[0]]
+        return [float(each) for each in cosines(self._encoder if text.strip() else None, text, others)]
 
     def fields(self, path: RelationPath, measure: Measure, *, either: bool = False) -> list[Field]:
         """Return the fields of a path's ends that fit a measure, best first.
@@ -139,7 +137,9 @@ class Beside:
             at: The index in a walk of the nodes that have the field; None for the ends.
         """
         before = candidate if at is None else _until(candidate, at)
-        if measure.events and at is None and self._are_born(candidate.path):
+        birth = set(stem_list("birth"))
+        outward = self.steps(candidate.path) if measure.events and at is None else ()
+        if any(step.direction == "out" and birth & set(stems(self.words(step))) for step in outward):
             return None  # a person's own dates don't say who was the first president
         fits = is_date if measure.scale == "day" else is_number
         for field in self.fields(before.path, measure):
@@ -151,10 +151,6 @@ class Beside:
             if valued and len(valued) >= COVERED * (len(nodes) - len(unknown)):
                 return replace(field, without=tuple(sorted(set(nodes).difference(valued), key=str)))
         return None
-
-    def _are_born(self, path: RelationPath) -> bool:
-        outward = [step for step in self.steps(path) if step.direction == "out"]
-        return any(set(stems(self.words(step))) & set(stem_list("birth")) for step in outward)
 
 
 def _until(candidate: Candidate, at: int) -> Candidate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
@@ -41,11 +42,9 @@ class Undecidable(Exception):
 
 def head_of(name: str) -> str:
     """Return the stem of the main noun of a name, in the singular: the last word, or the last before "in" or "born"."""
-    head = ""
-    for word in re.findall(r"[^\W_]+", name.lower()):
-        if head and (word in STOPWORDS or word in word_list("after_noun")):
-            break
-        head = stem(word)
+    first, *others = re.findall(r"[^\W_]+", name.lower()) or [""]
+    ends = STOPWORDS.union(word_list("after_noun"))
+    head = stem([first, *takewhile(lambda word: word not in ends, others)][-1])
     return str(word_table("plurals", "en").get(head, head))
 
 

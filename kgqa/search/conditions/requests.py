@@ -85,11 +85,14 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
         text: The question.
         names: Names of entities in the question; words in them are no cues.
     """
+    # two topics may be compared in "which is larger, A or B", but not in "no later than 1862"
+    has_two = pattern("{alternatives}").search(text) and not pattern("{before_year}").search(text)
     for cue, read in _READERS.items():
         found = pattern(f"{{{cue}}}").search(text)
         request = read(text, found) if found else None
-        is_choice = request is not None and (request.kind != "compare" or _compares_two(text))
-        if request is not None and is_choice and not any(_name(request.cue).search(name) for name in names):
+        if request is None or (request.kind == "compare" and not has_two):
+            continue
+        if not any(_name(request.cue).search(name) for name in names):
             return None if _asks_for_more(request, names) else request
     return None
 
@@ -138,11 +141,6 @@ def _rank(found: re.Match[str]) -> int:
 def _difference(text: str, found: re.Match[str]) -> Request | None:
     measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"])
     return Request("difference", text, found[0], measure=measure)
-
-
-def _compares_two(text: str) -> bool:
-    """Return whether a question may compare two topics: "which is larger, A or B"; not "no later than 1862"."""
-    return bool(pattern("{alternatives}").search(text)) and not pattern("{before_year}").search(text)
 
 
 def _compared(text: str, found: re.Match[str]) -> Request | None:

@@ -88,7 +88,7 @@ export function copyButton(text, label = "Copy") {
 
 /** Make a link to an entity in the explorer; literals are plain text. */
 export function nodeLink(node, attributes = {}) {
-  const name = clean(node.words) || clean(node.name ?? node.value) || clean(node.id) || "(no name)";
+  const name = clean(node.words) || clean(node.description) || clean(node.name ?? node.value) || clean(node.id) || "(no name)";
   const long = name.length > (node.id ? LONGEST_NAME : LONGEST_LITERAL) ? { title: shorter(name, LONGEST) } : {};
   if (!node.id) {
     const text = shorter(node.unit ? `${name} ${node.unit}` : name, LONGEST_LITERAL);

@@ -135,7 +135,7 @@ def load_dump(
             )
         # raises an error before a load of many hours if the graph IRI is invalid or used by the server itself
         with EndpointStore(server.url, writable=journal.graph, profile="virtuoso") as store:
-            target_graph(store)
+            target_graph(store, store.writable)
 
         def report(stage: Literal["cleaning", "loading", "indexing"]) -> None:
             progress(FreebaseProgress(stage, bytes_read, journal.groups))

@@ -42,14 +42,6 @@ def is_total(query: str) -> bool:
     return "?predicate" in query
 
 
-def test_fingerprint_uses_counts_and_is_measured_once(graph_of):
-    store, server = graph_of(lambda query: count_reply(1000 if is_total(query) else 3))
-    assert store.fingerprint_of().startswith("remote-") and len(store.fingerprint_of()) == 32
-    assert store.triples_of() == 1000
-    assert len(server.requests) == 1 + len(detection_predicates())
-    assert all("COUNT(*)" in query for query in server.queries)
-
-
 @pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, False)])
 def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
     """Only a count with rows at its limit marks a large graph, not a late one."""

@@ -15,11 +15,9 @@ from kgqa.graph.endpoint.profiles import profile_named, profile_of
         ("http://127.0.0.1:8890/sparql", "Virtuoso/07.20.3229 (Linux) x86_64-pc-linux-gnu", "virtuoso"),
         ("http://127.0.0.1:8890/sparql", "", "generic"),
         ("http://127.0.0.1:9999/bigdata/sparql", "Jetty(9.4.z-SNAPSHOT)", "blazegraph"),
-        ("https://query.wikidata.org/sparql", "", "wikidata"),
         ("https://QUERY.wikidata.org/sparql", "nginx/1.18.0", "wikidata"),
         ("https://qlever.dev/api/wikidata", "nginx", "qlever"),
         ("https://query.wikidata.org.example.com/sparql", "Apache", "generic"),
-        ("http://e/sparql", "nginx", "generic"),
     ],
 )
 def test_profile_is_detected_by_host_and_server_header(url, header, name):
@@ -32,14 +30,10 @@ def test_profile_is_detected_by_host_and_server_header(url, header, name):
         ("virtuoso", None, 5, ""),  # the server would use the shorter one silently
         ("virtuoso", 10, 5, "5000"),
         ("virtuoso", 10, 10, "10000"),
-        ("virtuoso", 10, 11, ""),
         ("virtuoso", math.inf, 1000, "1000000"),
-        ("virtuoso", 1, 0.2, "1000"),
         ("virtuoso", 0.5, 0.2, ""),  # would be sent as one second
         ("virtuoso", 2, 1.0004, "1001"),
         ("qlever", None, 60, "60s"),
-        ("qlever", None, 0.2, "1s"),
-        ("qlever", 30, 60, ""),
         ("qlever", 30, 2.1, "3s"),
         ("wikidata", None, 2.5, "2500"),
         ("generic", math.inf, 1, ""),

@@ -20,8 +20,6 @@ from tests.graph.scripted_endpoint import (
 
 serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 
-BODY = TABLE.body
-
 
 def test_cached_query_is_not_sent_again_by_another_run(serve, store_of, cache):
     server = serve(counting_script({"ASK": truth(True)}))

@@ -87,9 +87,11 @@ def test_malformed_lines(target, file):
     with pytest.raises(LoadError, match="line 2: .*<http://e/other>"):
         store.load([file([LINES[0], f"{LINES[1][:-2]} <http://e/other> ."], "data.nq")], on_error="skip")
     assert triples(store) == set()
-    report = store.load([file([LINES[0], "nonsense", LINES[1], "<a> <b> <c> ."])], on_error="skip")
-    assert (report.added, report.lines, report.malformed) == (2, 4, 2)
-    assert [(item.file, item.line) for item in report.examples] == [("data.nt", 2), ("data.nt", 4)]
+    report = store.load(
+        [file([LINES[0], "nonsense", "", "# nothing", LINES[1], "<http://e:port/> <b> <c> ."])], on_error="skip"
+    )
+    assert (report.added, report.lines, report.malformed) == (2, 6, 2)
+    assert [(item.file, item.line) for item in report.examples] == [("data.nt", 2), ("data.nt", 6)]
 
 
 def test_line_refused_by_the_server_is_named(target, file):

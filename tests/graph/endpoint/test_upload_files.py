@@ -5,36 +5,24 @@ from __future__ import annotations
 import pytest
 
 from kgqa.errors import LoadError
-from kgqa.graph.endpoint.upload import LONGEST_IRI_BYTES, check_lines, upload_blocks, upload_problem
+from kgqa.graph.endpoint.upload import LONGEST_IRI_BYTES, upload_blocks, upload_problem
 from kgqa.graph.rdf.files import MalformedLines, file_job
 
 GOOD = "<http://e/a> <http://e/p> <http://e/b> .\n"
-DOUBTFUL = "<http://e:port/> <http://e/p> <http://e/b> .\n"
-"""A line whose IRI has the right form, but its port is not a number."""
 
 
 @pytest.fixture
 def read(tmp_path):
-    """Return `read(text, ending="nt", on_error="skip")`: lines to send with numbers, malformed lines, line count."""
+    """Return `read(text, ending="nt")`: the lines to send with their numbers, and the malformed lines."""
 
-    def read(text: str, *, ending: str = "nt", on_error="skip"):
+    def read(text: str, *, ending: str = "nt"):
         file = tmp_path / f"data.{ending}"
         file.write_text(text, encoding="utf-8")
-        malformed = MalformedLines(on_error)
+        malformed = MalformedLines("skip")
         blocks = list(upload_blocks([file_job(file)], "urn:mine", tmp_path, malformed, progress=lambda progress: None))
-        sent = [(line.decode(), number) for lines, _ in blocks for line, number in lines]
-        return sent, malformed.examples, check_lines(blocks, lambda progress: None)
+        return [(line.decode(), number) for lines, _ in blocks for line, number in lines], malformed.examples
 
     return read
-
-
-def test_line_numbers_count_malformed_lines(read):
-    text = f"{GOOD}bad\n\n# nothing\n{GOOD.replace('/b', '/c')}{DOUBTFUL}{GOOD.replace('/b', '/d')}"
-    sent, malformed, count = read(text)
-    assert [(line[-5:-3], number) for line, number in sent] == [("b>", 1), ("c>", 5), ("d>", 7)]
-    assert [item.line for item in malformed] == [2, 6] and count == 7
-    with pytest.raises(LoadError, match=r"data\.nt, line 2: .*The load was discarded.*on_error=.skip"):
-        read(text, on_error="fail")
 
 
 def test_iris_that_servers_truncate_are_malformed(read):
@@ -46,7 +34,7 @@ def test_iris_that_servers_truncate_are_malformed(read):
         f"<http://e/a> <http://e/p> {too_long} .\n",
         f'<http://e/a> <http://e/p> "<{"x" * 5000}>" .\n',
     ]
-    sent, malformed, _ = read("".join(lines))
+    sent, malformed = read("".join(lines))
     assert sent == [(lines[0], 1), (lines[4], 5)]
     assert malformed[0].message == "an IRI of 1,801 bytes, more than servers store (1,800)"
 

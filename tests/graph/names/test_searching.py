@@ -68,7 +68,8 @@ class TestNames:
         graph = make([*ns("m.a type.object.type people.marriage", "m.b people.p.q m.c"), name])
         values = [ent(name) for name in ("m.a", "m.b", "m.none", "m.c")]
         names = ["unnamed people marriage", "unnamed with p q Cid", "unnamed", "Cid"]
-        assert [each.name for each in graph.named(values, describe=True)] == names
+        assert [each.description or each.name for each in graph.named(values, describe=True)] == names
+        assert graph.named(values, describe=True)[0].name == "m.a"  # what is known is no name, and is not compared
         assert [each.name for each in graph.named(values)] == ["m.a", "m.b", "m.none", "Cid"]
 
     def test_every_label_predicate_counts(self, make):
