@@ -184,6 +184,8 @@ class TestMalformed:
                 load_graph(tmp_path / "g", [tmp_path / f"{name}.nt"])
         with pytest.raises(LoadError, match="No file to load"):
             load_into_folder([], tmp_path / "g")
+        with pytest.raises(LoadError, match="No file to load"):
+            load_graph(tmp_path / "g", [])
         assert not (tmp_path / "g").exists()
 
 
@@ -304,6 +306,21 @@ class TestInterrupted:
         load_graph(folder, resume=True)
         after = meta(folder)
         assert (after.triples, after.schema, after.settings) == (50, "rdfs", {"walks": "free"})
+
+    def test_a_restart_that_is_killed_leaves_nothing_to_resume(self, tmp_path, numbers, loads_in_process, monkeypatch):
+        """A resume must not skip the lines of a store that the restart has already emptied."""
+
+        def interrupt(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            load_graph(tmp_path / "g", [numbers], progress=interrupt)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(shutil, "rmtree", interrupt)
+            load_graph(tmp_path / "g", [numbers], restart=True)
+        with pytest.raises(LoadError, match="no interrupted load"):
+            load_graph(tmp_path / "g", resume=True)
+        assert load_graph(tmp_path / "g", [numbers]).added == 50
 
     def test_a_load_goes_on_in_the_middle_of_a_file(self, tmp_path, big, expected, monkeypatch):
         """Lines that the journal calls done are not loaded again, and the result is the same."""
