@@ -93,7 +93,12 @@ class KnowledgeGraph:
         self._names: NameIndex | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
-        """Return a copy of this object whose queries are charged to the budget of one question."""
+        """Return a copy of this object whose queries are charged to the budget of one question.
+
+        It is this object itself if its queries are charged to the question already, so that none of them is run twice.
+        """
+        if self.queries.trace is trace:
+            return self
         # these tables are shared by all questions and charged to none of them
         started = time.monotonic()
         self.tables.prepare()
