@@ -102,7 +102,7 @@ class PathQueries:
         returning: list[Step] = []
         if self.walk_rule == "no-return" and path.steps:
             inverse, last = self.tables.inverses.get, path.steps[-1]
-            twins = {last.relation, inverse(last.relation), *self.tables.inverse_of.get(last.relation, ())}
+            twins = {last.relation, inverse(last.relation), *self.tables.declarations.inverse_of.get(last.relation, ())}
             possible = [Step(name, side) for name in sorted(filter(None, twins)) for side in SIDES]
             returning = [step for step in possible if returns(step, last, inverse)]
         not_node = path.topic if self.walk_rule in ("topic-not-end", "topic-never") else None
@@ -318,7 +318,7 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known: dict[str, frozenset[str]] = tables.computed("subject-relations", dict)
+        known: dict[str, frozenset[str]] = tables.values.get("subject-relations", dict)
         inward = {step.relation for step in steps if step.direction == "in"}
         new = sorted(relation for relation in inward if relation not in known)
         lookups = [
