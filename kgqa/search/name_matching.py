@@ -62,6 +62,7 @@ class NameHit:
         how: Kind of the match: a key of `LOOSE`, or `part`.
         covered: Sum of the weights of the words that belong to the name.
         score: The score by which linking ranks the hit.
+        capitals: Whether the words have capitals or digits, in a text that has capitals after its first word.
         doubtful: Whether the words are a topic only if no others are.
     """
 
@@ -72,6 +73,7 @@ class NameHit:
     how: str
     covered: float = 0.0
     score: float = 0.0
+    capitals: bool = False
     doubtful: bool = False
 
     @property
