@@ -167,9 +167,9 @@ class KnowledgeGraph:
     def names(self) -> NameIndex:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self.queries.trace is None:
-            return self.tables.names_within()
+            return self.tables.names.within()
         if self._names is None:
-            self._names = self.tables.names_within(self._time_left).within(self._time_left)
+            self._names = self.tables.names.within(self._time_left).within(self._time_left)
         return self._names
 
     def _time_left(self) -> float | None:
