@@ -55,6 +55,13 @@ def turtle(tmp_path) -> Path:
     return file
 
 
+@pytest.fixture
+def numbers(tmp_path) -> Path:
+    file = tmp_path / "numbers.nt"
+    file.write_text("\n".join(NUMBER) + "\n")
+    return file
+
+
 @pytest.mark.usefixtures("loads_in_process")
 class TestFormats:
     def test_all_formats_give_the_same_graph(self, tmp_path, turtle, load):
