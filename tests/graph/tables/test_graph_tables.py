@@ -19,7 +19,7 @@ from kgqa.graph.store import Capabilities, Rows
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.net.threads import question_end
-from kgqa.schema import bundled_schema, parse_schema
+from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlServer, table
 from kgqa.trace.trace import Budget, Trace
@@ -90,22 +90,6 @@ def test_ends_are_described_without_declared_types(new_store):
         == typed.paths.describing_relations([Step("http://e/knows", "in")])[Step("http://e/knows", "in")]
         == ()
     )
-
-
-def test_mediator_by_iri_pattern_is_found_as_object(new_store):
-    schema = parse_schema(
-        'name = "own"\n[names]\nlabel = ["rdfs:label"]\n[mediators]\niri_prefixes = ["http://e/statement/"]\n'
-    )
-    store = new_store(
-        [
-            "<http://e/a> <http://e/r> <http://e/statement/1> .",
-            "<http://e/a> <http://e/q> <http://e/b> .",
-            '<http://e/a> <http://e/text> "http://e/statement/1" .',
-        ]
-    )
-    graph = KnowledgeGraph(store, schema)
-    extents = [graph.tables.mediators.extent(Step(f"http://e/{name}")) for name in ("r", "q", "text")]
-    assert extents == ["all", "none", "none"]
 
 
 class LargeGraphStore:
@@ -247,7 +231,7 @@ class CappedStore:
 def tables(graph) -> dict:
     """Return all tables of a graph."""
     derived = graph.tables
-    names = ("relations", "noise", "mediators", "inverses", "types", "relation_labels", "counted")
+    names = ("relations", "declarations", "mediators", "inverses", "types", "relation_labels", "counted")
     return {name: getattr(derived, name) for name in names} | {"notes": graph.tables.notes}
 
 
