@@ -277,7 +277,8 @@ class _Load:
         segment: list[bytes] = []
         size = end = triples = 0
         for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
-            for graph, lines in lines_by_graph(self._new_lines(block.lines)).items():
+            new = self._new_lines(block.lines)
+            for graph, lines in ({"": new} if job.format == ".nt" else lines_by_graph(new)).items():
                 self.digests[graph].append(digests_of(lines))
             triples += len(block.lines)
             self.lines += block.end - block.first

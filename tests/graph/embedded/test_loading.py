@@ -87,6 +87,10 @@ class TestFormats:
             seen[ending] = meta(folder).fingerprint, meta(folder).triples
         assert set(seen.values()) == {(seen["nt"][0], 9)}, seen
 
+    def test_triples_need_no_grouping(self, tmp_path, numbers, loads_in_process, monkeypatch):
+        monkeypatch.setattr(loading, "lines_by_graph", None)
+        assert load_graph(tmp_path / "g", [numbers]).added == 50
+
     def test_named_graphs_are_kept(self, tmp_path, load):
         trig = tmp_path / "g.trig"
         trig.write_text("@prefix : <http://e/> . :a :p :b . :g1 { :a :p :c } :g2 { :a :p :c . :a :p :d }")
