@@ -130,7 +130,7 @@ def rank_hits(
     every = (*whole, *(() if whole_only else lookup.in_part(whole)))
     # a relation may have a name in the index, but is never a topic
     hits = [hit for hit in every if hit.match.entity.iri not in graph.tables.relations]
-    vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
+    vocabulary = graph.tables.values.get("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
     names = {hit.span for hit in hits if hit.how != "part"}
     ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
