@@ -93,7 +93,12 @@ class KnowledgeGraph:
         self._names: NameIndex | None = None
 
     def for_question(self, trace: Trace) -> KnowledgeGraph:
-        """Return a copy of this object whose queries are charged to the budget of one question."""
+        """Return a copy of this object whose queries are charged to the budget of one question.
+
+        It is this object itself if its queries are charged to the question already, so that none of them is run twice.
+        """
+        if self.queries.trace is trace:
+            return self
         # these tables are shared by all questions and charged to none of them
         started = time.monotonic()
         self.tables.prepare()
@@ -162,9 +167,9 @@ class KnowledgeGraph:
     def names(self) -> NameIndex:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
         if self.queries.trace is None:
-            return self.tables.names_within()
+            return self.tables.names.within()
         if self._names is None:
-            self._names = self.tables.names_within(self._time_left).within(self._time_left)
+            self._names = self.tables.names.within(self._time_left).within(self._time_left)
         return self._names
 
     def _time_left(self) -> float | None:

@@ -127,6 +127,6 @@ def fold_steps(relations: Mapping[str, Iterable[Value]], tables: GraphTables) ->
     steps = (Step(node.iri, side) for side in SIDES for node in relations[side] if isinstance(node, Entity))
     kept = {step for step in steps if not tables.is_noise(step.relation)}
     for step in [step for step in kept if step.direction == "out"]:
-        twins = {*tables.inverse_of.get(step.relation, ()), tables.inverses.get(step.relation)}
+        twins = {*tables.declarations.inverse_of.get(step.relation, ()), tables.inverses.get(step.relation)}
         kept -= {Step(twin, "in") for twin in twins if twin}
     return kept

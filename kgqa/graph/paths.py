@@ -20,7 +20,6 @@ from kgqa.graph.tables.graph_tables import GraphTables, by_frequency
 from kgqa.graph.tables.labels import is_blank_node
 from kgqa.graph.tables.mediators import mediator_filters
 from kgqa.model import Candidate, Direction, Entity, Literal, RelationPath, Step, Value
-from kgqa.schema import Schema
 from kgqa.settings.table import WalkRule
 
 ANSWER, RELATION, VALUE, COUNT = map(Variable, ("answer", "relation", "value", "count"))
@@ -70,11 +69,6 @@ class PathQueries:
     frontier_cap: int
     labels: Callable[[Sequence[Entity]], dict[Entity, str]]
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the graph."""
-        return self.tables.schema
-
     # --- paths
 
     def steps(self, candidates: Sequence[Candidate], *, tolerated: Errors = ()) -> list[Any]:
@@ -108,7 +102,7 @@ class PathQueries:
         returning: list[Step] = []
         if self.walk_rule == "no-return" and path.steps:
             inverse, last = self.tables.inverses.get, path.steps[-1]
-            twins = {last.relation, inverse(last.relation), *self.tables.inverse_of.get(last.relation, ())}
+            twins = {last.relation, inverse(last.relation), *self.tables.declarations.inverse_of.get(last.relation, ())}
             possible = [Step(name, side) for name in sorted(filter(None, twins)) for side in SIDES]
             returning = [step for step in possible if returns(step, last, inverse)]
         not_node = path.topic if self.walk_rule in ("topic-not-end", "topic-never") else None
@@ -127,11 +121,15 @@ class PathQueries:
 
     def _fold_statements(self, paths: Sequence[_Found], tolerated: Errors) -> None:
         """Leave out the steps through a statement that mean the same as the step along its claim."""
-        leaving = [(path, exit_) for path in paths for exit_ in statement_exits(self.schema, path.path.steps[-1])]
+        leaving = [
+            (path, exit_) for path in paths for exit_ in statement_exits(self.tables.schema, path.path.steps[-1])
+        ]
         for path, _ in leaving if self.walk_rule != "free" else ():
             path.steps.discard(path.path.steps[-1].reversed())  # a statement has one subject and one value
         asked = [(path, exit_) for path, exit_ in leaving if exit_.step in path.steps]
-        lookups = [exit_.unclaimed(path.walk, cap=self.frontier_cap, schema=self.schema) for path, exit_ in asked]
+        lookups = [
+            exit_.unclaimed(path.walk, cap=self.frontier_cap, schema=self.tables.schema) for path, exit_ in asked
+        ]
         rows_of = self.queries.look_up(lookups, limit=1, tolerated=(StoreTimeout, *tolerated))
         for (path, exit_), rows in zip(asked, rows_of):
             if isinstance(rows, StoreTimeout) or not rows:  # the step along the claim is a candidate anyway
@@ -200,7 +198,7 @@ class PathQueries:
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
             walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))
         if path.steps and self.tables.mediators.extent(path.steps[-1]) == "some":
-            walk = replace(walk, not_mediator=mediator_filters(walk.end, self.schema, self.tables.mediators))
+            walk = replace(walk, not_mediator=mediator_filters(walk.end, self.tables.schema, self.tables.mediators))
         return walk
 
     # --- nodes
@@ -254,7 +252,7 @@ class PathQueries:
 
     def neighbours(self, node: Entity, *, limit: int = 100) -> list[tuple[Step, Value]]:
         """Return up to `limit` edges of a node in each direction, without noise."""
-        schema = self.schema
+        schema = self.tables.schema
         noise = [Literal(prefix) for prefix in (*schema.noise_prefixes, *schema.label, *schema.alias)]
         prefixed = " || ".join(f"STRSTARTS(STR(?relation), {render_term(prefix)})" for prefix in noise)
         others = "".join(f"?relation = {render_term(Entity(relation))} || " for relation in schema.noise_except)
@@ -320,7 +318,7 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known: dict[str, frozenset[str]] = tables.computed("subject-relations", dict)
+        known: dict[str, frozenset[str]] = tables.values.get("subject-relations", dict)
         inward = {step.relation for step in steps if step.direction == "in"}
         new = sorted(relation for relation in inward if relation not in known)
         lookups = [

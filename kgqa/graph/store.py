@@ -261,6 +261,9 @@ class Store(Protocol):
         """Publish the edits, end worker processes and release locks. Closing twice does no harm."""
         ...
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.location}>"
+
     def __enter__(self) -> Self:
         """Return the store itself."""
         return self

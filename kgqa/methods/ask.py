@@ -345,6 +345,7 @@ def _answer(
     if resources.models is not None:
         trace.record(StageModels(stages=resources.models.stage_settings()))
     graph = resources.graph.for_question(trace)
+    resources = replace(resources, graph=graph)  # what linking has asked for is not asked again
     named: Sequence[Named] = ()
     names: Mapping[Value, Sequence[str]] = {}
     if chosen.topics:

@@ -38,7 +38,7 @@ def open_name_index(resources: Resources, *, required: bool, note: Callable[[str
     timer.daemon = True
     timer.start()
     try:
-        graph.tables.names_within(limit)
+        graph.tables.names.within(limit)
     except StoreError as error:
         if required:
             raise

@@ -83,7 +83,8 @@ def find_mentions(
     chosen: list[NameHit] = []
     for hit in best_of_places.values():
         overlaps = any(hit.start < other.end and other.start < hit.end for other in chosen)
-        if not overlaps and (hit.is_whole or hit.quality >= MIN_PART) and not (chosen and hit.doubtful):
+        large = hit.quality >= MIN_PART or (not chosen and hit.capitals)
+        if not overlaps and (hit.is_whole or large) and not (chosen and hit.doubtful):
             chosen.append(hit)
     mentions = [
         _mention(graph, lookup.written_name(hit), hit, ranked) for hit in sorted(chosen, key=lambda hit: hit.start)
@@ -129,7 +130,7 @@ def rank_hits(
     every = (*whole, *(() if whole_only else lookup.in_part(whole)))
     # a relation may have a name in the index, but is never a topic
     hits = [hit for hit in every if hit.match.entity.iri not in graph.tables.relations]
-    vocabulary = graph.tables.computed("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
+    vocabulary = graph.tables.values.get("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
     names = {hit.span for hit in hits if hit.how != "part"}
     ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
@@ -159,7 +160,8 @@ def _scored(hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], 
         "functional": functional,
     }
     doubtful = like_a_relation or functional or (not upper and (mixed or not hit.is_whole))
-    return replace(hit, score=sum(WEIGHTS[name] * value for name, value in features.items()), doubtful=doubtful)
+    score = sum(WEIGHTS[name] * value for name, value in features.items())
+    return replace(hit, score=score, capitals=mixed and upper, doubtful=doubtful)
 
 
 def _fitted(graph: KnowledgeGraph, lookup: NameLookup, best: Sequence[NameHit], fit: TextScorer) -> list[NameHit]:

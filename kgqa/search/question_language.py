@@ -79,7 +79,7 @@ def language_notes(
     language = question_language(question, mentions)
     # an English question whose entities are known costs no query
     is_checked = language and not (language == "en" and (mentions or topics))
-    known = graph.tables.computed("languages", lambda: _languages(graph.tables)) if is_checked else frozenset()
+    known = graph.tables.values.get("languages", lambda: _languages(graph.tables)) if is_checked else frozenset()
     if not known or known.intersection(_written_in(drop_mentions(question, list(mentions))) or [language]):
         return []
     names = [word_table("languages").get(each, {}).get("name", each) for each in known]

@@ -123,7 +123,7 @@ def _as_explored(graph: KnowledgeGraph, steps: _Path, pool: Iterable[_Path]) -> 
 
     def either(step: Step) -> Step:
         twins = [inverse] if (inverse := graph.tables.inverses.get(step.relation)) else []
-        twins += graph.tables.inverse_of.get(step.relation, ())
+        twins += graph.tables.declarations.inverse_of.get(step.relation, ())
         every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
         return next((each for each in every if each in here), step)
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from kgqa.errors import StoreCrashed
-from kgqa.graph.tables.graph_tables import GraphTables
+from kgqa.graph.names.graph_names import GraphNames
 from tests.conftest import ROOT
 
 TURTLE = "@prefix e: <http://e/> .\n# a comment\ne:a e:likes e:b , e:c .\n"
@@ -54,7 +54,7 @@ def test_a_load_whose_names_cannot_be_indexed_has_succeeded(kgqa, monkeypatch):
     def fail(*_: object) -> None:
         raise StoreCrashed("The engine crashed.")
 
-    monkeypatch.setattr(GraphTables, "names_within", fail)
+    monkeypatch.setattr(GraphNames, "within", fail)
     done = kgqa("graph", "load", "-", "--format", "ttl", "--into", "g", "--json", input=TURTLE)
     assert done.returncode == 0 and json.loads(done.out)["added"] == 2
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kgqa.model import Entity, RelationPath, Step
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.paths import Expansion
+from kgqa.model import Candidate, Entity, RelationPath, Step, Value
 
 NS = "http://rdf.freebase.com/ns/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -35,6 +37,18 @@ def path(topic: str, *steps: str) -> RelationPath:
 def step(text: str) -> Step:
     name = text.removeprefix("^")
     return Step(name if "://" in name else NS + name, "in" if text.startswith("^") else "out")
+
+
+def ends(graph: KnowledgeGraph, which: RelationPath, **options) -> tuple[Value, ...]:
+    return graph.paths.ends([Candidate(which)], **options)[0].values
+
+
+def walks(graph: KnowledgeGraph, which: RelationPath, **options) -> list[tuple[Value, ...]]:
+    return graph.paths.walks([Candidate(which)], **options)[0]
+
+
+def expansion(graph: KnowledgeGraph, which: RelationPath) -> Expansion:
+    return graph.paths.steps([Candidate(which)])[0]
 
 
 def short(values) -> set[str]:

@@ -34,7 +34,11 @@ NOISE: Fact = (Entity("http://e/n0"), SEE_ALSO.iri, Entity("http://e/n0"))
 
 
 class GraphFactory:
-    """A factory of graphs in one kind of store; `close` closes all of them."""
+    """A factory of graphs in one kind of store; `close` closes all of them.
+
+    Each has `make_from_files`, which loads RDF files, and `open`, which loads lines and opens the graph by its folder
+    or URL, as a user does.
+    """
 
     kind: str
 
@@ -45,17 +49,6 @@ class GraphFactory:
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
         """Load N-Triples or N-Quads lines in bulk; quads keep the names of their graphs."""
         return self.make_from_files([self._file(lines)], schema, **options)
-
-    def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
-        """Load RDF files."""
-        raise NotImplementedError
-
-    def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
-        """Load lines and open the graph by its folder or URL, as a user does."""
-        raise NotImplementedError
-
-    def _file(self, lines: Iterable[str]) -> Path:
-        raise NotImplementedError
 
     def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
         """Open the same data again; `view` names other graphs of it."""
@@ -69,9 +62,6 @@ class GraphFactory:
         self._open_for_writing(name)
         self._written.edit(name, [Triple(*fact) for fact in (*facts, NOISE)])
         return self._written, name
-
-    def _open_for_writing(self, name: str) -> None:
-        raise NotImplementedError
 
     def state(self) -> object:
         """Return the triples of the graph that `write_facts` wrote and the sizes of all other graphs."""
@@ -178,14 +168,14 @@ class VirtuosoGraphFactory(GraphFactory):
         for file in files:
             file.unlink()
 
-    def store(self, *names: str) -> EndpointStore:
-        """Open a connection to these graphs."""
+    def store(self) -> EndpointStore:
+        """Open a connection to the server."""
         self._stores.append(EndpointStore(self.url, profile=self._profile))
         return self._stores[-1]
 
     def make(self, lines: Iterable[str], schema: str | Schema = "freebase", **options) -> KnowledgeGraph:
         own = self._load(lines)[0]
-        return KnowledgeGraph(self.store(own), _schema(schema), view=[own], **options)
+        return KnowledgeGraph(self.store(), _schema(schema), view=[own], **options)
 
     def make_from_files(self, files: Sequence[Path], schema: str | Schema, **options) -> KnowledgeGraph:
         own = f"http://e/graph{next(_numbers)}"
@@ -193,11 +183,7 @@ class VirtuosoGraphFactory(GraphFactory):
         for file, copy in zip(files, copies):
             shutil.copyfile(file, copy)
         self._load_files(copies, own)
-        return KnowledgeGraph(self.store(own), _schema(schema), view=[own], **options)
-
-    def reopen(self, graph: KnowledgeGraph, *, view: Sequence[str] | None = None, **options) -> KnowledgeGraph:
-        names = [entity.iri for entity in graph.view] if view is None else view
-        return KnowledgeGraph(self.store(*names), graph.schema, view=names, **options)
+        return KnowledgeGraph(self.store(), _schema(schema), view=[own], **options)
 
     def open(self, lines: Iterable[str], **options) -> KnowledgeGraph:
         graph = open_graph(self.url, view=self._load(lines)[:1], **options)

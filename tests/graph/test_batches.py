@@ -145,7 +145,8 @@ def test_errors_that_are_not_tolerated_are_raised(store, error, queries):
 
 
 def test_a_question_asks_for_the_ends_of_a_path_once(store):
-    graph = fresh(store, Trace())
+    graph = fresh(store, trace := Trace())
+    assert graph.for_question(trace) is graph, "linking and the search share what is known"
     first, _ = graph.paths.ends(paths(2), limit=5)
     assert graph.paths.ends([Candidate(paths(1)[0].path)])[0] == first
     assert graph.paths.ends([Candidate(paths(1)[0].path)], limit=1)[0] == Ends(first.values[:1], approximate=True)

@@ -79,7 +79,7 @@ def graph_results(graph: KnowledgeGraph) -> dict[str, object]:
         "marks": set(graph.tables.declarations.marks),
         "relation_labels": graph.tables.relation_labels,
         "types": graph.tables.types,
-        "noise": graph.tables.noise,
+        "noise": graph.tables.declarations.noise,
         # `longest` is only an upper bound for an index of a server
         "names": graph.names.count,
         "notes": graph.tables.notes,

@@ -10,7 +10,7 @@ import pytest
 
 from kgqa import ask
 from kgqa.errors import KgqaError
-from kgqa.graph.opening import is_foreign, open_graph, open_store
+from kgqa.graph.opening import is_foreign, open_graph
 from kgqa.model import Entity, Literal, Triple
 from kgqa.storage.cache import Cache
 
@@ -107,18 +107,6 @@ def test_with_statement_closes_a_store(package):
     with open_graph("closing:x", writable=True, cache=Cache(package / "cache")) as graph:
         assert graph.store.capabilities.updates and not graph.tables.relations
     assert brought_stores.Closing.ends == [KeyError, None]
-
-
-def test_exception_in_a_with_statement_discards_edits(package):
-    triples = [Triple(Entity("http://e/a"), "http://e/r", Entity(f"http://e/{number}")) for number in range(2)]
-    with open_store("folder", create=True, writable=True) as store:
-        store.edit("", triples[:1])
-    with suppress(KeyError), open_graph("folder", schema="rdfs", writable=True) as graph:
-        graph.store.edit("", triples[1:])
-        raise KeyError
-    with open_graph("folder", schema="rdfs") as graph:
-        assert graph.store.triples_of() == 1
-        assert Entity("http://e/1") not in graph.paths.present([Entity("http://e/1")])
 
 
 def test_graphs_that_cannot_be_opened_for_writing(package):

@@ -25,7 +25,7 @@ NAMES = {
     "bible": "The Bible", "bowl": "Super Bowl", "uk": "United Kingdom", "usa": "United States of America",
     "hitler": "Adolf Hitler", "alois": "Alois Hitler", "paris": "Paris", "texas": "Paris", "france": "France",
     "steely": "Steely McBeam", "it": "It", "her": "Her", "egypt": "Egypt", "dead": "Nowhere", "york": "New York",
-    "city": "New York City", "jonze": "Spike Jonze",
+    "city": "New York City", "jonze": "Spike Jonze", "germany": "Federal Republic of Germany",
 }  # fmt: skip
 FACTS = [
     ("toronto", "time_zone", "eastern"), ("toronto", "contained_by", "canada"), ("eastern", "type", "zone"),
@@ -35,7 +35,7 @@ FACTS = [
     ("paris", "capital_of", "france"), ("paris", "near", "uk"), ("paris", "near", "canada"),
     ("texas", "county_seat", "usa"), ("steely", "mascot_of", "usa"), ("it", "directed_by", "ridley"),
     ("her", "directed_by", "jonze"), ("egypt", "near", "paris"),
-    ("york", "near", "canada"), ("city", "part_of", "york"),
+    ("york", "near", "canada"), ("city", "part_of", "york"), ("germany", "near", "france"),
 ]  # fmt: skip
 
 
@@ -70,6 +70,8 @@ def used_words(graph: KnowledgeGraph, question: str, **options) -> list[tuple[st
         ("what do egyptians see nearby?", [("egyptians", "egypt")]),
         ("Who is Stelly McBeam the mascot of?", [("Stelly McBeam", "steely")]),
         ("Who directed It?", [("It", "it")]),
+        ("Where is Germany?", [("Germany", "germany")]),
+        ("where is germany?", []),
         ("is Toronto near Paris?", [("Toronto", "toronto"), ("Paris", "paris")]),
         ("Paris and Nowhere?", [("Paris", "paris")]),
         ("", []),

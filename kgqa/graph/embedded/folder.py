@@ -259,8 +259,12 @@ class GraphFolder:
 
     def remove_generation(self, generation: int) -> None:
         """Remove a generation unless it is published. Raises StoreUnavailable if graph.json is damaged."""
+        path = self.path / f"gen-{generation}"
         if generation != self.current():
-            shutil.rmtree(self.path / f"gen-{generation}", ignore_errors=True)
+            with suppress(OSError):
+                # first, because a journal must not name lines that the store no longer has
+                (path / "loading.json").unlink(missing_ok=True)
+                shutil.rmtree(path, ignore_errors=True)
 
     def publish(self, meta: GraphMeta, *keep: int) -> None:
         """Make the generation `meta.generation` the published one, atomically, and remove unused ones not in `keep`."""

@@ -73,7 +73,7 @@ class Journal:
 
 def load_graph(
     path: Path,
-    files: Iterable[str | Path] = (),
+    files: Iterable[str | Path] | None = None,
     *,
     on_error: OnError = "fail",
     progress: Callable[[Progress], None] | None = None,
@@ -88,8 +88,8 @@ def load_graph(
 
     Args:
         path: the graph folder.
-        files: the RDF files; without any, a graph without triples is created. Ignored if `resume` is true, because the
-            files of the interrupted load are then read.
+        files: the RDF files; None creates a graph without triples. Ignored if `resume` is true, because the files of
+            the interrupted load are then read.
         on_error: what to do at a malformed line: `fail`, or `skip` the line.
         progress: called regularly with the progress of the load.
         format: the format of all files, as a file name extension such as `nt`; None to use the extension of each file.
@@ -102,13 +102,15 @@ def load_graph(
             above the memory that ordinary files need.
 
     Raises:
-        LoadError: a file is missing, malformed or cut short; the graph is unchanged.
+        LoadError: there is no file, or a file is missing, malformed or cut short; the graph is unchanged.
         StoreBusy: another load is running.
         StoreUnavailable: the folder is not writable, or is not a graph folder.
         KeyboardInterrupt: Ctrl-C; the load can be resumed.
     """
     started = time.monotonic()
-    jobs = [file_job(Path(file), format) for file in files]
+    jobs = [file_job(Path(file), format) for file in files or ()]
+    if not (jobs or resume or files is None):
+        raise LoadError("No file to load.", "Name at least one RDF file.")
     folder = GraphFolder(Path(path))
     folder.create()
     with closing(folder.write_lock()) as lock:
@@ -275,7 +277,8 @@ class _Load:
         segment: list[bytes] = []
         size = end = triples = 0
         for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
-            for graph, lines in lines_by_graph(self._new_lines(block.lines)).items():
+            new = self._new_lines(block.lines)
+            for graph, lines in ({"": new} if job.format == ".nt" else lines_by_graph(new)).items():
                 self.digests[graph].append(digests_of(lines))
             triples += len(block.lines)
             self.lines += block.end - block.first

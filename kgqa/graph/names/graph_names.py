@@ -15,7 +15,7 @@ from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, backgr
 from kgqa.graph.names.server_index import FullText, ServerIndex, is_searchable
 from kgqa.graph.store import Row
 from kgqa.graph.tables.changes import ATTEMPTS
-from kgqa.model import Literal, Triple
+from kgqa.model import Entity, Literal, Triple
 from kgqa.storage.atomic_files import replace_file
 from kgqa.text.hints import Command, Hint, Option
 
@@ -54,7 +54,7 @@ class GraphNames:
         """A message to the user about the index; empty if there is nothing to say."""
         return self._known[1].note if self._known else ""
 
-    def within(self, limit: Limit) -> NameIndex:
+    def within(self, limit: Limit = background_limit) -> NameIndex:
         """Return the index of names, and open it if necessary, within the time that `limit` allows.
 
         Raises:
@@ -116,13 +116,9 @@ class GraphNames:
             self._known = (changes.version, names)
 
     def _names_in(self, triples: tuple[Triple, ...]) -> list[Name]:
-        kinds = NameReader(self._graph.store, self._graph.schema, self._graph.view).kinds
-        return [
-            (triple.subject.iri, triple.object.value, kind)
-            for triple in triples
-            for kind in kinds.get(triple.relation, ())
-            if isinstance(triple.object, Literal)
-        ]
+        reader = NameReader(self._graph.store, self._graph.schema, self._graph.view)
+        rows = [(each.subject, Entity(each.relation), each.object) for each in triples if each.relation in reader.kinds]
+        return reader.names(rows)
 
 
 def open_names(graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:

@@ -115,13 +115,11 @@ class NameIndex:
         """
         folder = graph.folder
         if folder and (folder / FILE).is_file():
-            try:
+            with suppress(sqlite3.Error):
                 uri = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
                 index = cls(sqlite3.connect(uri, uri=True, check_same_thread=False), is_own=False)
                 index._rows("SELECT * FROM lengths")  # fails if the file is damaged
                 return index
-            except sqlite3.Error:
-                _delete(folder / FILE)
         version = graph.version()
         try:
             index = cls._build(graph, limit, "")  # in a temporary file, which ends with the connection
@@ -213,11 +211,11 @@ class NameIndex:
         run("UPDATE lengths SET names = names - 1 WHERE words = ?", (len(norm.split()),))
 
     def save(self, folder: Path) -> None:
-        """Write the index into a cache folder that has none; do nothing if the folder is not writable."""
+        """Write the index into a cache folder; do nothing if the folder is not writable."""
         file = folder / FILE
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-        if file.is_file() or not os.access(folder, os.W_OK):
+        if not os.access(folder, os.W_OK):
             return
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
         try:
@@ -227,7 +225,8 @@ class NameIndex:
                     self._connection.backup(copy)
             os.replace(temporary, file)
         except (sqlite3.Error, OSError) as problem:
-            _delete(temporary)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
             self.note = (
                 f"The index of names could not be written to {clean(str(folder))} ({clean(str(problem))[:200]}), so "
                 "kgqa rebuilds it at each start. Free disk space there, or set cache.folder to another folder."
@@ -272,11 +271,6 @@ class NameIndex:
     def count(self) -> int:
         """The number of names."""
         return int(self._rows("SELECT COALESCE(SUM(names), 0) FROM lengths")[0][0])
-
-    @property
-    def longest(self) -> int:
-        """The number of words in the longest name, or a larger number."""
-        return int(self._rows("SELECT COALESCE(MAX(words), 0) FROM lengths WHERE names > 0")[0][0])
 
     def exact(self, texts: Sequence[str]) -> dict[str, list[NameMatch]]:
         """Find, for each normalised text, the entities with a label or alias whose normalised form equals the text.
@@ -390,8 +384,3 @@ class NameIndex:
             "WHERE search MATCH ? ORDER BY same DESC, bm25(search), n.kind = 'alias', n.iri, n.name LIMIT ?",
             (" ".join(words), query, 10 * limit),
         )
-
-
-def _delete(file: Path) -> None:
-    with suppress(OSError):
-        file.unlink(missing_ok=True)

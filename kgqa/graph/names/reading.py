@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, Self
 
 from kgqa.errors import PartialResult, StoreError
 from kgqa.graph.query.templates import render
@@ -67,9 +67,6 @@ class NameShare:
         return f"{self.labelled:,} of {self.subjects:,} subjects have a name ({percent}%){by and ', by '}{by}"
 
 
-Reader = TypeVar("Reader", bound="NameReader")
-
-
 class NameReader:
     """Reads names from a graph. Thread-safe. All methods raise the same errors as `Store.select`.
 
@@ -90,7 +87,7 @@ class NameReader:
             for predicate in predicates:
                 self.kinds.setdefault(predicate, []).append(kind)
 
-    def within(self: Reader, limit: Limit) -> Reader:
+    def within(self, limit: Limit) -> Self:
         """Return a reader with another limit."""
         bound = copy.copy(self)
         bound._limit = limit

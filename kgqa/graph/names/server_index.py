@@ -18,7 +18,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from kgqa.errors import InvalidTerm, NamesNotIndexed, QueryRejected
-from kgqa.graph.names.index import INDEXES, MAX_SEARCH_WORDS, TABLES, NameIndex
+from kgqa.graph.names.index import INDEXES, TABLES, NameIndex
 from kgqa.graph.names.reading import Limit, Name, NameReader
 from kgqa.graph.names.spellings import MIN_SQUEEZED
 from kgqa.graph.store import count_value
@@ -182,10 +182,6 @@ class ServerIndex(NameIndex):
     @property
     def count(self) -> int:
         return 1 if self._names is None else self._names
-
-    @property
-    def longest(self) -> int:
-        return MAX_SEARCH_WORDS
 
     def names_of(self, entities: Sequence[Entity]) -> dict[Entity, list[str]]:
         named = [entity for entity in dict.fromkeys(entities) if not is_blank_node(entity)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO
@@ -85,7 +85,7 @@ class Block:
     """
 
     lines: list[bytes]
-    numbers: list[int]
+    numbers: Sequence[int]
     first: int
     end: int
 
@@ -112,12 +112,17 @@ class LineReader:
         """Return the valid lines of a block in canonical form; report the malformed lines."""
         lines = block.splitlines(keepends=True)
         first, self.line = self.line, self.line + len(lines)
-        good, numbers = lines, list(range(first + 1, self.line + 1))
-        if not (_is_utf8(block) and (_QUADS if self._quads else _TRIPLES).fullmatch(block)):
+        good = lines
+        numbers: Sequence[int] = range(first + 1, self.line + 1)
+        canonical = _is_utf8(block) and (_QUADS if self._quads else _TRIPLES).fullmatch(block)
+        if not canonical:
             fixed = {number: self._fixed(number, line) for number, line in zip(numbers, lines)}
             numbers = [number for number, line in fixed.items() if line]
             good = [fixed[number] for number in numbers]
-        return Block([_as_stored(line) if _TYPED in line else line for line in good], numbers, first, self.line)
+        # most blocks have plain numbers only, and counting them costs less than a look at each line
+        if not canonical or block.count(_TYPED) != len(_PLAIN_NUMBER.findall(block)):
+            good = [_as_stored(line) if _TYPED in line else line for line in good]
+        return Block(good, numbers, first, self.line)
 
     def _fixed(self, number: int, line: bytes) -> bytes:
         """Return a line in canonical form; b"" for a comment, an empty line, or a malformed line, which is reported."""
@@ -195,11 +200,16 @@ def split_graph(line: bytes) -> tuple[bytes, bytes | None]:
 
 def lines_by_graph(lines: Iterable[bytes]) -> dict[str, list[bytes]]:
     """Group canonical N-Quads lines by the IRI of their graph; "" is the default graph."""
-    groups: dict[str, list[bytes]] = {}
+    groups: dict[bytes, list[bytes]] = {}
+    end, group = b"", list[bytes]()
     for line in lines:
-        graph = split_graph(line)[1]
-        groups.setdefault(graph.decode() if graph else "", []).append(line)
-    return groups
+        # most lines end like the one before; with three terms before this end, it is a graph
+        if not (end and line.endswith(end) and line.find(b" ", line.find(b" ") + 1) < len(line) - len(end)):
+            graph = split_graph(line)[1] or b""
+            group = groups.setdefault(graph, [])
+            end = b" <" + graph + b"> .\n" if graph else b""
+        group.append(line)
+    return {graph.decode(): group for graph, group in groups.items()}
 
 
 def stored_line(line: bytes) -> bytes:

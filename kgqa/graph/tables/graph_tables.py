@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +17,9 @@ from msgspec import to_builtins
 
 from kgqa.errors import PartialResult, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.names.graph_names import GraphNames
-from kgqa.graph.names.index import NameIndex
-from kgqa.graph.names.reading import Limit, background_limit
 from kgqa.graph.query.templates import Variable, render
 from kgqa.graph.store import Row, Rows, Store
-from kgqa.graph.tables.changes import Changes, T, VersionedValues, changes_since
+from kgqa.graph.tables.changes import Changes, VersionedValues, changes_since
 from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
 from kgqa.graph.tables.labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
@@ -80,6 +78,10 @@ class GraphTables:
         cache: where the tables are stored between processes; None keeps them in memory only.
         timeout: maximum seconds per query over the whole graph.
         scan: whether to run queries that read every triple if the store allows them.
+
+    Attributes:
+        names: the index of names and aliases.
+        values: keeps other values that are computed from the graph, by name.
     """
 
     def __init__(
@@ -101,9 +103,9 @@ class GraphTables:
         self._timeout = timeout
         self._may_scan = scan
         self._graphs = tuple(entity.iri for entity in view)
-        self._values = VersionedValues(self.version, self.changes_since)
+        self.values = VersionedValues(self.version, self.changes_since)
         self._opened_version = self.version()
-        self._names = GraphNames(self)
+        self.names = GraphNames(self)
         # the digest of the schema does not cover the user's languages
         self._file_name = f"tables-{hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]}.json"
 
@@ -174,12 +176,8 @@ class GraphTables:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that say what is missing in the tables computed so far because the graph is too large."""
-        known = self._values.known("tables")
-        return (*(known.notes if known else ()), *filter(None, [self._names.note]))
-
-    def computed(self, name: str, compute: Callable[[], T]) -> T:
-        """Return a value of that name for the current version of the view, computed once."""
-        return self._values.get(name, compute)
+        known = self.values.known("tables")
+        return (*(known.notes if known else ()), *filter(None, [self.names.note]))
 
     # --- files in the cache
 
@@ -195,7 +193,7 @@ class GraphTables:
 
     @property
     def _tables(self) -> Tables:
-        return self._values.get("tables", self._read_or_compute, self._follow)
+        return self.values.get("tables", self._read_or_compute, self._follow)
 
     def _read_or_compute(self) -> Tables:
         version = self.version()
@@ -217,14 +215,14 @@ class GraphTables:
 
     def save(self) -> None:
         """Write the tables and the index of names into the cache folder of the graph as it is now."""
-        version, tables, folder = self.version(), self._values.known("tables") and self._tables, self.folder
+        version, tables, folder = self.version(), self.values.known("tables") and self._tables, self.folder
         if folder and self.version() == version and not (tables and tables.notes):
             if self.store.capabilities.remote and version != self._opened_version:
                 # an edit that leaves all counts of a server equal leaves the fingerprint and this folder, too
                 shutil.rmtree(folder, ignore_errors=True)
             if tables:
                 self._write(tables, version)
-            self._names.save(folder)
+            self.names.save(folder)
 
     def prepare(self) -> None:
         """Compute the tables that every question needs, so that no question waits for them."""
@@ -235,7 +233,7 @@ class GraphTables:
         if self.version() != self._opened_version:
             with suppress(StoreError):  # tables that are not saved are computed again
                 self.save()
-        self._names.close()
+        self.names.close()
 
     # --- computing and following
 
@@ -249,7 +247,7 @@ class GraphTables:
         notes.append(COUNTING)
         if declarations.mediator_types or schema.mediator_iri_prefixes:
             notes.append(SEARCHING)
-        declared = declared_nodes(schema, self.read)
+        declared = declared_nodes(schema.declared_by, self.read)
         edges = {name: (0, 0, 0) for node in declared for name in schema.named_by(node)}
         known: dict[Entity, str] = {}
         if any(map(schema.is_labelled, edges)):  # too many to look up in batches
@@ -303,19 +301,14 @@ class GraphTables:
         """Whether the relations of the graph were counted; if not, only those that the graph declares are known."""
         return COUNTING not in self._tables.notes
 
-    @property
-    def noise(self) -> frozenset[str]:
-        """Relations that the graph itself marks as noise, such as identifiers in other catalogues."""
-        return self.declarations.noise
-
     def is_noise(self, relation: str) -> bool:
         """Return whether exploration skips a relation because the schema or the graph marks it as noise."""
-        return self.schema.is_noise(relation) or relation in self.noise
+        return self.schema.is_noise(relation) or relation in self.declarations.noise
 
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        return self._values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._tables.edges))
+        return self.values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._tables.edges))
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""
@@ -327,17 +320,12 @@ class GraphTables:
         return self.declarations.inverses
 
     @property
-    def inverse_of(self) -> dict[str, list[str]]:
-        """Map from each relation to the relations that declare it as their reverse."""
-        return self.declarations.inverse_of
-
-    @property
     def types(self) -> Types:
         """For each direction, a map from relations to the type of the nodes they lead to: their range or domain.
 
         A relation without an entry is not declared; nothing is known of its nodes.
         """
-        return self._values.get("types", self._find_types)
+        return self.values.get("types", self._find_types)
 
     def _find_types(self) -> Types:
         relations, declared = self.relations, self.declarations.types
@@ -372,7 +360,7 @@ class GraphTables:
     @property
     def labels(self) -> dict[Entity, str | None]:
         """Labels found so far; None for entities without a label."""
-        return self._values.get("labels", dict, self._follow_labels)
+        return self.values.get("labels", dict, self._follow_labels)
 
     def _follow_labels(self, labels: dict[Entity, str | None], changes: Changes) -> dict[Entity, str | None]:
         touched = changes.subjects(self.schema.label)
@@ -380,10 +368,6 @@ class GraphTables:
             return labels
         # of a copy, because other threads may add what they have read before the changes
         return {entity: label for entity, label in labels.copy().items() if entity not in touched}
-
-    def names_within(self, limit: Limit = background_limit) -> NameIndex:
-        """Return the index of names and aliases, for a question with this time limit. See `GraphNames.within`."""
-        return self._names.within(limit)
 
 
 def by_frequency(counts: dict[str, int]) -> dict[str, int]:

@@ -76,8 +76,10 @@ def _time(found: re.Match[str]) -> Time | None:
         return Time(cue, first, first + 9) if is_read else None
     if found["last"]:
         return Time(cue, first, _year(found["last"])) if how in ("from", "between") or found["to"] in "-–—" else None
-    if found["later"] or found["now"] or found["earlier"]:
-        how = "until" if found["earlier"] else "since"
+    if found["later"] or found["now"]:
+        how = "since" if how in ("in", "from", "since", "between") else ""
+    elif found["earlier"]:
+        how = "until" if how in ("in", "from", "until") else ""
     bounds = {
         "before": (None, first - 1), "until": (None, first), "since": (first, None), "after": (first + 1, None),
         "in": (first, first), "from": (first, first),

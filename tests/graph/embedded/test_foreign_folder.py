@@ -1,4 +1,4 @@
-"""Untrusted graph folders: every value is checked, and nothing outside the folder is changed."""
+"""Damaged and untrusted graph folders: every value is checked, and nothing outside the folder is changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from kgqa.errors import KgqaError, StoreUnavailable
 from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.opening import open_graph
+from kgqa.graph.opening import open_graph, open_store
 from kgqa.storage.cache import Cache
 from tests.conftest import SOAK
 from tests.hostile_files import as_json, hostile, run_limited
@@ -62,6 +62,38 @@ def untouched(tmp_path: Path) -> bool:
     return outside == {"a", "victim", "victim/letter"} and (tmp_path / "victim" / "letter").read_text() == "dear"
 
 
+class TestNoGraph:
+    def test_missing_folder(self, tmp_path):
+        with pytest.raises(StoreUnavailable, match="There is no graph at .*nowhere.*load_into_"):
+            open_store(tmp_path / "nowhere")
+        assert not (tmp_path / "nowhere").exists()
+
+    def test_folder_with_other_files(self, tmp_path):
+        (tmp_path / "letter.nt").write_text("dear")
+        with pytest.raises(StoreUnavailable, match="is not a graph folder"):
+            open_store(tmp_path)
+        with pytest.raises(StoreUnavailable, match="contains other files"):
+            load_graph(tmp_path, [tmp_path / "letter.nt"])
+        assert [path.name for path in tmp_path.iterdir()] == ["letter.nt"]
+
+    def test_damaged_record(self, copy):
+        wrong = [{"new_key": 1}, {"generation": None}, {"files": 5}, {"graphs": None}]
+        for text in ("", "[]", "5", "\x00" * 100, "{" * 100_000, *(json.dumps({**RECORD, **each}) for each in wrong)):
+            (copy / "graph.json").write_text(text)
+            with pytest.raises(StoreUnavailable, match="graph.json cannot be read.*load the data again"):
+                open_store(copy)
+        (copy / "graph.json").unlink()
+        os.mkfifo(copy / "graph.json")
+        with pytest.raises(StoreUnavailable, match="graph.json cannot be read.*not an ordinary file"):
+            open_store(copy)
+
+    def test_damaged_engine_files(self, copy):
+        for file in (copy / "gen-1" / "store").iterdir():
+            file.write_bytes(b"damaged")
+        with pytest.raises(StoreUnavailable), open_store(copy) as store:
+            store.select("SELECT * { ?s ?p ?o }")
+
+
 @pytest.mark.parametrize(
     "target",
     ["gen-1", "gen-1/store", "gen-2", "gen-1/store/CURRENT", "gen-1/read.lock", "write.lock", "unpublished.log"],
@@ -102,45 +134,33 @@ def test_log_of_edits(copy, tmp_path, log):
     assert untouched(tmp_path)
 
 
-def test_record_that_is_a_pipe_is_refused(copy):
-    (copy / "graph.json").unlink()
-    os.mkfifo(copy / "graph.json")
-    with pytest.raises(StoreUnavailable, match="graph.json cannot be read.*not an ordinary file"):
-        EmbeddedStore(copy)
-
-
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.cli
-@settings(max_examples=MAX_EXAMPLES)
-@given(hostile(RECORD))
-def test_any_graph_record_gives_a_graph_or_an_error(graph, tmp_path_factory, damaged):
-    target = tmp_path_factory.mktemp("record")
-    folder = Path(shutil.copytree(graph, target / "g"))
-    (folder / "graph.json").write_text(as_json(damaged))
-    (target / "more.nt").write_text(NAME.format("more"))
-    for arguments in (("graph", "info", "--graph", folder), ("graph", "load", target / "more.nt", "--into", folder)):
-        done = run_limited(*arguments)
-        assert done.code in (0, 1, 2) and "internal error" not in done.text, done.text
-    assert sorted(item.name for item in target.iterdir()) == ["g", "more.nt"]
+@pytest.mark.parametrize(
+    ("file", "values", "commands"),
+    [
+        ("graph.json", RECORD, ("info --graph g", "load more.nt --into g")),
+        ("gen-2/loading.json", JOURNAL, ("load --resume --into g", "info --graph g", "load --discard --into g")),
+    ],
+)
+def test_any_record_gives_a_graph_or_an_error(graph, tmp_path_factory, monkeypatch, file, values, commands):
+    @settings(max_examples=MAX_EXAMPLES)
+    @given(hostile(values))
+    def check(damaged):
+        target = tmp_path_factory.mktemp("record")
+        shutil.copytree(graph, target / "g")
+        (target / "more.nt").write_text(NAME.format("more"))
+        (target / "g" / "gen-2" / "store").mkdir(parents=True)
+        (target / "g" / file).write_text(as_json(damaged))
+        monkeypatch.chdir(target)
+        for command in commands:
+            done = run_limited("graph", *command.split())
+            assert done.code in (0, 1, 2) and "internal error" not in done.text, done.text
+            assert done.code == 0 or file == "graph.json" or "info" not in command, done.text
+        assert sorted(item.name for item in target.iterdir()) == ["g", "more.nt"]
 
-
-@pytest.mark.soak
-@pytest.mark.slow
-@pytest.mark.cli
-@settings(max_examples=MAX_EXAMPLES)
-@given(hostile(JOURNAL))
-def test_any_journal_gives_a_load_or_an_error(graph, tmp_path_factory, damaged):
-    target = tmp_path_factory.mktemp("journal")
-    folder = Path(shutil.copytree(graph, target / "g"))
-    (folder / "gen-2" / "store").mkdir(parents=True)
-    (folder / "gen-2" / "loading.json").write_text(as_json(damaged))
-    for arguments in (("--resume",), ("--discard",)):
-        done = run_limited("graph", "load", *arguments, "--into", folder)
-        assert done.code in (0, 1, 2) and "internal error" not in done.text, done.text
-        done = run_limited("graph", "info", "--graph", folder)
-        assert done.code == 0 and "internal error" not in done.text, done.text
-    assert [item.name for item in target.iterdir()] == ["g"]
+    check()
 
 
 def test_cached_tables_belong_to_one_folder(graph, tmp_path):

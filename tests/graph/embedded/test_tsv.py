@@ -16,12 +16,7 @@ IRIS = st.from_regex(r"http://e/[A-Za-z0-9é漢\u2028._~%#/?=:@!$&'()*+,;-]{0,20
     lambda iri: iri.count("#") <= 1 and "%" not in iri
 )
 LANGUAGES = st.sampled_from(["en", "en-gb", "zh-hans", "x-private", "de-1996", "mul"])
-NUMBERS = st.one_of(
-    st.integers(-(10**17), 10**17).map(lambda n: ox.Literal(str(n), datatype=ox.NamedNode(XSD + "integer"))),
-    st.floats(allow_nan=True, allow_infinity=True).map(ox.Literal),
-    st.decimals(-(10**9), 10**9, places=3).map(lambda d: ox.Literal(str(d), datatype=ox.NamedNode(XSD + "decimal"))),
-    st.booleans().map(ox.Literal),
-)
+NUMBERS = st.integers(-(10**17), 10**17) | st.floats(allow_nan=True, allow_infinity=True) | st.booleans()
 DATATYPES = st.sampled_from(
     [XSD + t for t in ("integer", "decimal", "double", "boolean", "date", "dateTime", "gYear", "float", "anyURI")]
     + ["http://e/type"]
@@ -30,30 +25,20 @@ LITERALS = st.one_of(
     TEXTS.map(ox.Literal),
     st.builds(lambda text, tag: ox.Literal(text, language=tag), TEXTS, LANGUAGES),
     st.builds(lambda text, kind: ox.Literal(text, datatype=ox.NamedNode(kind)), TEXTS | st.from_regex(r"-?\d{1,4}(\.\d+)?", fullmatch=True), DATATYPES),
-    NUMBERS,
+    NUMBERS.map(ox.Literal),
 )  # fmt: skip
 TERMS = st.one_of(
     LITERALS, IRIS.map(ox.NamedNode), st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).map(ox.BlankNode)
 )
-GRAPH = ox.NamedNode("http://e/g")
 
 
-def convert_term(term) -> Entity | Literal | None:
+def convert_term(term) -> Entity | Literal:
     """Convert a term of the engine."""
-    if term is None:
-        return None
     if isinstance(term, ox.NamedNode):
         return Entity(term.value)
     if isinstance(term, ox.BlankNode):
         return Entity(f"_:{term.value}")
     return Literal(term.value, term.datatype.value if not term.language else XSD_STRING, term.language or "")
-
-
-def table(store: ox.Store, query: str):
-    decoded = decode_tsv(store.query(query).serialize(format=ox.QueryResultsFormat.TSV))
-    result = store.query(query)
-    names = [variable.value for variable in result.variables]
-    return decoded, names, [tuple(convert_term(solution[name]) for name in names) for solution in result]
 
 
 @given(st.lists(TERMS, max_size=6))
@@ -69,10 +54,10 @@ def test_any_terms_of_the_engine(terms):
     store = ox.Store()
     for index, term in enumerate(terms):
         store.add(ox.Quad(ox.NamedNode(f"http://e/{index}"), ox.NamedNode("http://e/p"), term))
-    decoded, names, expected = table(store, "SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY ?s")
-    assert list(decoded.variables) == names
-    assert decoded.rows == expected
-    assert len(decoded) == len(terms)
+    query = "SELECT ?s ?o { ?s <http://e/p> ?o } ORDER BY ?s"
+    decoded = decode_tsv(store.query(query).serialize(format=ox.QueryResultsFormat.TSV))
+    assert decoded.variables == ("s", "o") and len(decoded) == len(terms)
+    assert decoded.rows == [tuple(map(convert_term, solution)) for solution in store.query(query)]
 
 
 @pytest.mark.parametrize(

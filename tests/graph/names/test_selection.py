@@ -177,7 +177,7 @@ class TestLimitsOfAQuestion:
         assert len(counts) == 2, "labels, and aliases, which took too long"
         late.append(False)
         monkeypatch.setattr(graph_names, "UNCOUNTED_SECONDS", 0)
-        assert graph.tables.names_within(lambda: 5.0).count == len(self.ROWS)
+        assert graph.tables.names.within(lambda: 5.0).count == len(self.ROWS)
 
 
 def test_damaged_count_is_not_taken_for_too_many_names(serve):

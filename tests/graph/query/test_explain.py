@@ -75,12 +75,6 @@ def test_words_do_not_hide_a_query_that_fetches_data(graph):
         explain(graph, query)
 
 
-def test_a_changed_prefix_is_a_changed_query(graph, exported):
-    short = _shortened(exported)
-    assert "PREFIX e: <http://e/>" in short
-    assert explain(graph, short.replace("<http://e/>", "<http://f/>")) != WORDS
-
-
 OTHERS = {
     f"SELECT (COUNT(?x) AS ?n) {WHERE}": ["?n is the number of ?x"],
     f"SELECT ?y (COUNT(DISTINCT ?x) AS ?n) {WHERE} GROUP BY ?y HAVING(COUNT(?x) > 3) ORDER BY DESC(COUNT(?x))":

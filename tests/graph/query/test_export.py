@@ -104,10 +104,6 @@ class TestQueryText:
         assert returned == (Entity(f"{NS}m.f"),)
         assert query_class(returned, returned, restricted=True) == "restricted"
 
-    def test_a_path_without_steps_has_no_query(self, graph):
-        with pytest.raises(ValueError, match="no query"):
-            graph.answer_query(RelationPath(GENDERS.topic))
-
     @pytest.mark.parametrize("topic", ["http://e/\u2028odd", "http://e/\u00a0odd"])
     def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
         """IRIs with Unicode line breaks are valid, and the query stays complete."""
@@ -130,8 +126,3 @@ class TestHubs:
         query = layers.answer_query(path)
         assert len(layers.run_exported(query)) == 40
         assert set(layers.run_exported(query)) == set(layers.paths.ends([Candidate(path)])[0].values)
-
-    @pytest.mark.parametrize(("length", "subqueries"), [(1, 0), (2, 0), (3, 1), (5, 3)])
-    def test_only_long_paths_need_subqueries(self, layers, length, subqueries):
-        query = layers.answer_query(RelationPath(Entity("http://e/start"), (Step("http://e/r"),) * length))
-        assert query.count("SELECT") == subqueries + 1

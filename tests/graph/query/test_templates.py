@@ -153,12 +153,6 @@ class TestTerms:
             return
         assert written == f"<http://e/{text}>" and not set('<>"{}|^`\\ \n') & set(text)
 
-    @given(st.text())
-    def test_any_comment_is_one_line(self, text):
-        written = render_term(Comment(text))
-        assert len((written + "\n").splitlines()) == 1 and written.startswith("# ")
-        assert all(c.isprintable() for c in written)
-
     @given(st.text(st.characters(exclude_categories=["Cs"])))
     def test_comment_never_changes_a_query(self, text):
         query = query_text("SELECT ?answer", (), pattern_text(WALK))

@@ -55,22 +55,6 @@ class TestTokens:
         assert "".join(token.text for token in found) == text and all(token.text for token in found)
         expand_prefixes(DECLARED + text)
 
-    @pytest.mark.parametrize(
-        "text, kinds",
-        [
-            ("?a<?b", ["variable", "mark", "variable"]),
-            ("ns:a.b.c.", ["name", "mark"]),
-            ('"a"^^ns:t', ["string", "mark", "name"]),
-            ("'a\\'b'@en-GB", ["string", "language"]),
-            ('"""a"b""c"""', ["string"]),
-            ("_:b.1.", ["blank", "mark"]),
-            ("<http://e/a#b>", ["iri"]),
-            ("1.5e-3", ["number"]),
-        ],
-    )
-    def test_token_kinds(self, text, kinds):
-        assert [token.kind for token in tokens(text)] == kinds
-
 
 class TestExpansion:
     @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def read(data: bytes, *, quads: bool = False, tag: str = "f00d") -> tuple[list[b
 
 
 MALFORMED = [
-    b"\n".join([b"nonsense"]),
+    b"nonsense",
     b"<http://e/a> <http://e/p> .",
     b"<http://e/a> <http://e/p> <http://e/b>",
     b"<http://e/a> <http://e/p> <http://e/b> . <http://e/a> <http://e/p> <http://e/c> .",
@@ -35,22 +35,14 @@ MALFORMED = [
     b'<http://e/a> <http://e/p> "bad \\q escape" .',
     b'<http://e/a> <http://e/p> "\\ud800" .',
     b'<http://e/a> <http://e/p> "x"@toolonglanguage .',
-    b'<http://e/a> <http://e/p> "x"@ .',
-    b'<http://e/a> <http://e/p> "x"@a .',
     b"<http://e:port/a> <http://e/p> <http://e/b> .",
     b"<relative> <http://e/p> <http://e/b> .",
     b"<http://e/a b> <http://e/p> <http://e/b> .",
     b"<http://e/%zz> <http://e/p> <http://e/b> .",
-    b'"literal" <http://e/p> <http://e/b> .',
     b"<http://e/a> _:p <http://e/b> .",
-    b'<http://e/a> "p" <http://e/b> .',
-    b"<http://e/a> <http://e/p> \xff\xfe .",
     b'<http://e/a> <http://e/p> "caf\xe9" .',
     b"<http://e/a> <http://e/p> <http://e/b> <http://e/g> .",
     b"<http://e/a> <http://e/p> <<( <http://e/a> <http://e/p> <http://e/b> )>> .",
-    b"<< <http://e/a> <http://e/p> <http://e/b> >> <http://e/p> <http://e/b> .",
-    b"@prefix ex: <http://e/> .",
-    b"ex:a ex:p ex:b .",
 ]  # fmt: skip
 
 
@@ -80,19 +72,13 @@ class TestForms:
         "line, canonical",
         [
             (b"# a comment", None),
-            (b"   # an indented one", None),
             (b"", None),
-            (b" \t ", None),
-            (b"\r", None),
             (A[:-1] + b"\r", A),
             (b"  " + A[:-1] + b"  ", A),
-            (A[:-1].replace(b" ", b"\t"), A),
             (A[:-1].replace(b" ", b"  \t "), A),
             (A[:-1] + b" # why", A),
             (b"<http://e/a><http://e/p><http://e/b>.", A),
             (b'<http://e/a> <http://e/p> "text"^^<http://www.w3.org/2001/XMLSchema#string> .', B),
-            (b'<http://e/a> <http://e/p> "t\\u0065xt" .', B),
-            (b'<http://e/a> <http://e/p> "t\\U00000065xt" .', B),
             (b'<http://e/a> <http://e/p> "text"@EN .', C),
             (b'<http://e/a> <http://e/p> "caf\\u00E9" .', '<http://e/a> <http://e/p> "café" .\n'.encode()),
             ('<http://e/a> <http://e/p> "café" .'.encode(), '<http://e/a> <http://e/p> "café" .\n'.encode()),
@@ -112,6 +98,12 @@ class TestForms:
         assert len(good) == 2 and good[1] == A and not wrong
         (quad,) = ox.parse(good[0], format=ox.RdfFormat.N_TRIPLES)
         assert quad.object.value == f"one{break_}two"
+
+
+def test_plain_numbers_need_no_look_at_each_line(monkeypatch):
+    monkeypatch.setattr(rdf_lines, "_as_stored", None)
+    line = b'<http://e/a> <http://e/p> "42"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+    assert read(A + line)[0] == [A, line]
 
 
 def test_blank_nodes_become_iris_of_the_file():
@@ -136,24 +128,16 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 NAMED = st.from_regex(r"[a-z]{1,4}:[A-Za-z0-9é漢._~/?=@!$&'()*+,;-]{0,12}(#[a-z]{0,3})?", fullmatch=True).filter(
     lambda text: _valid_iri(text)
 )
+NODES = NAMED.map(ox.NamedNode)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 OBJECTS = st.one_of(
-    NAMED.map(ox.NamedNode),
+    NODES,
     TEXT.map(ox.Literal),
     st.builds(lambda text, tag: ox.Literal(text, language=tag), TEXT, st.sampled_from(["en", "EN-GB", "zh-Hans", "x-y"])),
     st.builds(lambda text, iri: ox.Literal(text, datatype=ox.NamedNode(iri)), TEXT, st.sampled_from([XSD + "integer", XSD + "date", "urn:t"])),
     st.integers().map(ox.Literal),
 )  # fmt: skip
-QUADS = st.lists(
-    st.builds(
-        ox.Quad,
-        NAMED.map(ox.NamedNode),
-        NAMED.map(ox.NamedNode),
-        OBJECTS,
-        st.just(ox.DefaultGraph()) | NAMED.map(ox.NamedNode),
-    ),
-    max_size=8,
-)
+QUADS = st.lists(st.builds(ox.Quad, NODES, NODES, OBJECTS, st.just(ox.DefaultGraph()) | NODES), max_size=8)
 
 
 def _valid_iri(text: str) -> bool:
@@ -176,11 +160,7 @@ class TestAgainstTheEngine:
         if rdf_lines._is_utf8(block):
             list(ox.parse(block, format=ox.RdfFormat.N_QUADS))
 
-    @given(
-        st.lists(
-            st.sampled_from([A, B, C, *(line + b"\n" for line in MALFORMED)]) | st.binary(max_size=40), max_size=12
-        )
-    )
+    @given(st.lists(st.sampled_from([A, B, C, *MALFORMED]) | st.binary(max_size=40), max_size=12))
     def test_lines_that_are_read_are_accepted_by_the_engine(self, lines):
         good, _ = read(b"\n".join(lines))
         list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))

@@ -136,14 +136,17 @@ def state(graph: KnowledgeGraph, nodes: list[Entity]) -> dict:
     steps = [Step(relation, side) for relation in graph.tables.relations for side in ("out", "in")]
     return {
         "relations": list(graph.tables.relations.items()),
-        "noise": tables.noise,
+        "noise": tables.declarations.noise,
         "mediators": graph.tables.mediators,
-        "inverses": (graph.tables.inverses, {name: set(found) for name, found in tables.inverse_of.items()}),
+        "inverses": (
+            graph.tables.inverses,
+            {name: set(found) for name, found in tables.declarations.inverse_of.items()},
+        ),
         "types": tables.types,
         "relation labels": graph.tables.relation_labels,
         "described": graph.paths.describing_relations(steps),
         "labels": graph.labels(nodes),
-        "names": (names.count, names.longest),
+        "names": names.count,
         "exact": names.exact(norms),
         "loose": names.loose(KEYS),
         "initials": [names.initials_with_prefix(prefix) for prefix in ("u", "us", "a", "z")],

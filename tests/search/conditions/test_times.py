@@ -41,6 +41,8 @@ def test_years(text, first, last):
         ("king around 1990", None, "around 1990"),
         ("king before May 1990", None, "before May 1990"),
         ("born on May 3, 1990", 1990, "May 3, 1990"),
+        ("king after 1990 or earlier", None, "after 1990 or earlier"),
+        ("king before 1990 or later", None, "before 1990 or later"),
     ],
 )
 def test_words_of_a_time_that_are_not_read(text, first, unread):

@@ -1,4 +1,4 @@
-"""A process that edits and publishes is killed at random moments, while another process reads all the time."""
+"""Loads are killed at each of their writes, and processes that edit and publish at random moments while others read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from kgqa.errors import StoreBusy
+from kgqa.errors import LoadError
 from kgqa.graph.embedded.folder import GraphFolder
-from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from tests.conftest import SOAK
 from tests.graph.embedded.test_editing import ALL, assert_published_alike, numbered
+from tests.kill_at_write import kill_at
 
 pytestmark = pytest.mark.slow
 
@@ -63,41 +64,27 @@ while True:
 READER = (
     CONTENT
     + """
-import sys, time
+import sys
 from pathlib import Path
 from kgqa.graph.embedded.store import EmbeddedStore
 folder, stop = Path(sys.argv[1]), Path(sys.argv[2])
-last, reads, slowest = -1, 0, 0.0
+last = -1
 kept = EmbeddedStore(folder, workers=1)
 print("open", flush=True)
 while not stop.exists():
-    started = time.monotonic()
     with EmbeddedStore(folder, workers=1) as store:
         k = number(store)
     assert k >= last and k % 3 == 2 or k == -1, (k, last)
     last = k
     kept.refresh()
     assert number(kept) >= k
-    slowest = max(slowest, time.monotonic() - started)
-    reads += 1
-print("read", reads, last, slowest, flush=True)
+print("read", last, flush=True)
 """
 )
 
 
-def open_for_editing(folder: Path) -> EmbeddedStore:
-    """Open the folder as soon as the workers of a killed process have ended."""
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            return EmbeddedStore(folder, writable=True)
-        except StoreBusy:
-            assert time.monotonic() < deadline, "a lock outlived its process"
-            time.sleep(0.02)
-
-
 @pytest.mark.soak
-def test_killed_while_editing_and_publishing(tmp_path, load, python):
+def test_killed_while_editing_and_publishing(tmp_path, load, python, wait_until):
     folder, stop = tmp_path / "g", tmp_path / "stop"
     EmbeddedStore(folder, writable=True, create=True).close()
     reader = python(READER, folder, stop)
@@ -116,12 +103,15 @@ def test_killed_while_editing_and_publishing(tmp_path, load, python):
         writer.wait(10)
         lines = [line.split() for line in (*said, *writer.stdout.read().splitlines())]
         before = int(first.split()[1])
-        edited = max((int(line[1]) for line in lines if line[0] == "edited" and len(line) == 2), default=before)
-        published = max((int(line[1]) for line in lines if line[0] == "published" and len(line) == 2), default=before)
+        edited, published = (
+            max((int(line[1]) for line in lines if line[0] == done and len(line) == 2), default=before)
+            for done in ("edited", "published")
+        )
         with EmbeddedStore(folder, workers=1) as store:
             now = scope["number"](store)
             assert now == published or now == edited, (now, published, edited)
-        with open_for_editing(folder) as store:
+        assert wait_until(lambda: not GraphFolder(folder).is_being_written()), "a lock outlived its process"
+        with EmbeddedStore(folder, writable=True) as store:
             notice = store.notice() or ""
             lost = re.search(r"without publishing (\d+) edit", notice)
             # the last edit may have been logged, but not made; the last publication may not have been reported
@@ -177,3 +167,64 @@ def test_worker_killed_while_editing(tmp_path, load):
         assert history is not None and sum(len(report.added) for report in history) == len(there)
     assert failures
     assert_published_alike(load, GraphFolder(tmp_path / "g"))
+
+
+# --- loads
+
+OLD, NEW = "<http://e/1> <http://e/p> <http://e/2> .", "<http://e/3> <http://e/p> <http://e/4> ."
+MAX_WRITES = 200
+"""More writes than a load makes."""
+
+
+def subjects(folder: Path) -> set[str]:
+    with EmbeddedStore(folder, workers=1) as store:
+        return {row[0].iri[-1] for row in store.select("SELECT ?s { ?s ?p ?o }")}
+
+
+def fingerprint(folder: Path) -> str:
+    return GraphFolder(folder).meta().fingerprint
+
+
+def killed_loads(tmp_path: Path, *, into_graph: bool):
+    """Return folders in which a load was killed at each of its writes, or at a few of them without SOAK."""
+    (tmp_path / "old.nt").write_text(OLD + "\n")
+    (tmp_path / "new.nt").write_text(NEW + "\n")
+    folder, base = tmp_path / "g", tmp_path / "base"
+    base.mkdir()
+    if into_graph:
+        load_graph(base, [tmp_path / "old.nt"])
+    some = (37,) if into_graph else (16,)
+    for number in range(1, MAX_WRITES) if SOAK else some:
+        shutil.copytree(base, folder)
+        done = kill_at(number, folder, ["graph", "load", tmp_path / "new.nt", "--into", folder])
+        if done.returncode == 0:
+            return
+        assert done.returncode == -9, done.stderr
+        yield number, folder
+        shutil.rmtree(folder)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("into_graph", [False, True], ids=["first load", "second load"])
+@pytest.mark.parametrize("then", ["resume", "discard"])
+def test_killed_at_a_write(tmp_path, into_graph, then):
+    before, after = ({"1"}, {"1", "3"}) if into_graph else (set(), {"3"})
+    expected = tmp_path / "expected"
+    (tmp_path / "all.nt").write_text("".join(f"{line}\n" for line in ([OLD] if into_graph else []) + [NEW]))
+    load_graph(expected, [tmp_path / "all.nt"])
+    for number, folder in killed_loads(tmp_path, into_graph=into_graph):
+        published = (folder / "graph.json").exists()
+        now = subjects(folder) if published else set()
+        assert now in (before, after), number
+        if then == "discard":
+            discard_interrupted(folder)
+            assert (subjects(folder) if published else set()) == now, number
+        else:
+            try:
+                load_graph(folder, resume=True)
+            except LoadError as error:  # killed before the journal was written, or after the load was complete
+                assert "no interrupted load" in str(error), number  # noqa: PT017 - it need not fail
+                load_graph(folder, [tmp_path / "new.nt"])
+            assert subjects(folder) == after and fingerprint(folder) == fingerprint(expected), number
+        left = {item.name.partition("-")[0] for item in folder.iterdir()}
+        assert left <= {"gen", "graph.json", "write.lock"}, number
