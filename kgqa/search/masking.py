@@ -7,9 +7,11 @@ For embeddings, the name is dropped, because relations are then ranked best. For
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import lru_cache
+from itertools import chain, islice
+from typing import TypeVar
 
 from kgqa.graph.names.index import NameMatch
 from kgqa.model import Entity
@@ -20,8 +22,6 @@ ABBREVIATIONS = {"st": "saint", "mt": "mount", "ft": "fort", "dr": "doctor"}
 MARGIN = 0.15
 """Hits are left out if another one of the topic is better by this much: "Indian" in a question that names India."""
 LEAKING = ("exact", "derived", "squeezed")
-MAX_ADDED = 2
-"""A name may have this many words more in a text than it has itself: the text S E Hinton for SE Hinton."""
 MENTIONED = Entity("urn:kgqa:topic")
 """What stands for entities of which only a name is known."""
 _POSSESSIVE = re.compile(r"['’]s?(?!\w)|")
@@ -34,6 +34,9 @@ class Span:
     start: int
     end: int
     topic: Entity
+
+
+Place = TypeVar("Place", Span, NameHit)
 
 
 def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
@@ -79,18 +82,25 @@ def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
     A name may have other spaces and a common ending. Names of up to three letters must occur exactly as written; names
     of only function words are ignored.
     """
+    wanted, squeezed, literal = _leaking_forms(tuple(names))
+    found = []
+    for text in texts:
+        worded = NameText(text)
+        forms_in = (each for each in worded.variants(worded.windows_of(squeezed)) if each in wanted)
+        carried = (wanted[form] for form in forms_in if len(form) > 3 or wanted[form] in text)
+        signs = (name for name in literal if any(_literal(text, name.strip())))
+        found += [(text, name) for name in islice(chain(carried, signs), 1)]
+    return found
+
+
+@lru_cache(maxsize=100)
+def _leaking_forms(names: tuple[str, ...]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the forms of names that leak, each with its name; the forms without spaces; and names without words."""
     wanted: dict[str, str] = {}
     for name in names:
         if not STOPWORDS.issuperset(word_keys(name)):
             wanted |= {form: name for form, how in forms(name).items() if how in LEAKING and form not in wanted}
-    longest = _longest(wanted.values())
-    found = []
-    for text in texts:
-        worded = NameText(text)
-        forms_in = (each for each in worded.variants(worded.windows(longest)) if each in wanted)
-        carried = (wanted[form] for form in forms_in if len(form) > 3 or wanted[form] in text)
-        found += [(text, name) for name in islice(carried, 1)]
-    return found
+    return wanted, _squeezed(wanted), [name for name in names if not word_keys(name)]
 
 
 def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
@@ -104,26 +114,44 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
         names: Map from a topic to its label, aliases and other names.
     """
     text = NameText(question)
-    variants = text.variants(text.windows(_longest(name for given in names.values() for name in given)))
+    wanted = _squeezed(form for given in names.values() for name in given for form in forms(name.strip()))
+    variants = text.variants(text.windows_of(wanted))
     hits: list[NameHit] = []
     for topic, given in names.items():
         matches = [NameMatch(topic, name, "label", True) for name in dict.fromkeys(map(str.strip, given))]
         found = _whole(text, variants, matches) or _in_part(text, matches)
         best = max((hit.quality for hit in found), default=0.0)
         hits += [hit for hit in found if hit.quality > best - MARGIN]
-    taken: list[NameHit] = []
-    for hit in sorted(hits, key=lambda hit: (hit.how == "part", hit.start - hit.end, hit.start)):
-        if all(hit.end <= other.start or hit.start >= other.end for other in taken):
-            taken.append(hit)
-    taken.sort(key=lambda hit: hit.start)
+    taken = _without_overlaps(sorted(hits, key=lambda hit: (hit.how == "part", hit.start - hit.end, hit.start)))
     for index, hit in enumerate(taken):
         after = taken[index + 1].start if index + 1 < len(taken) else len(text.words)
         taken[index] = _widened(hit, text.keys, names[hit.match.entity], taken[index - 1].end if index else 0, after)
-    return [Span(*text.extent(*hit.span, hit.match.name), hit.match.entity) for hit in taken]
+    spans = [Span(*text.extent(*hit.span, hit.match.name), hit.match.entity) for hit in taken]
+    signs = [
+        Span(*found.span(), topic)
+        for topic, given in names.items()
+        for name in given
+        for found in _literal(question, name.strip())
+    ]
+    return _without_overlaps([*spans, *sorted(signs, key=lambda span: (span.start - span.end, span.start))])
 
 
-def _longest(names: Iterable[str]) -> int:
-    return MAX_ADDED + max((len(word_keys(name)) for name in names), default=0)
+def _squeezed(forms: Iterable[str]) -> list[str]:
+    return sorted({form.replace(" ", "") for form in forms})
+
+
+def _literal(text: str, name: str) -> Iterator[re.Match[str]]:
+    """Return where a name without words, such as !!!, stands as it is written."""
+    return re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name and not word_keys(name) else iter(())
+
+
+def _without_overlaps(places: Iterable[Place]) -> list[Place]:
+    """Return the places that overlap no earlier one, in the order of the text."""
+    taken: list[Place] = []
+    for place in places:
+        if all(place.end <= other.start or place.start >= other.end for other in taken):
+            taken.append(place)
+    return sorted(taken, key=lambda place: place.start)
 
 
 def _whole(

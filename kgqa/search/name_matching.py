@@ -6,7 +6,8 @@ Masking searches for the names of the question's topics, linking for those that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
@@ -97,6 +98,19 @@ class NameText:
         """Return the places of up to `longest` consecutive words."""
         ends = range(1, len(self.words) + 1)
         return ((start, end) for start in range(len(self.words)) for end in ends[start : start + longest])
+
+    def windows_of(self, forms: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Return the places of words that may be any of the sorted normalised texts without spaces."""
+
+        def may_begin_with(letters: str) -> bool:
+            at = bisect_left(forms, letters)
+            return at < len(forms) and forms[at].startswith(letters)
+
+        for start, key in enumerate(self.keys):
+            goes_on, end = may_begin_with(key.removesuffix("s")), start + 1
+            while goes_on and end <= len(self.keys):
+                yield start, end
+                goes_on, end = may_begin_with(normalise(self.written(start, end)).replace(" ", "")), end + 1
 
     def variants(self, windows: Iterable[tuple[int, int]]) -> dict[str, list[tuple[int, int, str]]]:
         """Return the normalised texts by which names are looked up, with their places and kinds (see `LOOSE`)."""

@@ -18,7 +18,6 @@ from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.conversation.referents import TURNS
 from kgqa.methods.conversation.resolving import resolve as resolve_references
 from kgqa.methods.conversation.turns import Resolved, turn_of_object
-from kgqa.methods.grounding import with_all_names
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
@@ -217,7 +216,7 @@ class Service:
                 resources=resources,
                 trace=trace,
             )
-            answer = replace(with_all_names(self.graph, answer), notes=(*resolved.notes, *answer.notes))
+            answer = replace(answer, notes=(*resolved.notes, *answer.notes))
             usage = answer.usage
         except BudgetExhausted as error:  # before the question was asked
             answer = replace(_failed(job, error.reason), status="budget_exhausted")

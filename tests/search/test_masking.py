@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,7 @@ CASES = [
     ("what did st augustine do?", ["Saint Augustine of Hippo", "Augustine"], "what did do?"),
     ("which city hosts the Boston Marathon?", ["Marathon", "Boston Marathon City"], "which city hosts the ?"),
     ("who wrote (?P<x> then", ["(?P<x>"], "who wrote then"),
+    ("who sang for !!! in 2004!", ["!!!", "!"], "who sang for in 2004!"),
 ]
 
 
@@ -74,12 +77,22 @@ def test_masking_styles():
         ("new_york-city", "New York City", True),
         ("who voiced Up", "Up", True),
         ("the singer of AC-DC", "ACDC", True),
+        ("who sang for !!!", "!!!", True),
         ("parishioners", "Paris", False),
         ("who is it", "It", False),
     ],
 )
 def test_leaks(text, name, carried):
     assert leaks([text], [name]) == ([(text, name)] if carried else [])
+
+
+def test_long_names_are_searched_in_long_questions_within_seconds():
+    name = " ".join(f"name{number}" for number in range(60))
+    question = " ".join(f"word{number}" for number in range(400))
+    start = process_time()
+    assert topic_spans(f"{question} {name}", {A: [name]}) == [Span(len(question) + 1, len(question) + 1 + len(name), A)]
+    assert leaks([question] * 20, [name]) == []
+    assert process_time() - start < 3
 
 
 name_words = st.lists(

@@ -67,10 +67,11 @@ def test_an_answer_is_that_of_the_command_line_and_stays_at_its_link(served):
         assert served.client.get(f"/answers/{wrong}").status_code == 404
 
 
-def test_answers_beyond_those_named_at_once_have_names(served, monkeypatch):
+def test_no_names_are_looked_up_after_the_budget_of_a_question(served, monkeypatch):
     monkeypatch.setattr("kgqa.methods.grounding.MAX_NAMED", 1)
     answer = ask(served, "Which cities are the capitals of South Africa?")
-    assert [each["name"] for each in answer["answers"]] == ["Bloemfontein", "Cape Town", "Pretoria"]
+    named = [each["name"] in ("Bloemfontein", "Cape Town", "Pretoria") for each in answer["answers"]]
+    assert named == [True, False, False]
 
 
 def test_steps_are_sent_in_words_before_the_answer(served):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import NamedTuple
@@ -55,8 +55,9 @@ def declaring_predicates(schema: Schema) -> tuple[str, ...]:
 
 
 def read_declarations(schema: Schema, read: Select) -> Declarations:
-    """Read the declarations of a graph, in one query. Raises the same errors as `GraphTables.read`."""
-    predicates = [Entity(predicate) for predicate in declaring_predicates(schema)]
+    """Read the declarations of a graph. Raises the same errors as `GraphTables.read`."""
+    marked = (schema.mediator_marked_by or ())[:1]
+    predicates = [Entity(each) for each in dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked))]
     statements: dict[str, list[tuple[str, Value]]] = {predicate.iri: [] for predicate in predicates}
     for subject, predicate, value in (
         read("declarations", what="Declarations", predicates=predicates) if predicates else ()
@@ -78,8 +79,8 @@ def read_declarations(schema: Schema, read: Select) -> Declarations:
     for side, declaring in zip(SIDES, (schema.range, schema.domain)):
         for relation, type_ in pairs(*declaring):
             types[side][relation] = (*types[side].get(relation, ()), type_)
-    marked = pairs(*schema.noise_marked_by[:1])
-    noise = {name for node, kind in marked if kind in schema.noise_marked_by[1:] for name in schema.named_by(node)}
+    # every thing of the graph may have some value of the predicate that marks noise, such as rdf:type
+    noise = {name for node in declared_nodes(schema.noise_marked_by, read) for name in schema.named_by(node)}
     marks, others, mediators = dict[Value, None](), set[str](), set(schema.mediator_types)
     if schema.mediator_marked_by:
         marker, true = schema.mediator_marked_by
@@ -94,12 +95,12 @@ def read_declarations(schema: Schema, read: Select) -> Declarations:
     )
 
 
-def declared_nodes(schema: Schema, read: Select) -> list[str]:
-    """Return the nodes that the graph declares as relations; see `Schema.declared_by`."""
-    if not schema.declared_by:
+def declared_nodes(declaration: Sequence[str], read: Select) -> list[str]:
+    """Return the nodes with any of these values of a predicate; `declaration` is (predicate, value, ...) or empty."""
+    if not declaration:
         return []
-    predicate, *kinds = map(Entity, schema.declared_by)
-    rows = read("declared", what="The declared relations", declared_by=predicate, kinds=kinds)
+    predicate, *kinds = map(Entity, declaration)
+    rows = read("declared", what="The declared nodes", declared_by=predicate, kinds=kinds)
     return sorted(node.iri for (node,) in rows if isinstance(node, Entity))
 
 

@@ -247,7 +247,7 @@ class GraphTables:
         notes.append(COUNTING)
         if declarations.mediator_types or schema.mediator_iri_prefixes:
             notes.append(SEARCHING)
-        declared = declared_nodes(schema, self.read)
+        declared = declared_nodes(schema.declared_by, self.read)
         edges = {name: (0, 0, 0) for node in declared for name in schema.named_by(node)}
         known: dict[Entity, str] = {}
         if any(map(schema.is_labelled, edges)):  # too many to look up in batches

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
+from kgqa.errors import StoreError
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row
 from kgqa.graph.tables.declarations import Select
@@ -20,6 +21,8 @@ from kgqa.text.words import is_anonymous, local_words, relation_words, split_wor
 BATCH = 50
 """Number of nodes per query. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_NAMES = 5000
+MAX_DESCRIBED, EDGES_READ = 20, 50
+"""Most opaque ids that are described, as no page shows more, and most edges that are read of each node."""
 UNKNOWN, UNNAMED = "unknown value", "unnamed"
 """What stands for a blank node of which nothing is known, and before what is known of another one."""
 
@@ -114,20 +117,26 @@ def with_labels(
     *,
     schema: Schema,
     labels: Callable[..., dict[Entity, str]],
-    edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
+    edges: Callable[..., list[tuple[Entity, Step, Value]]],
     describe: bool,
 ) -> list[Named]:
     """Return each value with its name, see `KnowledgeGraph.named`.
 
     Args:
         labels: returns the labels of entities.
-        edges: returns outward edges of nodes.
+        edges: returns outward edges of nodes, at most `limit` of each.
+        describe: whether to describe opaque ids, too: the first `MAX_DESCRIBED` in the order of ids.
     """
     values = list(values)
     found = labels(v for v in values if isinstance(v, Entity))
     nameless = [v for v in dict.fromkeys(values) if isinstance(v, Entity) and v not in found]
-    unnamed = [v for v in nameless if is_anonymous(v.iri) or (describe and _is_opaque(v, schema))]
-    described = _describe(unnamed, schema, labels, edges) if unnamed else {}
+    unnamed = [v for v in nameless if is_anonymous(v.iri)]
+    opaque = sorted((v for v in nameless if describe and _is_opaque(v, schema)), key=str)[:MAX_DESCRIBED]
+    wanted = list(dict.fromkeys([*unnamed, *opaque]))
+    try:
+        described = _describe(wanted, schema, labels, edges) if wanted else {}
+    except StoreError:  # a description is not worth an answer
+        described = dict.fromkeys(unnamed, UNNAMED)
     result = []
     for value in values:
         if isinstance(value, Literal):
@@ -152,7 +161,7 @@ def _describe(
     nodes: Sequence[Entity],
     schema: Schema,
     labels: Callable[..., dict[Entity, str]],
-    edges: Callable[[Sequence[Entity]], list[tuple[Entity, Step, Value]]],
+    edges: Callable[..., list[tuple[Entity, Step, Value]]],
 ) -> dict[Entity, str]:
     """Describe nodes by a type or else an edge; a blank node without edges is an unknown value."""
 
@@ -161,7 +170,7 @@ def _describe(
         general = isinstance(value, Entity) and value.iri.startswith(schema.noise_prefixes)
         return step.relation not in schema.types, general, step.relation, str(value)
 
-    every = edges([node for node in nodes if not is_blank_node(node)])
+    every = edges([node for node in nodes if not is_blank_node(node)], limit=EDGES_READ)
     known = {node: (step.relation, value) for node, step, value in sorted(every, key=rank, reverse=True)}
     words = labels([v for edge in known.values() for v in (Entity(edge[0]), edge[1]) if isinstance(v, Entity)])
     # a server cannot be asked about its own blank nodes

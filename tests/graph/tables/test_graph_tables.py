@@ -8,6 +8,7 @@ import time
 from typing import ClassVar
 
 import pytest
+from msgspec import structs
 
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
@@ -16,6 +17,7 @@ from kgqa.graph.endpoint.replies import check_complete
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Capabilities, Rows
+from kgqa.graph.tables.declarations import read_declarations
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.net.threads import question_end
@@ -24,6 +26,7 @@ from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlServer, table
 from kgqa.trace.trace import Budget, Trace
 from tests.graph.edits import triples
+from tests.memory_graph import memory_graph
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 INVERSE = "<http://www.w3.org/2002/07/owl#inverseOf>"
@@ -276,6 +279,21 @@ class TestIncompleteTables:
         store.too_much = re.compile("(?!)")
         graph.tables.prepare()
         assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
+
+
+def test_only_the_things_marked_as_noise_are_read():
+    type_ = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    schema = structs.replace(SCHEMA, noise_marked_by=(type_, "http://e/Noise"))
+    lines = [f"<http://e/n{number}> <{type_}> <http://e/T> ." for number in range(50)]
+    read: list[int] = []
+
+    def select(name, *, what, **values):
+        rows = graph.tables.read(name, what=what, **values)
+        read.append(len(rows))
+        return rows
+
+    with memory_graph([*LINES, *lines, f"<http://e/id> <{type_}> <http://e/Noise> ."], schema="rdfs") as graph:
+        assert read_declarations(schema, select).noise == {"http://e/id"} and sum(read) < 10
 
 
 def test_a_question_waits_for_tables_at_most_for_its_own_time():
