@@ -253,6 +253,9 @@ class Queries:
         found: dict[Lookup, Any] = {each: self._recall(version, each, limit) for each in lookups}
         new = [each for each, rows in found.items() if rows is None]
         most = new[0].most if new else 1
+        cap = self.store.capabilities.row_cap if limit and new and not new[0].node else None
+        if cap and limit:
+            most = max(1, min(most, (cap - 1) // limit))  # the rows of a batch stay below the row cap
         batches = [new[start : start + most] for start in range(0, len(new), most)]
         share = TIME_SHARE * (self.timeout if seconds is None else min(seconds, self.timeout))
         is_first = True

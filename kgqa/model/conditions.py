@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 from typing import Literal as OneOf
 
 import msgspec
@@ -37,8 +37,8 @@ class Comparison(msgspec.Struct, frozen=True, tag_field="kind", tag="comparison"
     """A comparison with a literal: a number, a year (`xsd:gYear`), a month, a day, or a text without datatype.
 
     Raises:
-        ValueError: the literal is none of these, a text is compared by size, or it has a language: texts are compared
-            without their languages.
+        ValueError: the operator is unknown, the literal is none of these, a text is compared by size, or it has a
+            language: texts are compared without their languages.
     """
 
     operator: Operator
@@ -46,6 +46,8 @@ class Comparison(msgspec.Struct, frozen=True, tag_field="kind", tag="comparison"
 
     def __post_init__(self) -> None:
         scale = self.scale
+        if self.operator not in get_args(Operator):
+            raise ValueError(f"unknown operator; use one of {' '.join(get_args(Operator))}")
         if scale == "text" and self.operator not in ("=", "!="):
             raise ValueError("a text can only be equal or unequal")
         if self.value.language:

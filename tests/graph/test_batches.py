@@ -126,6 +126,14 @@ def test_a_batch_that_meets_the_row_cap_is_halved(store):
     assert len(store.asked) == 1 + 2
 
 
+def test_the_rows_of_a_batch_stay_below_a_known_row_cap(store):
+    graph = fresh(store)
+    store.capabilities = replace(store.capabilities, row_cap=40)
+    assert [len(ends.values) for ends in graph.paths.ends(paths(26), limit=2)] == [2] * 26
+    assert len(store.asked) == 2 and graph.paths.ends(paths(26), limit=30)[0].values
+    assert len(store.asked) == 2 + 26
+
+
 @pytest.mark.parametrize("error", [StoreTimeout("late"), QueryRejected("too long")])
 def test_one_hopeless_path_does_not_cost_the_others(store, error):
     store.fault = lambda query: error if "/r3>" in query else None

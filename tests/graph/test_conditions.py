@@ -145,6 +145,11 @@ def test_a_total_is_of_values_of_the_ends(kind):
         Operation(kind, steps("pop"), at=1)
 
 
+def test_an_unknown_operator_is_refused():
+    with pytest.raises(ValueError, match="unknown operator"):
+        Comparison("> 1) } UNION { ?a ?b ?c", Literal("1", XSD + "integer"))
+
+
 @pytest.mark.parametrize("operator", ["=", "!="])
 def test_texts_are_compared_without_a_language(operator):
     with pytest.raises(ValueError, match="without a language"):

@@ -23,6 +23,7 @@ from kgqa.graph.embedded.records import GraphHash, GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
 from kgqa.graph.embedded.working_copy import (
+    MAX_TRANSACTION,
     Change,
     create_working_copy,
     plan_change,
@@ -195,13 +196,22 @@ class EmbeddedStore:
                     change = plan_change(worker, graph, wanted, unwanted)
                     if change.adds or change.removes:
                         self._uncertain = change
-                        change.make(worker)
+                        self._make(change, worker)
                     return self._record(change)
             except StoreError:
                 with suppress(StoreError):
                     if report := self._settle():
                         return report
                 raise
+
+    def _make(self, change: Change, worker: Worker) -> None:
+        """Make an edit: as one transaction, or on a copy which then becomes the working copy."""
+        if len(change.adds) + len(change.removes) <= MAX_TRANSACTION:
+            change.make(worker)
+        else:
+            old, self._copy = self._copy, change.make_on_copy(worker, self.folder, self._locks)
+            self._pool.open(self.folder.store_dir(self._copy))
+            self.folder.remove_generation(old)
 
     def _record(self, change: Change) -> EditReport:
         """Record an edit that has been made, and return its report."""

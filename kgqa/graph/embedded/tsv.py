@@ -8,8 +8,8 @@ from kgqa.graph.store import Rows
 from kgqa.model import XSD_STRING, Entity, Literal, Value
 
 _TERM = re.compile(
-    r'"(?P<text>(?:[^"\\]|\\[tnrbf"\\]|\\u[0-9A-F]{4})*)"(?:@(?P<language>[A-Za-z0-9-]+)|\^\^<(?P<datatype>[^>]*)>)?'
-    r"|<(?P<iri>[^<>]*)>|(?P<blank>_:.+)|(?P<boolean>true|false)|(?P<integer>[+-]?[0-9]+)"
+    r'"(?P<text>(?:[^"\\]++|\\[tnrbf"\\]|\\u[0-9A-F]{4})*+)"(?:@(?P<language>[A-Za-z0-9-]+)|\^\^<(?P<datatype>[^>]*)>)?'
+    r"|(?P<blank>_:.+)|(?P<boolean>true|false)|(?P<integer>[+-]?[0-9]+)"
     r"|(?P<decimal>[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+))|(?P<double>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+)",
     re.DOTALL,
 )
@@ -45,15 +45,16 @@ def decode_term(field: str) -> Value | None:
     """Decode one field of a row, or a term in N-Triples; None if it is empty. Raises ValueError."""
     if not field:
         return None
+    if field[0] == "<" and field[-1] == ">" and field[1] != "<":
+        return Entity(field[1:-1])
     match = _TERM.fullmatch(field)
     if not match:
         raise ValueError(f"not an RDF term: {field[:80]}")
-    kind = match.lastgroup
-    if kind in ("iri", "blank"):
-        return Entity(match[kind])
-    if match["text"] is None:
-        return Literal(field, f"http://www.w3.org/2001/XMLSchema#{kind}")
-    text = match["text"]
+    text, language, datatype = match.group("text", "language", "datatype")
+    if match.lastgroup == "blank":
+        return Entity(field)
+    if text is None:
+        return Literal(field, f"http://www.w3.org/2001/XMLSchema#{match.lastgroup}")
     if "\\" in text:
         text = _ESCAPE.sub(lambda escape: _PLAIN.get(escape[1]) or chr(int(escape[1][1:], 16)), text)
-    return Literal(text, match["datatype"] or XSD_STRING, match["language"] or "")
+    return Literal(text, datatype or XSD_STRING, language or "")

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import select
 import signal
 import socket
 import struct
@@ -59,6 +60,9 @@ class Worker:
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_SECONDS, 0))
         self._connection = Connection(ours.detach())
+        # Connection.poll would build a selector for each call, which takes as long as a small query
+        self._poll = select.poll()
+        self._poll.register(self._connection, select.POLLIN)
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill()
         try:
             self._process = subprocess.Popen(
@@ -137,7 +141,7 @@ class Worker:
                     Option("timeout"),
                     "), or narrow the query.",
                 )
-            if self._connection.poll(min(left, CHECK_SECONDS)):
+            if self._poll.poll(1000 * min(left, CHECK_SECONDS)):
                 reply = memoryview(self._connection.recv_bytes())
                 kind = bytes(reply[:1])
                 if kind == b"R":

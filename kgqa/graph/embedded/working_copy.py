@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from kgqa.errors import InvalidTerm, StoreIncomplete
 from kgqa.graph.editing import terms
-from kgqa.graph.embedded.folder import GraphFolder, disk_errors
+from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
 from kgqa.graph.embedded.records import GraphHash, GraphMeta, digests_of
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.embedded.workers import Worker
@@ -15,6 +16,11 @@ from kgqa.graph.query.templates import render_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Entity, Triple
 from kgqa.text.hints import Command
+
+MAX_TRANSACTION = 50_000
+"""Number of triples in the largest edit that is one transaction of the engine, which keeps it in memory."""
+PART = 10_000
+"""Number of triples in one of several requests to the worker."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,20 @@ class Change:
     def make(self, worker: Worker) -> None:
         """Make the change. If the worker dies or an exception is raised, it may have been made; see `was_made`."""
         worker.call({"op": "edit", "adds": b"".join(self.adds).decode(), "removes": b"".join(self.removes).decode()})
+
+    def make_on_copy(self, worker: Worker, folder: GraphFolder, locks: Sequence[Lock]) -> int:
+        """Make a change of any size in parts, on a copy of the worker's store, and return the copy's generation."""
+        generation = folder.next_generation()
+        with _copied(folder, worker, generation):
+            writer = Worker(folder.store_dir(generation), "write", locks)
+            try:
+                for lines in _parts([*self.removes]):
+                    writer.call({"op": "edit", "adds": "", "removes": lines})
+                for lines in _parts([*self.adds]):
+                    writer.call({"op": "extend", "lines": lines})
+            finally:
+                writer.kill()
+        return generation
 
     def was_made(self, worker: Worker) -> bool:
         """Return whether the store of a worker contains the change."""
@@ -75,14 +95,21 @@ def publish_copy(folder: GraphFolder, worker: Worker, meta: GraphMeta, working_c
         StoreUnavailable: the disk is full or not writable.
         StoreCrashed: the worker died.
     """
+    with _copied(folder, worker, meta.generation):
+        folder.publish(meta, working_copy)
+
+
+@contextmanager
+def _copied(folder: GraphFolder, worker: Worker, generation: int) -> Iterator[None]:
+    """Copy the store of the worker into a new generation, which is removed after an error."""
     try:
         with disk_errors(folder.path):
-            folder.create_generation(meta.generation)
-            folder.store_dir(meta.generation).rmdir()  # the engine creates it
-            worker.call({"op": "copy", "target": str(folder.store_dir(meta.generation))})
-            folder.publish(meta, working_copy)
+            folder.create_generation(generation)
+            folder.store_dir(generation).rmdir()  # the engine creates it
+            worker.call({"op": "copy", "target": str(folder.store_dir(generation))})
+            yield
     except BaseException:
-        folder.remove_generation(meta.generation)
+        folder.remove_generation(generation)
         raise
 
 
@@ -114,12 +141,18 @@ def stored_triples(graph: str, triples: Iterable[Triple]) -> dict[bytes, Triple]
             raise InvalidTerm(
                 f"{written[:200].rstrip()} is not valid RDF: {getattr(error, 'msg', '') or error}"
             ) from error
-        value = decode_term(line.decode()[len(subject) + len(relation) + 2 : -len(end)])
-        assert value is not None, "a line has an object"
-        stored[line] = replace(triple, object=value)
+        stored[line] = triple
+        if line != written.encode():
+            value = decode_term(line.decode()[len(subject) + len(relation) + 2 : -len(end)])
+            assert value is not None, "a line has an object"
+            stored[line] = replace(triple, object=value)
     return stored
 
 
 def contained(worker: Worker, lines: Sequence[bytes]) -> list[bool]:
     """Return for each line whether the store of a worker contains it."""
-    return list(map(bool, worker.call({"op": "contained", "lines": b"".join(lines).decode()})))
+    return [bool(flag) for part in _parts(lines) for flag in worker.call({"op": "contained", "lines": part})]
+
+
+def _parts(lines: Sequence[bytes]) -> Iterator[str]:
+    return (b"".join(lines[start : start + PART]).decode() for start in range(0, len(lines), PART))

@@ -26,7 +26,7 @@ from kgqa.graph.endpoint.replies import (
 from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
 from kgqa.graph.query.templates import render
-from kgqa.graph.query.tokens import check_for_server, dataset_of, refuse_surrogates
+from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -262,7 +262,7 @@ class EndpointStore(Store):
             raise QueryRejected(
                 f"The query is longer than {MAX_QUERY_CHARS:,} characters.", "Split it into shorter queries."
             )
-        check_for_server(query, reads=kind)
+        query = prepare_for_server(query, reads=kind)
         limit = min(self.timeout if timeout is None else timeout, MAX_SECONDS)
         # the time to compute the fingerprint (only once) does not count towards the limit of the query
         version = self.version_of()

@@ -129,9 +129,10 @@ class NameReader:
             if isinstance(node, Entity) and not is_anonymous(node.iri):
                 yield node.iri, local_words(node.iri), "iri"
 
-    def count(self) -> int:
-        """Count the triples that give names to entities."""
-        return sum(len(kinds) * self._count(predicate) for predicate, kinds in self.kinds.items())
+    def count(self, *wanted: str) -> int:
+        """Count the triples that give names of the wanted kinds, or any names, to entities."""
+        kept = {iri: [kind for kind in kinds if kind in wanted or not wanted] for iri, kinds in self.kinds.items()}
+        return sum(len(kinds) * self._count(iri) for iri, kinds in kept.items() if kinds)
 
     def share(self) -> NameShare | None:
         """Count the subjects of the graph and those with a label; None if it is too large, or the store fails."""

@@ -47,6 +47,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = re.compile(r"\\(.)")
+_CODEPOINT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _ESCAPED_ASCII = re.compile(r"\\\\|(\\u00[0-7]|\\U000000[0-7])")
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -57,6 +58,21 @@ class Token:
 
     kind: str
     text: str
+
+
+def decode_codepoints(sparql: str) -> str:
+    r"""Resolve `\uXXXX` escapes, which SPARQL 1.1 (section 19.2) allows anywhere, before all parsing.
+
+    Those of quotes, brackets of IRIs, backslashes, control characters and surrogates stay, for `forbid_fetching` or the
+    engine to refuse.
+    """
+
+    def char(match: re.Match[str]) -> str:
+        code = int(match[1] or match[2] or "0", 16)
+        kept = code < 0x20 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or chr(code) in "\"'\\<>"
+        return match[0] if kept else chr(code)
+
+    return _CODEPOINT.sub(char, sparql)
 
 
 def tokens(sparql: str) -> Iterator[Token]:
@@ -81,7 +97,7 @@ def declared_prefixes(sparql: str) -> dict[str, str]:
 
 
 def expand_prefixes(sparql: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Replace every prefixed name by its full IRI.
+    """Replace every prefixed name by its full IRI, and resolve escapes.
 
     The embedded engine does not parse local names with two or more dots (`ns:people.person.gender`), which the standard
     allows and Freebase uses throughout. A name stays as it is if its prefix is not declared, or is declared relative to
@@ -90,6 +106,7 @@ def expand_prefixes(sparql: str, known: Mapping[str, str] = MappingProxyType({})
     Args:
         known: prefixes that the query need not declare, with their namespaces.
     """
+    sparql = decode_codepoints(sparql)
     spaces = {name: iri for name, iri in {**known, **declared_prefixes(sparql)}.items() if _ABSOLUTE.match(iri)}
     texts, before = [], ""
     for token in tokens(sparql):
@@ -113,9 +130,11 @@ def forbid_fetching(sparql: str, *, server: bool = False) -> None:
         QueryRejected: one of these keywords occurs outside strings, IRIs and comments, or an engine could read a part
             of an IRI, or an escape, as a part of the query.
     """
+    sparql = decode_codepoints(sparql)
     if any(match[1] for match in _ESCAPED_ASCII.finditer(sparql)):
         raise QueryRejected(
-            "The query contains an escape of an ASCII character, such as \\u0041.", "Write the character."
+            "The query contains an escape of a quote, bracket or control character, such as \\u0022.",
+            "Write the character.",
         )
     prefixes = declared_prefixes(sparql)
     operand, depth = False, 0
@@ -159,7 +178,7 @@ _NEEDS_READING = re.compile(r"(?i)prefix|service|load|\\u")
 
 
 def prepare_for_engine(sparql: str) -> str:
-    """Check a query for the embedded engine, and expand its prefixes.
+    """Check a query for the embedded engine, resolve its escapes, and expand its prefixes.
 
     Raises:
         QueryRejected: the query fetches data (see `forbid_fetching`), contains a lone surrogate, or uses a prefix that
@@ -188,8 +207,8 @@ def refuse_surrogates(sparql: str) -> None:
         ) from error
 
 
-def check_for_server(sparql: str, *, reads: str) -> None:
-    """Check a query for a server.
+def prepare_for_server(sparql: str, *, reads: str) -> str:
+    """Check a query for a server, and return it with its escapes resolved.
 
     Args:
         reads: the kind that the query must have, SELECT or ASK.
@@ -199,10 +218,12 @@ def check_for_server(sparql: str, *, reads: str) -> None:
     """
     refuse_surrogates(sparql)
     if _NEEDS_CHECKING.search(sparql):
+        sparql = decode_codepoints(sparql)
         forbid_fetching(sparql, server=True)
     if (kind := query_kind(sparql)) != reads:
         article = "an" if reads == "ASK" else "a"
         raise QueryRejected(f"Expected {article} {reads} query" + (f", not {kind}." if kind else "."))
+    return sparql
 
 
 def dataset_of(query: str) -> tuple[str, ...] | None:

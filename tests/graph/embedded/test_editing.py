@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import threading
 
 import pyoxigraph as ox
@@ -15,11 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
-from kgqa.errors import StoreBusy, StoreIncomplete
+from kgqa.errors import StoreBusy, StoreCrashed, StoreIncomplete
+from kgqa.graph.embedded import store as store_module
+from kgqa.graph.embedded import working_copy
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import MAX_GRAPHS, GraphHash, GraphMeta, digests_of
 from kgqa.graph.embedded.store import EmbeddedStore
+from kgqa.graph.embedded.workers import Worker
 from kgqa.model import Entity, Literal, Triple
 from kgqa.storage.loading import parse_json
 from tests.conftest import SOAK
@@ -86,6 +90,32 @@ class TestEdits:
         store = new_store([*LINES, *QUADS], writable=True)
         store.edit(G, [], triples([line.replace(f" <{G}>", "") for line in QUADS]))
         assert store.select("SELECT ?g { GRAPH ?g {} }").rows == [] and store.triples_of([G]) == 0
+
+    def test_a_large_edit_is_made_in_parts_and_completely_or_not_at_all(self, new_store, load, monkeypatch):
+        store, requests = new_store([*LINES, *QUADS], writable=True), []
+        monkeypatch.setattr(store_module, "MAX_TRANSACTION", 2)
+        monkeypatch.setattr(working_copy, "PART", 2)
+        made, call, before = numbered(*range(5)), Worker.call, store.fingerprint_of()
+
+        def killed_once(worker: Worker, request: dict, **options: object) -> memoryview:
+            requests.append(request)
+            if request["op"] == "extend" and sum(each["op"] == "extend" for each in requests) == 2:
+                os.kill(worker.pid, signal.SIGKILL)
+            return call(worker, request, **options)
+
+        monkeypatch.setattr(Worker, "call", killed_once)
+        with pytest.raises(StoreCrashed):
+            store.edit("", made, triples(LINES))
+        assert store.fingerprint_of() == before and len(store.select(ALL)) == 5
+        assert store.edit("", made, triples(LINES)).added == tuple(made)
+        assert len(store.edit(G, [], triples([line.replace(f" <{G}>", "") for line in QUADS])).removed) == 3
+        assert store.select("SELECT ?g { GRAPH ?g {} }").rows == []
+        assert len(store.select(ALL)) == store.triples_of() == 5
+        lines = [request.get(key, "").count("\n") for request in requests for key in ("adds", "removes", "lines")]
+        assert max(lines) == 2
+        store.publish()
+        assert_published_alike(load, store.folder)
+        assert len(list(store.folder.path.glob("gen-*"))) == 2, "the published generation and its working copy"
 
 
 class TestPublishing:

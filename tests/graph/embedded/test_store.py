@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,11 @@ class TestAnswers:
             (Entity("http://e/name"), Literal('Ä\ttab\nline "q" \\', language="en"), None),
             (Entity("http://e/p"), Entity("http://e/b"), Literal("plain")),
         ]
+
+    def test_a_query_builds_no_selector(self, store, monkeypatch):
+        """A selector takes as long as a small query."""
+        monkeypatch.setattr(Connection, "poll", None)
+        assert store.ask("ASK {}")
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
         """The worker imports no module from the working folder."""

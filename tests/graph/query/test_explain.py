@@ -69,6 +69,12 @@ def test_a_query_changed_by_hand_is_not_explained_by_what_it_carries(graph, expo
     assert words != WORDS and words.startswith("Find every ?answer such that\n  1. http://e/land has “has”: ?answer")
 
 
+def test_escapes_are_resolved(graph):
+    query = "SELECT ?x { <http://e/l\\u0061nd> <http://e/caf\\u00e9> ?x ; <http://e/q> '\\u0041' }"
+    assert "café" in explain(graph, query) and "“A”" in explain(graph, query)
+    assert not is_of_graph(graph, query) and is_of_graph(graph, query.replace("caf\\u00e9", "h\\u0061s"))
+
+
 def test_words_do_not_hide_a_query_that_fetches_data(graph):
     query = _with_words("SELECT ?x WHERE { SERVICE <http://elsewhere/> { ?x ?y ?z } }", ["Find every ?x"])
     with pytest.raises(QueryRejected, match="SERVICE"):

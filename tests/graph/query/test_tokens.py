@@ -20,10 +20,10 @@ from rdflib.plugins.sparql import prepareQuery
 from kgqa.errors import QueryRejected
 from kgqa.graph.query.prefixes import shorten_iris, used_prefixes
 from kgqa.graph.query.tokens import (
-    check_for_server,
     expand_prefixes,
     forbid_fetching,
     prepare_for_engine,
+    prepare_for_server,
     tokens,
 )
 
@@ -104,7 +104,7 @@ OTHERS = [
     "load silent <http://127.0.0.1:9/> INTO GRAPH <http://e/g>",
     "INSERT DATA { <http://e/a> <http://e/b> 1 } ; LOAD <http://127.0.0.1:9/>",
     # an escape hides no keyword
-    *("SELECT * { \\u0053ERVICE <x> {} }", "SELECT * { ?s ?p <http://e/SERV\\U00000049CE> }", "SELECT * {} # s\\u0065rvice"),
+    *("SELECT * { \\u0053ERVICE <x> {} }", "SELECT * { ?s ?p '\\u0027 }", "SELECT * {} # \\u000aSERVICE <x> {} }"),
     # neither does a stray quote or backslash
     *(f"PREFIX : <http://x/> SELECT * {{ ?s ?p ?o {stray}\n }} # load" for stray in "\\\"'"),
 ]  # fmt: skip
@@ -116,6 +116,7 @@ ALLOWED = [
     "PREFIX ex: <http://e/> SELECT * { ?s ex:service ex:load }",
     'SELECT * { _:service ?p "x"@service }',
     'SELECT * { ?s ?p "caf\\u00e9" }',
+    'PREFIX e: <http://e/> SELECT * { ?s e:caf\\u00e9 "\\u0041", <http://e/SERV\\U00000049CE> } # s\\u0065rvice',
 ]
 SERVER_ONLY = [
     "DEFINE input:same-as 'yes' SELECT * {}",
@@ -127,7 +128,7 @@ SERVER_ONLY = [
 class TestFetching:
     @pytest.mark.parametrize("text", [*SERVICES, *OTHERS])
     def test_all_spellings_are_refused(self, text):
-        for check in (prepare_for_engine, partial(check_for_server, reads="SELECT")):
+        for check in (prepare_for_engine, partial(prepare_for_server, reads="SELECT")):
             with pytest.raises(QueryRejected, match="SERVICE is not allowed" if text in SERVICES[:6] else None):
                 check(text)
 
@@ -135,13 +136,13 @@ class TestFetching:
     def test_keyword_in_text_is_accepted(self, text):
         forbid_fetching(text)
         prepare_for_engine(text)
-        check_for_server(text, reads="SELECT")
+        prepare_for_server(text, reads="SELECT")
         prepareQuery(text)
 
     @pytest.mark.parametrize("text", SERVER_ONLY)
     def test_functions_of_a_server_are_refused(self, text):
         with pytest.raises(QueryRejected, match="^[^\u2066]* is not allowed: it can make the server do more"):
-            check_for_server(text, reads="SELECT")
+            prepare_for_server(text, reads="SELECT")
 
     @pytest.mark.parametrize("name", ["ns:a.b.SERVICE", "ns:a.b.service", "ns:SERVICE", "SERVICE:x", "ns:a.LOAD"])
     @pytest.mark.parametrize("head", ["BASE <http://x/> PREFIX ns: <y#>", ""])

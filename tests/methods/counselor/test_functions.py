@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.errors import StoreTimeout
+from kgqa.errors import SettingsError, StoreTimeout
 from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -107,6 +107,18 @@ def test_a_text_that_resembles_no_name_finds_nothing_and_names_the_nearest():
 def test_all_names_are_compared_as_published(graph):
     encoder = CachedEncoder(Words(), None)
     assert names(run(graph, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)) == ["Prize"]
+
+
+def test_aliases_do_not_count_among_the_names_that_are_compared(monkeypatch):
+    encoder = CachedEncoder(Words(), None)
+    monkeypatch.setattr("kgqa.methods.counselor.calls.retrieval.MAX_DENSE", 2)
+    graph = memory_graph(
+        ns('m.a type.object.name "Prize"@en', *(f'm.a common.topic.alias "A{n}"@en' for n in range(3)))
+    )
+    assert names(run(graph, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)) == ["Prize"]
+    many = memory_graph(ns(*(f'm.{n} type.object.name "Prize {n}"@en' for n in range(3))))
+    with pytest.raises(SettingsError, match="at most 2 names"):
+        run(many, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)
 
 
 def test_sets_numbers_and_lists_of_nodes(graph):

@@ -140,16 +140,15 @@ class Retrieval:
         version = f"{graph.tables.version()} {encoder.name}"
         known = _DENSE.get(graph.tables)
         if known is None or known[0] != version:
-            if not graph.names.counted or graph.names.count > MAX_DENSE:
+            reader, count = NameReader(graph.store, graph.schema, graph.view), graph.names.count
+            if count > MAX_DENSE:
+                count -= reader.count("alias")  # aliases are not compared
+            if not graph.names.counted or count > MAX_DENSE:
                 raise SettingsError(
                     f"counselor.retrieve=dense compares at most {MAX_DENSE:,} names; this graph has more.",
                     "Use counselor.retrieve=names.",
                 )
-            names = dict.fromkeys(
-                (iri, clean(name))
-                for iri, name, kind in NameReader(graph.store, graph.schema, graph.view).all()
-                if kind != "alias"
-            )
+            names = dict.fromkeys((iri, clean(name)) for iri, name, kind in reader.all() if kind != "alias")
             vectors = encoder.encode_once([name for _, name in names]) if names else np.empty((0, 1))
             known = _DENSE[graph.tables] = (version, [Entity(iri) for iri, _ in names], vectors)
         return known[1], known[2]
