@@ -145,10 +145,8 @@ def with_labels(
             short = schema.short_id(value.iri)
             words = short if _is_opaque(value, schema) else local_words(value.iri)
             about = described.get(value, "")
-            if is_anonymous(value.iri):
-                result.append(Named(value, short, about or words))
-            else:
-                result.append(Named(value, short, found.get(value) or words, description=about))
+            name = found.get(value) or (about if is_anonymous(value.iri) else "") or words
+            result.append(Named(value, short, name, description="" if name == about else about))
     return result
 
 
