@@ -32,7 +32,6 @@ BROUGHT_BY = {
     "markupsafe": "jinja2",
     "mcp_types": "mcp",
     "pydantic": "fastapi",
-    "pyparsing": "rdflib",
     "starlette": "fastapi",
     "torch": "sentence-transformers",
     "transformers": "sentence-transformers",

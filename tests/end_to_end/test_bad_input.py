@@ -197,7 +197,7 @@ def test_stopped_load(kgqa, started, tmp_path, signal_number):
     big = _big_file(tmp_path)
     folder = tmp_path / "g"
     process = started("graph", "load", big, "--into", "g")
-    assert _wait_for(lambda: any((folder / "gen-2" / "store").glob("*")))
+    assert _wait_for(lambda: (folder / "gen-2" / "loading.json").exists())  # before that, there is nothing to resume
     process.send_signal(signal_number)
     process.wait(20)
     if signal_number == signal.SIGINT:

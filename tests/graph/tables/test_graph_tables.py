@@ -306,8 +306,8 @@ def test_a_question_waits_for_tables_at_most_for_its_own_time():
     with SparqlServer(script) as server, EndpointStore(server.url, profile="generic") as store:
         graph, started = KnowledgeGraph(store, SCHEMA), time.monotonic()
         token = question_end.set(started + 2)
-        with pytest.raises(StoreTimeout, match=r"could not be read.*kgqa graph info.*max_seconds"):
-            graph.for_question(Trace(Budget(seconds=2)))
+        graph.for_question(Trace(Budget(seconds=2)))
+        assert not store.may_scan()  # what cannot be counted is not scanned either
         question_end.reset(token)
         assert time.monotonic() - started < 10
 
