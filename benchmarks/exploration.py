@@ -55,7 +55,7 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.store import Row, is_address
-from kgqa.model import Entity, Literal, RelationPath, Value
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 
 TURN = ("kgqa", "bare", "store", "bare")
 TURN_SECONDS = 4.0
@@ -136,11 +136,16 @@ class Recorder:
         return result
 
 
+def look_up(graph: KnowledgeGraph, method: str, path: RelationPath) -> None:
+    """Look up the next steps or the ends of a path."""
+    (graph.paths.steps if method == "next_steps" else graph.paths.ends)([Candidate(path)])
+
+
 def record(graph: KnowledgeGraph, bare: ox.Store, method: str, path: RelationPath, kind: Kind) -> Call | None:
     """Make a call once and record its queries; return None after a timeout. Exit if the bare engine's rows differ."""
     with Recorder(graph) as recorder:
         try:
-            getattr(graph, method)(path)
+            look_up(graph, method, path)
         except StoreTimeout:
             return None
     for query, rows in recorder.seen:
@@ -162,8 +167,11 @@ def measure(graph: KnowledgeGraph, bare: ox.Store, call: Call, repeat: int, by: 
         for query in call.queries:
             by(bare, query)
 
-    method = getattr(graph, call.method)
-    ways: dict[str, Callable[[], Any]] = {"kgqa": lambda: method(call.path), "store": by_store, "bare": by_engine}
+    ways: dict[str, Callable[[], Any]] = {
+        "kgqa": lambda: look_up(graph, call.method, call.path),
+        "store": by_store,
+        "bare": by_engine,
+    }
     times: dict[str, list[float]] = {way: [] for way in ways}
     begun = time.perf_counter()
     for turn in range(repeat):
