@@ -21,9 +21,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import structs, to_builtins
 
@@ -75,31 +75,28 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise StoreUnavailable(cannot_create(path, error), "Choose another folder for the graph.") from error
 
 
-class Lock:
-    """An advisory lock on an open file.
+def take_lock(path: Path, *, exclusive: bool) -> BinaryIO:
+    """Take an advisory lock on a file, and return the open file; closing it releases the lock.
 
     The lock is held while any process has the file open. A worker process that inherits the file descriptor keeps the
     lock, and the locks of a killed process are released.
+
+    Raises:
+        BlockingIOError: the lock is held already.
+        OSError: the file cannot be opened.
     """
-
-    def __init__(self, path: Path, *, exclusive: bool) -> None:
-        """Take the lock. Raises BlockingIOError if the lock is held already, OSError if the file cannot be opened."""
-        flags = os.O_RDWR | os.O_CREAT if exclusive else os.O_RDONLY | os.O_NONBLOCK
-        self._file = open(os.open(path, flags | os.O_CLOEXEC, 0o666), "rb")  # noqa: SIM115 - closed by close()
-        self.fd = self._file.fileno()
-        try:
-            fcntl.flock(self.fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        except OSError:
-            self.close()
-            raise
-        if exclusive:
-            with suppress(OSError):  # the process id is only used in messages; on a full disk it is left out
-                os.ftruncate(self.fd, 0)
-                os.write(self.fd, str(os.getpid()).encode())
-
-    def close(self) -> None:
-        """Release the lock. Calling it twice does no harm."""
-        self._file.close()
+    flags = os.O_RDWR | os.O_CREAT if exclusive else os.O_RDONLY | os.O_NONBLOCK
+    file = open(os.open(path, flags | os.O_CLOEXEC, 0o666), "rb")  # noqa: SIM115 - closed by the caller
+    try:
+        fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise
+    if exclusive:
+        with suppress(OSError):  # the process id is only used in messages; on a full disk it is left out
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), str(os.getpid()).encode())
+    return file
 
 
 class GraphFolder:
@@ -279,12 +276,12 @@ class GraphFolder:
         for number, path in self._generations().items():
             if number not in keep:
                 # a generation with readers is left to the next process that writes
-                with suppress(OSError), closing(Lock(path / "read.lock", exclusive=True)):
+                with suppress(OSError), take_lock(path / "read.lock", exclusive=True):
                     shutil.rmtree(path, ignore_errors=True)
 
     # --- locks
 
-    def write_lock(self) -> Lock:
+    def write_lock(self) -> BinaryIO:
         """Take the lock for loading and editing.
 
         Raises:
@@ -294,7 +291,7 @@ class GraphFolder:
         refuse_links(self.path, StoreUnavailable)
         with disk_errors(self.path):
             try:
-                lock = Lock(self.path / "write.lock", exclusive=True)
+                lock = take_lock(self.path / "write.lock", exclusive=True)
             except BlockingIOError:
                 raise StoreBusy(
                     f"Another process{self._holder()} is writing to {self.path}.",
@@ -314,14 +311,14 @@ class GraphFolder:
         """Return whether a process is loading or editing."""
         return held(self.path / "write.lock")
 
-    def read_lock(self, generation: int) -> Lock | None:
+    def read_lock(self, generation: int) -> BinaryIO | None:
         """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.
 
         Raises:
             BlockingIOError: the generation is being removed, because a later one has been published.
         """
         try:
-            return Lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
+            return take_lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
         except BlockingIOError:
             raise
         except OSError:

@@ -12,16 +12,15 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyoxigraph as ox
 from msgspec import structs, to_builtins
 
 from kgqa.errors import LoadError, StoreCrashed, StoreError, StoreUnavailable
-from kgqa.graph.embedded.folder import GraphFolder, Lock, system_error
+from kgqa.graph.embedded.folder import GraphFolder, system_error
 from kgqa.graph.embedded.records import (
     Digests,
     GraphHash,
@@ -113,7 +112,7 @@ def load_graph(
         raise LoadError("No file to load.", "Name at least one RDF file.")
     folder = GraphFolder(Path(path))
     folder.create()
-    with closing(folder.write_lock()) as lock:
+    with folder.write_lock() as lock:
         base = folder.meta() if folder.exists() else GraphMeta(0, os.urandom(16).hex())
         if resume:
             journal = Journal.read(folder)
@@ -167,7 +166,7 @@ def load_graph(
 
 
 def _run_worker(
-    folder: GraphFolder, lock: Lock, progress: Callable[[Progress], None] | None, memory: int
+    folder: GraphFolder, lock: BinaryIO, progress: Callable[[Progress], None] | None, memory: int
 ) -> dict[str, Any]:
     worker = Worker(None, locks=[lock])
     try:
@@ -209,7 +208,7 @@ def discard_interrupted(path: Path) -> bool:
     folder = GraphFolder(Path(path))
     if not folder.path.is_dir():
         raise StoreUnavailable(f"There is no graph at {folder.path}.", "Check the path.")
-    with closing(folder.write_lock()):
+    with folder.write_lock():
         interrupted = folder.journal_file.exists()
         if interrupted:
             folder.remove_generation(folder.current() + 1)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import structs
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory
-from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
+from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import GraphHash, GraphMeta
 from kgqa.graph.embedded.tsv import decode_tsv
@@ -25,9 +25,9 @@ from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
 from kgqa.graph.embedded.working_copy import (
     MAX_TRANSACTION,
     Change,
+    copied,
     create_working_copy,
     plan_change,
-    publish_copy,
     stored_triples,
 )
 from kgqa.graph.query.prefixes import error_in
@@ -89,7 +89,7 @@ class EmbeddedStore:
         self.location = str(self.folder.path)
         self.writable = writable
         self.timeout = timeout
-        self._locks: list[Lock] = []
+        self._locks: list[BinaryIO] = []
         self._meta: GraphMeta
         self._published: dict[str, GraphHash]
         self._copy: int
@@ -247,8 +247,8 @@ class EmbeddedStore:
             if self.writable and self._meta.graphs != self._published:
                 meta = structs.replace(self._meta, generation=self.folder.next_generation())
                 try:
-                    with self._writer() as worker:
-                        publish_copy(self.folder, worker, meta, self._copy)
+                    with self._writer() as worker, copied(self.folder, worker, meta.generation):
+                        self.folder.publish(meta, self._copy)
                 finally:
                     if self.folder.current() == meta.generation:  # even if what follows the publication was interrupted
                         self._meta, self._published = meta, meta.graphs
@@ -309,10 +309,6 @@ class EmbeddedStore:
 
     # --- workers
 
-    def worker_pids(self) -> list[int]:
-        """Return the process ids of idle workers."""
-        return self._pool.pids()
-
     def _query(self, op: str, query: str, timeout: float | None, **fields: Any) -> memoryview:
         """Run a query in a worker: once more if the worker is killed, and once in standard SPARQL if it is refused."""
         if len(query) > MAX_QUERY_CHARS:
@@ -368,11 +364,11 @@ class EmbeddedStore:
         self._history.forget()
 
 
-def _release(locks: list[Lock]) -> None:
+def _release(locks: list[BinaryIO]) -> None:
     while locks:
         locks.pop().close()
 
 
-def _close(pool: WorkerPool, locks: list[Lock]) -> None:
+def _close(pool: WorkerPool, locks: list[BinaryIO]) -> None:
     pool.close()
     _release(locks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from kgqa.graph.store import Rows
@@ -17,14 +18,6 @@ _ESCAPE = re.compile(r'\\([tnrbf"\\]|u[0-9A-F]{4})')
 _PLAIN = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
 
 
-class _Terms(dict[str, Value | None]):
-    """The terms of the fields of a table, each decoded once."""
-
-    def __missing__(self, field: str) -> Value | None:
-        term = self[field] = decode_term(field)
-        return term
-
-
 def decode_tsv(data: bytes | bytearray | memoryview) -> Rows:
     """Decode a complete TSV result.
 
@@ -36,7 +29,7 @@ def decode_tsv(data: bytes | bytearray | memoryview) -> Rows:
     lines = body.split("\n")[:-1]
     if not header:
         return Rows((), [()] * len(lines))
-    term = _Terms().__getitem__
+    term = functools.cache(decode_term)
     variables = tuple(name.lstrip("?") for name in header.split("\t"))
     return Rows(variables, [tuple(map(term, line.split("\t"))) for line in lines])
 

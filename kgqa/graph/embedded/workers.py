@@ -23,11 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from kgqa import errors
 from kgqa.errors import StoreCrashed, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.embedded.folder import Lock
 from kgqa.net.threads import CHECK_SECONDS, question_stop
 from kgqa.text.hints import Option
 
@@ -55,7 +54,7 @@ class Worker:
         locks: the process inherits these locks and holds them until it ends.
     """
 
-    def __init__(self, path: Path | None, mode: str = "read", locks: Sequence[Lock] = ()) -> None:
+    def __init__(self, path: Path | None, mode: str = "read", locks: Sequence[BinaryIO] = ()) -> None:
         self.path = path
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_SECONDS, 0))
@@ -72,7 +71,7 @@ class Worker:
                 stdout=self._stderr,
                 stderr=self._stderr,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-                pass_fds=(theirs.fileno(), *(lock.fd for lock in locks)),
+                pass_fds=(theirs.fileno(), *(lock.fileno() for lock in locks)),
             )
         except BaseException:  # Ctrl-C, too: a process that was started nevertheless holds locks until this is closed
             self._connection.close()
@@ -191,7 +190,7 @@ class WorkerPool:
         name: the name of the graph, for messages.
     """
 
-    def __init__(self, size: int, *, mode: str, locks: list[Lock], name: str) -> None:
+    def __init__(self, size: int, *, mode: str, locks: list[BinaryIO], name: str) -> None:
         self._size, self._mode, self._locks, self._name = size, mode, locks, name
         self._path: Path | None = None
         self._slots = threading.BoundedSemaphore(size)
@@ -199,11 +198,6 @@ class WorkerPool:
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
         self._closed = False
-
-    def pids(self) -> list[int]:
-        """Return the process ids of idle workers."""
-        with self._guard:
-            return [worker.pid for worker in self._idle]
 
     def open(self, path: Path) -> None:
         """Use the engine's files in a folder from now on. A worker is started while the caller continues.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 from kgqa.errors import InvalidTerm, StoreIncomplete
 from kgqa.graph.editing import terms
-from kgqa.graph.embedded.folder import GraphFolder, Lock, disk_errors
-from kgqa.graph.embedded.records import GraphHash, GraphMeta, digests_of
+from kgqa.graph.embedded.folder import GraphFolder, disk_errors
+from kgqa.graph.embedded.records import GraphHash, digests_of
 from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.embedded.workers import Worker
 from kgqa.graph.query.templates import render_term
@@ -35,10 +36,10 @@ class Change:
         """Make the change. If the worker dies or an exception is raised, it may have been made; see `was_made`."""
         worker.call({"op": "edit", "adds": b"".join(self.adds).decode(), "removes": b"".join(self.removes).decode()})
 
-    def make_on_copy(self, worker: Worker, folder: GraphFolder, locks: Sequence[Lock]) -> int:
+    def make_on_copy(self, worker: Worker, folder: GraphFolder, locks: Sequence[BinaryIO]) -> int:
         """Make a change of any size in parts, on a copy of the worker's store, and return the copy's generation."""
         generation = folder.next_generation()
-        with _copied(folder, worker, generation):
+        with copied(folder, worker, generation):
             writer = Worker(folder.store_dir(generation), "write", locks)
             try:
                 for lines in _parts([*self.removes]):
@@ -86,22 +87,14 @@ def create_working_copy(folder: GraphFolder, published: int) -> int:
     return generation
 
 
-def publish_copy(folder: GraphFolder, worker: Worker, meta: GraphMeta, working_copy: int) -> None:
-    """Copy the store of the worker, the working copy, into the generation of `meta`, and publish it.
-
-    After an error, nothing is published.
+@contextmanager
+def copied(folder: GraphFolder, worker: Worker, generation: int) -> Iterator[None]:
+    """Copy the store of the worker into a new generation, which is removed after an error.
 
     Raises:
         StoreUnavailable: the disk is full or not writable.
         StoreCrashed: the worker died.
     """
-    with _copied(folder, worker, meta.generation):
-        folder.publish(meta, working_copy)
-
-
-@contextmanager
-def _copied(folder: GraphFolder, worker: Worker, generation: int) -> Iterator[None]:
-    """Copy the store of the worker into a new generation, which is removed after an error."""
     try:
         with disk_errors(folder.path):
             folder.create_generation(generation)

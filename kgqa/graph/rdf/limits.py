@@ -12,7 +12,6 @@ MAX_ENTITY_CHARS = 1_024
 MAX_DEPTH = 256
 """Maximum nesting of XML and JSON-LD. The parser copies a node's context into each inner node: 3,000 levels of JSON-LD
 take 0.7 GB of memory, 20,000 levels 9 GB; 5,000 levels of RDF/XML take a minute."""
-_CHUNK = 1 << 20
 
 _REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
@@ -35,9 +34,9 @@ class CheckedXml:
         self._parser.EndElementHandler = lambda name: self._step(-1)
         self._parser.EntityDeclHandler = self._check_entity
 
-    def read(self, size: int = -1, /) -> bytes:
+    def read(self, size: int, /) -> bytes:
         """Read at most `size` bytes. Raises ValueError, see the class."""
-        piece = self._stream.read(size if size > 0 else _CHUNK)
+        piece = self._stream.read(size)
         try:
             self._parser.Parse(piece, not piece)
         except expat.ExpatError as error:
@@ -68,9 +67,9 @@ class ShallowJson:
         self._escape = b""
         self._in_text = self._depth = 0
 
-    def read(self, size: int = -1, /) -> bytes:
+    def read(self, size: int, /) -> bytes:
         """Read at most `size` bytes. Raises ValueError if the nesting is too deep."""
-        piece = self._stream.read(size if size > 0 else _CHUNK)
+        piece = self._stream.read(size)
         plain = _ESCAPE.sub(b"", self._escape + piece)
         self._escape = b"\\" if plain.endswith(b"\\") else b""
         # every second part between quotation marks is a string

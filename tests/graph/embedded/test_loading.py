@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import tempfile
-from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
@@ -86,10 +85,6 @@ class TestFormats:
             folder = load(file)
             seen[ending] = meta(folder).fingerprint, meta(folder).triples
         assert set(seen.values()) == {(seen["nt"][0], 9)}, seen
-
-    def test_triples_need_no_grouping(self, tmp_path, numbers, loads_in_process, monkeypatch):
-        monkeypatch.setattr(loading, "lines_by_graph", None)
-        assert load_graph(tmp_path / "g", [numbers]).added == 50
 
     def test_named_graphs_are_kept(self, tmp_path, load):
         trig = tmp_path / "g.trig"
@@ -222,7 +217,7 @@ class TestLocks:
         def refuse(path, *, exclusive):
             raise OSError(number, os.strerror(number), str(path))
 
-        monkeypatch.setattr("kgqa.graph.embedded.folder.Lock", refuse)
+        monkeypatch.setattr("kgqa.graph.embedded.folder.take_lock", refuse)
         assert folder.read_lock(1) is None
         assert not folder.is_being_written()
 
@@ -231,7 +226,7 @@ class TestLocks:
         (tmp_path / "g" / "gen-1" / "loading.json").write_text("{}")
         folder = GraphFolder(tmp_path / "g")
         assert not folder.is_being_written()
-        with closing(folder.write_lock()):
+        with folder.write_lock():
             assert folder.is_being_written()
             with pytest.raises(StoreBusy, match="Another process is loading data into"):
                 open_store(tmp_path / "g")

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -57,6 +56,11 @@ def store(folder):
         yield store
 
 
+def idle_workers(store: EmbeddedStore) -> list[int]:
+    """Return the process ids of the workers that run no query."""
+    return [worker.pid for worker in store._pool._idle]
+
+
 def running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -85,11 +89,6 @@ class TestAnswers:
             (Entity("http://e/name"), Literal('Ä\ttab\nline "q" \\', language="en"), None),
             (Entity("http://e/p"), Entity("http://e/b"), Literal("plain")),
         ]
-
-    def test_a_query_builds_no_selector(self, store, monkeypatch):
-        """A selector takes as long as a small query."""
-        monkeypatch.setattr(Connection, "poll", None)
-        assert store.ask("ASK {}")
 
     def test_does_not_depend_on_the_working_folder(self, folder, tmp_path, monkeypatch):
         """The worker imports no module from the working folder."""
@@ -142,7 +141,7 @@ class TestTooLargeResults:
 class TestTimeout:
     def test_ends_the_query_and_its_process(self, store):
         store.select(QUICK)
-        (worker,) = store.worker_pids()
+        (worker,) = idle_workers(store)
         started = time.monotonic()
         with pytest.raises(StoreTimeout, match="stopped after .* s.*timeout="):
             store.select(SLOW, timeout=0.5)
@@ -152,7 +151,7 @@ class TestTimeout:
 
     def test_a_stopped_question_ends_its_running_query(self, store):
         store.select(QUICK)
-        (worker,) = store.worker_pids()
+        (worker,) = idle_workers(store)
         trace, started = Trace(), time.monotonic()
         threading.Timer(0.3, trace.stop).start()
         queries = Queries(store, (), timeout=60, trace=trace)
@@ -183,19 +182,19 @@ class TestKilledWorker:
     def test_idle_worker_killed(self, store):
         store.select(QUICK)
         for _ in range(2):
-            (worker,) = store.worker_pids()
+            (worker,) = idle_workers(store)
             os.kill(worker, signal.SIGKILL)
             assert len(store.select(QUICK)) == 1
 
     def test_worker_killed_once(self, store, wait_until):
         """A query is repeated once when its worker is killed."""
         store.select(QUICK)
-        (worker,) = store.worker_pids()
+        (worker,) = idle_workers(store)
         os.kill(worker, signal.SIGSTOP)
         found: list = []
         thread = threading.Thread(target=lambda: found.append(store.select(QUICK).rows), daemon=True)
         thread.start()
-        assert wait_until(lambda: store.worker_pids() == [])
+        assert wait_until(lambda: idle_workers(store) == [])
         os.kill(worker, signal.SIGKILL)
         thread.join(10)
         assert found == [[(Entity("http://e/b"),)]]
@@ -203,10 +202,10 @@ class TestKilledWorker:
     @pytest.mark.parametrize("by_itself", [signal.SIGABRT, signal.SIGSEGV])
     def test_query_that_crashes_the_engine_is_not_repeated(self, store, wait_until, by_itself):
         store.select(QUICK)
-        (worker,) = store.worker_pids()
+        (worker,) = idle_workers(store)
         errors: list = []
         thread = slow(store, errors)
-        assert wait_until(lambda: store.worker_pids() == [])
+        assert wait_until(lambda: idle_workers(store) == [])
         os.kill(worker, by_itself)
         thread.join(10)
         assert isinstance(errors[0], StoreCrashed) and f"{-by_itself}" in str(errors[0])
@@ -219,7 +218,7 @@ class TestThreads:
         store = EmbeddedStore(folder, workers=2)
         errors: list = []
         threads = [slow(store, errors, timeout=1.5) for _ in range(2)]
-        assert wait_until(lambda: store.worker_pids() == [])
+        assert wait_until(lambda: idle_workers(store) == [])
         store.close()
         store.close()
         for thread in threads:
@@ -239,7 +238,7 @@ class TestThreads:
         thread = threading.Thread(target=lambda: done.append(store.select(query)), daemon=True)
         store.select(QUICK)
         thread.start()
-        assert wait_until(lambda: store.worker_pids() == [])
+        assert wait_until(lambda: idle_workers(store) == [])
         store.load([more])
         thread.join(60)
         assert len(done) == 1
@@ -253,14 +252,14 @@ from pathlib import Path
 from kgqa.graph.embedded.store import EmbeddedStore
 store = EmbeddedStore(Path(sys.argv[1]), workers=1)
 store.select("SELECT ?o { <http://e/a> <http://e/p> ?o }")
-print(store.worker_pids()[0], flush=True)
+print(store._pool._idle[0].pid, flush=True)
 if sys.argv[2] == "interrupt":
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, 0.5)
 try:
     store.select(sys.argv[3])
 except KeyboardInterrupt:
-    print("interrupted", len(store.worker_pids()), flush=True)
+    print("interrupted", len(store._pool._idle), flush=True)
     print(len(store.select("SELECT ?o { <http://e/a> <http://e/p> ?o }")), flush=True)
     store.close()
     print("closed", flush=True)

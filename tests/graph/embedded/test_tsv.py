@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kgqa.graph.embedded import tsv
 from kgqa.graph.embedded.tsv import decode_term, decode_tsv
 from kgqa.model import XSD_STRING, Entity, Literal
 
@@ -69,8 +68,3 @@ def test_any_terms_of_the_engine(terms):
 def test_text_that_is_no_term_is_an_error(term):
     with pytest.raises(ValueError, match="not an RDF term"):
         decode_term(term)
-
-
-def test_an_iri_needs_no_regular_expression(monkeypatch):
-    monkeypatch.setattr(tsv, "_TERM", None)
-    assert decode_term("<http://e/a>") == Entity("http://e/a")

@@ -100,12 +100,6 @@ class TestForms:
         assert quad.object.value == f"one{break_}two"
 
 
-def test_plain_numbers_need_no_look_at_each_line(monkeypatch):
-    monkeypatch.setattr(rdf_lines, "_as_stored", None)
-    line = b'<http://e/a> <http://e/p> "42"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
-    assert read(A + line)[0] == [A, line]
-
-
 def test_blank_nodes_become_iris_of_the_file():
     good, wrong = read("_:x <http://e/p> _:é·y .\n_:é·y <http://e/p> _:x .\n".encode(), tag="abc")
     assert not wrong
