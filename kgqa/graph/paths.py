@@ -373,12 +373,11 @@ def _edge(node: Node, direction: Direction) -> str:
     return f"  {name} ?relation ?value ." if direction == "out" else f"  ?value ?relation {name} ."
 
 
-def _counted(counted: Sequence[Variable], pattern: str, group: Variable | None = None) -> str:
+def _counted(counted: Sequence[Variable], pattern: str, group: Variable) -> str:
     """Return the pattern of the number (?count) of distinct rows of a pattern, for each value of a variable."""
-    column = f" {render_term(group)}" if group else ""
+    column = f" {render_term(group)}"
     distinct = f"{{ SELECT DISTINCT{term_list(counted)} WHERE {{\n{pattern}\n  }} }}"
-    grouping = f" GROUP BY{column}" if group else ""
-    return f"  {{ SELECT{column} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }}{grouping} }}"
+    return f"  {{ SELECT{column} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }} GROUP BY{column} }}"
 
 
 def _edges(rows: Iterable[Row], direction: Direction) -> list[tuple[Step, Value]]:
