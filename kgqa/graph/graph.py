@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from kgqa.graph.names.index import NameIndex, NameMatch
@@ -166,15 +167,13 @@ class KnowledgeGraph:
     @property
     def names(self) -> NameIndex:
         """The index of names. A question's budget is charged for name lookups and for building the index."""
-        if self.queries.trace is None:
+        trace = self.queries.trace
+        if trace is None:
             return self.tables.names.within()
         if self._names is None:
-            self._names = self.tables.names.within(self._time_left).within(self._time_left)
+            time_left = partial(trace.time_for, self.timeout)
+            self._names = self.tables.names.within(time_left).within(time_left)
         return self._names
-
-    def _time_left(self) -> float | None:
-        trace = self.queries.trace
-        return trace.time_for(self.timeout) if trace else self.timeout
 
     def search(self, text: str, *, limit: int = 20) -> list[NameMatch]:
         """Find entities by name or alias, best match first. See `NameIndex.search`."""

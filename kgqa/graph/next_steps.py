@@ -8,7 +8,6 @@ step along the claim.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kgqa.graph.queries import Lookup
 from kgqa.graph.query.patterns import Node, PathPattern, pattern_text, term_list, values_clause
@@ -81,40 +80,37 @@ def onward_lookup(node: Entity, relations: Sequence[Value]) -> Lookup:
     return Lookup((OUT, IN), "\n  UNION\n".join(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class StatementExit:
-    """A step out of a statement. Together with the step into the statement, it means the same as a claim.
+def unclaimed_lookup(walk: PathPattern, step: Step, claim: str, *, cap: int, schema: Schema) -> Lookup:
+    """Return the look-up of statements at the end of a path that have no claim with the same subject and value.
 
-    In Wikidata, p:P36 followed by ps:P36 means the same as the claim wdt:P36.
+    Args:
+        step: the step out of the statements, and `claim` the relation of their claims; see `statement_exits`.
     """
-
-    step: Step
-    claim: str
-
-    def unclaimed(self, walk: PathPattern, *, cap: int, schema: Schema) -> Lookup:
-        """Return the look-up of statements at the end of a path that have no claim with the same subject and value."""
-        entered_from, other = walk.nodes[-2], Variable("other")
-        owner, value = (entered_from, other) if self.step.direction == "out" else (other, entered_from)
-        exit_ = Entity(self.step.relation)
-        edge = [walk.end, exit_, value] if self.step.direction == "out" else [owner, exit_, walk.end]
-        kinds = [[walk.end, Entity(schema.mediator_untrue[0]), Entity(kind)] for kind in schema.mediator_untrue[1:]]
-        absent = [[owner, Entity(self.claim), value], *kinds]
-        lines = [
-            f"  {{ SELECT DISTINCT{term_list(_end_nodes(walk))} WHERE {{\n{pattern_text(walk)}\n  }} LIMIT {cap} }}",
-            f" {term_list(edge)} .",
-            *(f"  FILTER NOT EXISTS {{{term_list(triple)} . }}" for triple in absent),
-        ]
-        return Lookup((walk.end,), "\n".join(lines), fixed_order=True)
+    entered_from, other = walk.nodes[-2], Variable("other")
+    owner, value = (entered_from, other) if step.direction == "out" else (other, entered_from)
+    exit_ = Entity(step.relation)
+    edge = [walk.end, exit_, value] if step.direction == "out" else [owner, exit_, walk.end]
+    kinds = [[walk.end, Entity(schema.mediator_untrue[0]), Entity(kind)] for kind in schema.mediator_untrue[1:]]
+    absent = [[owner, Entity(claim), value], *kinds]
+    lines = [
+        f"  {{ SELECT DISTINCT{term_list(_end_nodes(walk))} WHERE {{\n{pattern_text(walk)}\n  }} LIMIT {cap} }}",
+        f" {term_list(edge)} .",
+        *(f"  FILTER NOT EXISTS {{{term_list(triple)} . }}" for triple in absent),
+    ]
+    return Lookup((walk.end,), "\n".join(lines), fixed_order=True)
 
 
-def statement_exits(schema: Schema, last: Step) -> list[StatementExit]:
-    """Return the exits of the statements to which a step leads; empty if it does not lead to statements."""
+def statement_exits(schema: Schema, last: Step) -> list[tuple[Step, str]]:
+    """Return the steps out of the statements to which a step leads, and the claims that mean the same as both steps.
+
+    In Wikidata, p:P36 followed by ps:P36 means the same as the claim wdt:P36. Empty if the step leads to no statements.
+    """
     exits = []
     for enter, exit_, direct in schema.mediator_pairs:
         first, second = (enter, exit_) if last.direction == "out" else (exit_, enter)
         local = last.relation.removeprefix(first)
         if last.relation.startswith(first) and "/" not in local:
-            exits.append(StatementExit(Step(second + local, last.direction), direct + local))
+            exits.append((Step(second + local, last.direction), direct + local))
     return exits
 
 

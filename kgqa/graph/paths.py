@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits
+from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits, unclaimed_lookup
 from kgqa.graph.queries import NO_NODES, NODE, NODES, Errors, Lookup, Queries
 from kgqa.graph.query.conditions import candidate_pattern
 from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, returns, term_list, values_clause
@@ -121,19 +121,19 @@ class PathQueries:
 
     def _fold_statements(self, paths: Sequence[_Found], tolerated: Errors) -> None:
         """Leave out the steps through a statement that mean the same as the step along its claim."""
-        leaving = [
-            (path, exit_) for path in paths for exit_ in statement_exits(self.tables.schema, path.path.steps[-1])
-        ]
-        for path, _ in leaving if self.walk_rule != "free" else ():
+        schema = self.tables.schema
+        leaving = [(path, *exit_) for path in paths for exit_ in statement_exits(schema, path.path.steps[-1])]
+        for path, *_ in leaving if self.walk_rule != "free" else ():
             path.steps.discard(path.path.steps[-1].reversed())  # a statement has one subject and one value
-        asked = [(path, exit_) for path, exit_ in leaving if exit_.step in path.steps]
+        asked = [each for each in leaving if each[1] in each[0].steps]
         lookups = [
-            exit_.unclaimed(path.walk, cap=self.frontier_cap, schema=self.tables.schema) for path, exit_ in asked
+            unclaimed_lookup(path.walk, step, claim, cap=self.frontier_cap, schema=schema)
+            for path, step, claim in asked
         ]
         rows_of = self.queries.look_up(lookups, limit=1, tolerated=(StoreTimeout, *tolerated))
-        for (path, exit_), rows in zip(asked, rows_of):
+        for (path, step, _), rows in zip(asked, rows_of):
             if isinstance(rows, StoreTimeout) or not rows:  # the step along the claim is a candidate anyway
-                path.steps.discard(exit_.step)
+                path.steps.discard(step)
             elif isinstance(rows, Exception):
                 path.error = rows
 
@@ -373,12 +373,11 @@ def _edge(node: Node, direction: Direction) -> str:
     return f"  {name} ?relation ?value ." if direction == "out" else f"  ?value ?relation {name} ."
 
 
-def _counted(counted: Sequence[Variable], pattern: str, group: Variable | None = None) -> str:
+def _counted(counted: Sequence[Variable], pattern: str, group: Variable) -> str:
     """Return the pattern of the number (?count) of distinct rows of a pattern, for each value of a variable."""
-    column = f" {render_term(group)}" if group else ""
+    column = f" {render_term(group)}"
     distinct = f"{{ SELECT DISTINCT{term_list(counted)} WHERE {{\n{pattern}\n  }} }}"
-    grouping = f" GROUP BY{column}" if group else ""
-    return f"  {{ SELECT{column} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }}{grouping} }}"
+    return f"  {{ SELECT{column} (COUNT(*) AS ?count) WHERE {{\n  {distinct}\n  }} GROUP BY{column} }}"
 
 
 def _edges(rows: Iterable[Row], direction: Direction) -> list[tuple[Step, Value]]:

@@ -154,12 +154,10 @@ class Store(Protocol):
     @property
     def location(self) -> str:
         """The folder or address of the store, for messages."""
-        ...
 
     @property
     def capabilities(self) -> Capabilities:
         """What the store can do and what its limits are."""
-        ...
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -172,11 +170,10 @@ class Store(Protocol):
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
         """Return the number of triples of some graphs; None if a server did not count them in time."""
-        ...
 
     def may_scan(self, graphs: Sequence[str] = ()) -> bool:
         """Return whether queries may read every triple of these graphs; False if that would take too long."""
-        ...
+        return True
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         """Return a hash of the triples of some graphs, independent of their order; "" if it is not known in time.
@@ -184,30 +181,27 @@ class Store(Protocol):
         The fingerprint of a remote store is computed from counts of triples: a change that leaves all counts equal is
         not detected.
         """
-        ...
 
     def version_of(self, graphs: Sequence[str] = ()) -> str:
         """Return a text that changes with every change to these graphs through this object; cheap to read.
 
         A version that ends in + says that queries may or may not see an edit that is being made.
         """
-        ...
 
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
         """Return the edits of some graphs after a version, oldest first.
 
         None if they are not known; everything derived from these graphs must then be computed again.
         """
-        ...
 
     @property
     def has_free_slot(self) -> bool:
         """Whether a query would be run without waiting for others."""
-        ...
+        return True
 
     def responds(self, seconds: float) -> bool:
         """Return whether the store answers anything within `seconds`."""
-        ...
+        return True
 
     def select(
         self, query: str, *, timeout: float | None = None, max_rows: int | None = None, fresh: bool = False
@@ -217,11 +211,9 @@ class Store(Protocol):
         Raises:
             StoreTimeout, PartialResult, QueryRejected, StoreUnavailable, StoreCrashed: see `kgqa.errors`.
         """
-        ...
 
     def ask(self, query: str, *, timeout: float | None = None, fresh: bool = False) -> bool:
         """Run an ASK query. Raises the same errors as `select`."""
-        ...
 
     def edit(self, graph: str, adds: Iterable[Triple], removes: Iterable[Triple] = ()) -> EditReport:
         """Remove and add triples of one graph, as one change: all of it or, after an error, nothing.
@@ -237,7 +229,6 @@ class Store(Protocol):
             QueryRejected: the store is open for reading only, or does not allow this change.
             StoreError: see `select`.
         """
-        ...
 
     def publish(self) -> None:
         """Make all edits so far visible to other processes. Does nothing if edits are visible at once."""
@@ -251,7 +242,6 @@ class Store(Protocol):
         progress: Callable[[Progress], None] | None = None,
     ) -> LoadReport:
         """Add the triples of RDF files to the store. Raises LoadError, and the same errors as `select`."""
-        ...
 
     def notice(self) -> str | None:
         """Return a warning for the user, such as an interrupted load; None if there is none."""
@@ -259,7 +249,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Publish the edits, end worker processes and release locks. Closing twice does no harm."""
-        ...
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.location}>"

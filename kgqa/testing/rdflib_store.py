@@ -26,7 +26,7 @@ from kgqa.graph.query.explain import parse_query
 from kgqa.graph.query.templates import render_term
 from kgqa.graph.query.tokens import dataset_of, prepare_for_engine
 from kgqa.graph.rdf.lines import GENID
-from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, OnError, Progress, Rows
+from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, OnError, Progress, Rows, Store
 from kgqa.model import XSD_STRING, Entity, Literal, Triple, Value
 from kgqa.text.hints import Command
 
@@ -34,18 +34,18 @@ DEFAULT = rdflib.graph.DATASET_DEFAULT_GRAPH_ID
 _numbers = itertools.count()
 
 
-class RdflibStore:
+class RdflibStore(Store):
     """An `rdflib.Dataset` as a store. Thread-safe, because queries run one at a time. They have no time limit.
 
     Args:
         location: text for messages.
     """
 
-    has_free_slot = True
+    location = "rdflib"
+    capabilities = Capabilities(updates=True)
 
     def __init__(self, location: str = "rdflib") -> None:
         self.location = location
-        self.settings: dict[str, Any] = {}
         self.capabilities = Capabilities(updates=True, identity=f"-rdflib{next(_numbers)}")
         self._data = rdflib.Dataset()
         self._history = EditHistory()
@@ -73,9 +73,6 @@ class RdflibStore:
     def triples_of(self, graphs: Sequence[str] = ()) -> int | None:
         with self._lock:
             return len({triple for graph in self._graphs(graphs) for triple in graph})
-
-    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
-        return True
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         with self._lock:
@@ -123,9 +120,6 @@ class RdflibStore:
                 target.add(known[triple])
             return self._history.add(graph, added, removed)
 
-    def publish(self) -> None:
-        """Do nothing: other processes cannot see this store."""
-
     def load(
         self,
         files: Iterable[str | Path],
@@ -145,17 +139,8 @@ class RdflibStore:
         seconds = round(time.monotonic() - started, 3)
         return LoadReport(len(paths), len(quads), total - before, total, 0, (), self.fingerprint_of(), seconds)
 
-    def notice(self) -> str | None:
-        return None
-
     def close(self) -> None:
         self._closed = True
-
-    def __enter__(self) -> RdflibStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _graphs(self, graphs: Sequence[str]) -> list[rdflib.Graph]:
         return [self._data.graph(rdflib.URIRef(iri)) for iri in graphs] or [self._data.graph(DEFAULT)]

@@ -20,23 +20,22 @@ from kgqa.graph.query.templates import render
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.graph.rdf.lines import lines_by_graph
-from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, Rows
+from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, Rows, Store
 from kgqa.model import Entity, Triple
 
 _numbers = itertools.count()
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """The engine of the embedded store in this process. Queries have no time limit."""
 
     location = "memory"
-    has_free_slot = True
+    capabilities = Capabilities()
 
     def __init__(self, content: str | Iterable[str] = ()) -> None:
         text = content if isinstance(content, str) else "\n".join(line.rstrip("\n") for line in content)
         self.capabilities = Capabilities(updates=True, identity=f"-memory{next(_numbers)}")
         self._history = EditHistory()
-        self.settings: dict[str, object] = {}
         self._closed = False
         self._lock = threading.RLock()  # as in the embedded store, no query runs during an edit
         self._server = RequestHandler()
@@ -51,12 +50,6 @@ class MemoryStore:
 
     def triples_of(self, graphs: Sequence[str] = ()) -> int:
         return self._hash(graphs).triples
-
-    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
-        return True
-
-    def responds(self, seconds: float) -> bool:
-        return True
 
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         return self._hash(graphs).fingerprint
@@ -85,23 +78,11 @@ class MemoryStore:
                 self._server.store.update(render("edit", graph=Entity(graph) if graph else None, **values))
             return self._history.add(graph, added, removed)
 
-    def publish(self) -> None:
-        pass
-
     def load(self, files: Iterable[str | Path], *, on_error="fail", progress=None) -> LoadReport:
         raise LoadError("this store takes its triples when it is made")
 
-    def notice(self) -> str | None:
-        return None
-
     def close(self) -> None:
         self._closed = True
-
-    def __enter__(self) -> MemoryStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _query(self, request: dict, query: str) -> bytes:
         prepared = prepare_for_engine(query)

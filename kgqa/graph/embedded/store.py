@@ -42,6 +42,7 @@ from kgqa.graph.store import (
     OnError,
     Progress,
     Rows,
+    Store,
 )
 from kgqa.model import Triple
 from kgqa.text.hints import Command, Hint
@@ -53,7 +54,7 @@ MAX_TRIES = 1000
 """How often a store tries to lock the published generation while other processes publish."""
 
 
-class EmbeddedStore:
+class EmbeddedStore(Store):
     """A graph folder opened for reading or, with `writable`, for reading and editing.
 
     A store opened for reading uses up to `workers` processes, each of which runs one query at a time. It reads the
@@ -86,7 +87,6 @@ class EmbeddedStore:
         timeout: float = DEFAULT_TIMEOUT,
     ) -> None:
         self.folder = GraphFolder(Path(path))
-        self.location = str(self.folder.path)
         self.writable = writable
         self.timeout = timeout
         self._locks: list[Lock] = []
@@ -113,12 +113,14 @@ class EmbeddedStore:
             self._finalizer()
             raise
 
-    has_free_slot = True
-
     def __repr__(self) -> str:
         return f"<EmbeddedStore {self.location} ({counted(self._meta.triples, 'triple')})>"
 
     # --- the Store protocol
+
+    @property
+    def location(self) -> str:
+        return str(self.folder.path)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -142,9 +144,6 @@ class EmbeddedStore:
         self._settle()
         return self._meta.view(graphs).triples
 
-    def may_scan(self, graphs: Sequence[str] = ()) -> bool:
-        return True
-
     def fingerprint_of(self, graphs: Sequence[str] = ()) -> str:
         self._settle()
         return self._meta.view(graphs).fingerprint
@@ -156,9 +155,6 @@ class EmbeddedStore:
     def edits_since(self, version: str, graphs: Sequence[str] = ()) -> list[EditReport] | None:
         self._settle()
         return self._history.since(version, graphs or ("",))
-
-    def responds(self, seconds: float) -> bool:
-        return True
 
     @property
     def meta(self) -> GraphMeta:
@@ -300,9 +296,6 @@ class EmbeddedStore:
             if self.writable:  # removed before the lock is released
                 self.folder.remove_generation(self._copy)
             self._finalizer()
-
-    def __enter__(self) -> EmbeddedStore:
-        return self
 
     def __exit__(self, exception: type[BaseException] | None, *_: object) -> None:
         self.close(publish=exception is None)

@@ -114,7 +114,8 @@ class EndpointFingerprint:
         counts: Counts = {"triples": self._count(at - seconds / 2, "count_triples")}
         if counts["triples"] is None:
             counts[AT_LEAST] = self._count(at, "count_up_to", most=MAX_SCANNED_TRIPLES)
-        for predicate in detection_predicates():
+        # the predicates by which the bundled schemas are detected
+        for predicate in dict.fromkeys(p for name in BUNDLED for p in bundled_schema(name).detect):
             counts[predicate] = self._count(at, "count_predicate", predicate=Entity(predicate))
         if None in counts.values() and seconds < COUNT_SECONDS:
             self._incomplete = counts
@@ -132,8 +133,3 @@ class EndpointFingerprint:
             return single_count(self._select(query, timeout=seconds, fresh=True)) if seconds > 0 else None
         except (StoreTimeout, PartialResult, QueryRejected):
             return None
-
-
-def detection_predicates() -> tuple[str, ...]:
-    """Return the predicates by which the bundled schemas are detected."""
-    return tuple(dict.fromkeys(p for name in BUNDLED for p in bundled_schema(name).detect))

@@ -29,9 +29,9 @@ class Profile:
         system_graphs: named graphs that belong to the server; with any, every query must name its graphs.
         timeout_parameter, timeout_header: URL parameter or header in which a query's time limit is sent.
         timeout_unit: unit of the time limit. min_timeout: the shortest time limit that is sent, in seconds.
-        truncates_on_timeout: whether the server silently sends an incomplete result at the time limit. kgqa sends a
-            time limit to such a server only if the server's own limit is known to be no shorter.
-        limits_query: name of a template in queries/ that asks for the server's own time limit, in seconds.
+        limits_query: name of a template in queries/ that asks for the server's own time limit, in seconds; for a server
+            that silently sends an incomplete result at the time limit. kgqa sends it a time limit only if its own limit
+            is known to be no shorter.
         limit_error: regular expression for the error message that a time limit is too long; its group `seconds` is the
             longest limit that the server allows.
         timeout_headers, timeout_texts: headers and parts of error messages that mean that the server ran out of time.
@@ -56,7 +56,6 @@ class Profile:
     timeout_header: str = ""
     timeout_unit: OneOf["ms", "s-suffix"] = "ms"
     min_timeout: float = 0.0
-    truncates_on_timeout: bool = False
     limits_query: str = ""
     limit_error: str = ""
     timeout_headers: tuple[str, ...] = ()
@@ -88,7 +87,7 @@ class Profile:
         """
         seconds = max(seconds, self.min_timeout)
         if longest is None:
-            longest = 0.0 if self.truncates_on_timeout else math.inf
+            longest = 0.0 if self.limits_query else math.inf
         if seconds > longest or not (self.timeout_parameter or self.timeout_header):
             return ""
         return f"{max(1, math.ceil(seconds))}s" if self.timeout_unit == "s-suffix" else str(math.ceil(seconds * 1000))

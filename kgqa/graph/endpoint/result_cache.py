@@ -59,7 +59,7 @@ class ResultCache:
             with self._errors():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.touch(mode=0o600)  # readable only for this user: the server may require a password
-                self._connection = sqlite3.connect(file, timeout=5, check_same_thread=False, isolation_level=None)
+                self._connection = sqlite3.connect(file, timeout=1, check_same_thread=False, isolation_level=None)
                 self._connection.executescript(_SCHEMA)
                 self._trim()
                 return

@@ -99,9 +99,6 @@ class EndpointStore(Store):
         """When kgqa last changed the server's data, which may have left all counts equal."""
         self._fingerprints: dict[tuple[str, ...], EndpointFingerprint] = {}
 
-    def __repr__(self) -> str:
-        return f"<EndpointStore {self.location}>"
-
     # --- the Store protocol
 
     @property

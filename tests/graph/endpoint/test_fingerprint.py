@@ -9,75 +9,56 @@ import time
 import pytest
 
 from kgqa.graph.endpoint import fingerprint
-from kgqa.graph.endpoint.fingerprint import detection_predicates
-from kgqa.graph.endpoint.options import Access
-from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.model import Literal
 from kgqa.net.threads import question_end
-from kgqa.testing.sparql_server import SparqlReply, SparqlServer, table
+from kgqa.testing.sparql_server import SparqlReply
+from tests.graph import scripted_endpoint
+from tests.graph.scripted_endpoint import TABLE, count_reply
 
-INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 LATE = SparqlReply(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain")
 
 
-def count_reply(value: int, **options) -> SparqlReply:
-    return table(["triples"], [[Literal(str(value), INTEGER)]], **options)
-
-
 @pytest.fixture
-def graph_of():
+def graph_of(serve, store_of):
     """Return `graph_of(answer, ...) -> (store, server)`, whose counts come from a function of the query."""
-    with contextlib.ExitStack() as opened:
 
-        def graph_of(answer, **options):
-            server = opened.enter_context(SparqlServer(lambda request: answer(request.query)))
-            options = {"profile": "generic", "access": Access(patience=0.2), **options}
-            return opened.enter_context(EndpointStore(server.url, **options)), server
+    def graph_of(answer, **options):
+        server = serve(lambda request: answer(request.query))
+        return store_of(server, **options), server
 
-        yield graph_of
+    return graph_of
 
 
 def is_total(query: str) -> bool:
     return "?predicate" in query
 
 
+@pytest.mark.parametrize("seconds", [None, 6])
 @pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (19_999_999, False), (None, True)])
-def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large):
-    """A graph whose size is unknown counts as large."""
+def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large, seconds):
+    """A graph whose size is unknown counts as large, also in the time of a question."""
+    late = LATE if seconds is None else count_reply(9, seconds=30)
 
     def answer(query):
         if "LIMIT 20000000" in query:
-            return LATE if counted is None else count_reply(counted)
-        return LATE if is_total(query) else count_reply(0)
+            return late if counted is None else count_reply(counted)
+        return late if is_total(query) or seconds else count_reply(0)
 
     store, server = graph_of(answer)
+    token = question_end.set(seconds and time.monotonic() + seconds)
     assert store.may_scan() is not large and store.may_scan() is not large
+    question_end.reset(token)
     assert sum("LIMIT 20000000" in query for query in server.queries) == 1
 
 
-@pytest.mark.parametrize(("counted", "large"), [(20_000_000, True), (7, False)])
-def test_large_graph_is_recognised_in_the_time_of_a_question(graph_of, counted, large):
-    store, _ = graph_of(lambda query: count_reply(counted) if "LIMIT 20000000" in query else count_reply(9, seconds=30))
-    token = question_end.set(time.monotonic() + 6)
-    assert store.may_scan() is not large
-    question_end.reset(token)
-
-
-def test_slow_counts_are_cached(graph_of, tmp_path, monkeypatch):
+def test_slow_counts_are_cached(graph_of, store_of, cache, monkeypatch):
     monkeypatch.setattr(fingerprint, "SLOW_SECONDS", 0.2)
-    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-
-        def answer(query):
-            return count_reply(7, seconds=0.3 if is_total(query) else 0.0)
-
-        store, server = graph_of(answer, cache=cache)
-        first = store.fingerprint_of()
-        again = EndpointStore(server.url, profile="generic", cache=cache)
-        requests = len(server.requests)
-        assert again.fingerprint_of() == first and len(server.requests) == requests
-        again.invalidate()
-        assert again.fingerprint_of() == first and len(server.requests) > requests
+    store, server = graph_of(lambda query: count_reply(7, seconds=0.3 if is_total(query) else 0.0), cache=cache())
+    first, again = store.fingerprint_of(), store_of(server, cache=cache())
+    requests = len(server.requests)
+    assert again.fingerprint_of() == first and len(server.requests) == requests
+    again.invalidate()
+    assert again.fingerprint_of() == first and len(server.requests) > requests
 
 
 def test_counting_takes_a_part_of_the_time_of_a_question(graph_of, monkeypatch):
@@ -92,26 +73,26 @@ def test_counting_takes_a_part_of_the_time_of_a_question(graph_of, monkeypatch):
     assert store.fingerprint_of()
 
 
-def test_threads_measure_once_and_respect_their_deadline(graph_of, tmp_path):
+def test_threads_measure_once_and_respect_their_deadline(graph_of, cache):
     begun, go_on = threading.Event(), threading.Event()
 
     def answer(query):
         if "COUNT" not in query:
-            return table(["x"], [])
+            return TABLE
         begun.set()
         go_on.wait(60)
         return count_reply(7)
 
-    with contextlib.closing(ResultCache(tmp_path / "results.sqlite")) as cache:
-        store, server = graph_of(answer, cache=cache)
-        measuring = threading.Thread(target=lambda: store.fingerprint_of())
-        measuring.start()
-        assert begun.wait(5)
-        started = time.monotonic()
-        with contextlib.suppress(Exception):
-            store.select("SELECT ?x WHERE { ?x ?p ?o }", timeout=0.3)
-        assert time.monotonic() - started < 30
-        go_on.set()
-        measuring.join(5)
-        assert store.fingerprint_of()
-        assert sum("COUNT" in query for query in server.queries) == 1 + len(detection_predicates())
+    store, server = graph_of(answer, cache=cache())
+    measuring = threading.Thread(target=store.fingerprint_of)
+    measuring.start()
+    assert begun.wait(60)
+    started = time.monotonic()
+    with contextlib.suppress(Exception):
+        store.select("SELECT ?x WHERE { ?x ?p ?o }", timeout=0.3)
+    assert time.monotonic() - started < 30
+    go_on.set()
+    measuring.join(60)
+    assert store.fingerprint_of()
+    counts = [query for query in server.queries if "COUNT" in query]
+    assert len(counts) == len(set(counts))

@@ -27,16 +27,11 @@ def test_profile_is_detected_by_host_and_server_header(url, header, name):
 @pytest.mark.parametrize(
     ("profile", "own", "seconds", "sent_limit"),
     [
-        ("virtuoso", None, 5, ""),  # the server would use the shorter one silently
-        ("virtuoso", 10, 5, "5000"),
         ("virtuoso", 10, 10, "10000"),
         ("virtuoso", math.inf, 1000, "1000000"),
         ("virtuoso", 0.5, 0.2, ""),  # would be sent as one second
         ("virtuoso", 2, 1.0004, "1001"),
-        ("qlever", None, 60, "60s"),
         ("qlever", 30, 2.1, "3s"),
-        ("wikidata", None, 2.5, "2500"),
-        ("generic", math.inf, 1, ""),
     ],
 )
 def test_sent_time_limit_is_not_shorter_than_ours_nor_longer_than_the_servers(profile, own, seconds, sent_limit):

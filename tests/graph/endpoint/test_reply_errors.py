@@ -26,6 +26,10 @@ def verdict(status, headers, body="", **options):
         (200, {"content-type": "text/csv"}, "", StoreUnavailable, "text/csv"),
         (204, {}, "", StoreUnavailable, "no result"),
         (400, HTML, "<h1>Bad</h1> query", QueryRejected, "Bad query"),
+        # the words of a timeout stand in the query that the message repeats
+        (400, {}, f"Virtuoso 37000 Error SP030: syntax error\n\nSPARQL query:\n{QUERY}", QueryRejected, "SP030"),
+        (400, {}, f"SPARQL-QUERY: queryStr={QUERY}\norg.openrdf.query.MalformedQueryException", QueryRejected, "org"),
+        (400, {}, f'{{"query": "{QUERY}", "exception": "Invalid SPARQL query"}}', QueryRejected, "Invalid"),
         (406, {}, "", StoreUnavailable, "JSON"),
         (408, {}, "", StoreTimeout, "408"),
         (500, {}, "Virtuoso HY008 Error SR203: Async statement killed by SQLCancel.", StoreTimeout, "SR203"),
@@ -41,26 +45,14 @@ def test_other_replies_are_errors_with_advice(status, headers, body, error, mess
     assert str(found).isprintable() and len(str(found)) < 500
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"Virtuoso 37000 Error SP030: syntax error\n\nSPARQL query:\n{QUERY}",
-        f"SPARQL-QUERY: queryStr={QUERY}\norg.openrdf.query.MalformedQueryException",
-        f'{{"query": "{QUERY}", "exception": "Invalid SPARQL query"}}',
-    ],
-)
-def test_error_words_in_the_query_are_ignored(body):
-    assert isinstance(verdict(400, {}, body), QueryRejected)
-
-
 def test_server_message_is_one_clean_line():
     assert error_text("<h1>No\x1b[31m\u202e</h1>\n\n query", "") == "No[31m query"
     assert error_text('{"message": "Bad"}', "") == "Bad"
     assert "{" in error_text("{" * 100_000, "")
 
 
-def check(query: str, count: int, caps=(), headers=None, profile=GENERIC) -> None:
-    check_complete(Rows(("x",), [(None,)] * count), query, profile, caps, headers or {})
+def check(query: str, count: int, caps=(), headers=None) -> None:
+    check_complete(Rows(("x",), [(None,)] * count), query, VIRTUOSO, caps, headers or {})
 
 
 SELECT = "SELECT ?x WHERE { ?x ?p ?o }"
@@ -72,6 +64,7 @@ HEADER = {"x-sparql-maxrows": "100"}
     [
         (SELECT, 100, [100], {}, True),
         (SELECT, 99, [100], {}, False),
+        (SELECT, 1_048_576, [], {}, True),
         (SELECT, 100, [], {"x-sparql-maxrows": "yes"}, True),
         (SELECT, 3, [], HEADER, True),
         (SELECT + " LIMIT 100", 100, [], HEADER, False),
@@ -88,26 +81,17 @@ def test_result_of_row_cap_size_is_partial(query, count, caps, headers, cut):
         check(query, count, caps, headers)
 
 
-def test_fixed_cap_of_virtuoso():
-    with pytest.raises(PartialResult, match="row cap of 1,048,576 rows"):
-        check(SELECT, 1_048_576, profile=VIRTUOSO)
-
-
-@pytest.mark.parametrize(
-    ("query", "always_has_a_row"),
-    [
-        ("SELECT (COUNT(*) AS ?n) FROM <http://e/g> { ?x ?p ?o }", True),
-        ("PREFIX ns: <http://e/>\nSELECT (count ( DISTINCT ?x) AS ?n) (MAX(?y) AS ?m) { ?x ns:p ?y }", True),
-        ("SELECT (SUM(?x) + 1 AS ?n) { ?x ?p ?o } LIMIT 1", True),
-        ("SELECT (COUNT(*) AS ?n) WHERE { ?x ?p ?o } GROUP BY ?x", False),
-        ("SELECT (COUNT(*) AS ?n) WHERE { ?x ?p ?o } HAVING (COUNT(*) > 5)", False),
-        ("SELECT ?x (COUNT(*) AS ?n) WHERE { ?x ?p ?o }", False),
-        ("SELECT ?n WHERE { { SELECT (COUNT(?o) AS ?n) WHERE { ?x ?p ?o } } FILTER(?n > 3) }", False),
-    ],
-)
-def test_count_without_row_is_an_error(query, always_has_a_row):
-    if always_has_a_row:
+def test_count_without_row_is_an_error():
+    for query in (
+        "PREFIX ns: <http://e/>\nSELECT (count ( DISTINCT ?x) AS ?n) (MAX(?y) AS ?m) { ?x ns:p ?y }",
+        "SELECT (SUM(?x) + 1 AS ?n) FROM <http://e/g> { ?x ?p ?o } LIMIT 1",
+    ):
         with pytest.raises(StoreTimeout, match="no row as the result of a count"):
             check(query, 0)
-    else:
+    for query in (
+        "SELECT (COUNT(*) AS ?n) WHERE { ?x ?p ?o } GROUP BY ?x",
+        "SELECT (COUNT(*) AS ?n) WHERE { ?x ?p ?o } HAVING (COUNT(*) > 5)",
+        "SELECT ?x (COUNT(*) AS ?n) WHERE { ?x ?p ?o }",
+        "SELECT ?n WHERE { { SELECT (COUNT(?o) AS ?n) WHERE { ?x ?p ?o } } FILTER(?n > 3) }",
+    ):
         check(query, 0)

@@ -13,7 +13,6 @@ from kgqa.graph.endpoint import transport
 from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.queries import Queries
-from kgqa.graph.query.templates import render
 from kgqa.model import Literal
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table_bytes, truth
@@ -39,14 +38,12 @@ FAULTS = {
     "blazegraph while sending": (faults.blazegraph_timeout_while_sending(BODY), StoreTimeout, "while sending"),
     "206": (SparqlReply(206, BODY), PartialResult, "206"),
     "cut json": (SparqlReply(body=BODY[:-10]), PartialResult, "truncated or damaged"),
-    "cut json, chunked": (faults.pieces(BODY[:40], BODY[40:-10]), PartialResult, "truncated or damaged"),
     "cut body": (SparqlReply(body=BODY[:-10], missing=10), StoreUnavailable, "lost in the middle of a reply"),
     "cut chunks": (SparqlReply(body=lambda: iter([BODY[:40]]), framing="chunked", missing=1), StoreUnavailable, "lost in the middle of a reply"),
     "cut gzip": (faults.zipped(BODY * 50, missing=30), PartialResult, "."),
     "no gzip": (SparqlReply(body=BODY, headers=(("Content-Encoding", "gzip"),)), PartialResult, "cannot be decompressed"),
     "no UTF-8": (SparqlReply(body=BODY.replace(b"http://e/7", b"http://e/\xff")), PartialResult, "truncated or damaged"),
     "web page": (faults.web_page(), StoreUnavailable, "a web page"),
-    "web page as json": (SparqlReply(body=b"<!DOCTYPE html><html></html>"), StoreUnavailable, "not a SPARQL result|other than a SPARQL result"),
     "nothing": (SparqlReply(body=b""), StoreUnavailable, "an empty reply"),
     "garbage": (SparqlReply(body=bytes(range(256)) * 100), StoreUnavailable, "not a SPARQL result|other than a SPARQL result"),
     "deep": (SparqlReply(body=b'{"head": ' + b"[" * 100_000), StoreUnavailable, "not a SPARQL result"),
@@ -120,7 +117,7 @@ def test_an_endless_reply_is_stopped(serve, store_of, monkeypatch):
         store_of(serve(faults.endless_rows())).select(QUERY)
 
 
-@pytest.mark.parametrize("name", ["cut json", "cut gzip", "no gzip", "no UTF-8"])
+@pytest.mark.parametrize("name", ["cut json", "cut gzip"])
 def test_damaged_reply_is_requested_once_more(serve, store_of, name):
     server = serve([FAULTS[name][0], TABLE])
     assert len(store_of(server).select(QUERY)) == 50 and len(server.requests) == 2
@@ -161,8 +158,6 @@ def test_timed_out_query_is_repeated_only_with_more_time(serve, store_of):
         ("ask", QUERY),
         pytest.param("select", f"{QUERY} # {'x' * (1 << 20)}", id="long"),
         ("select", "# SELECT\nINSERT DATA { GRAPH <http://e/g> { <http://e/s> <http://e/p> 1 } }"),
-        ("select", "SELECT ?x WHERE { SERVICE <http://e/> { ?x ?p ?o } }"),
-        ("select", "SELECT ?x WHERE { \\u0053ERVICE <http://e/> { ?x ?p ?o } }"),
         ("select", 'PREFIX x: <\\u0062if:> SELECT (x:exec("shutdown") AS ?x) WHERE { ?s ?p ?o }'),
     ],
 )
@@ -230,15 +225,3 @@ def test_invalid_url_is_an_error_without_its_password(url):
     with pytest.raises(SettingsError) as caught:
         EndpointStore(url)
     assert SECRET not in str(caught.value)
-
-
-def test_profile_is_detected_once_before_the_first_query(serve, store_of):
-    server = serve(TABLE, server="Virtuoso/07.20")
-    store = store_of(server, profile="auto")
-    assert server.requests == []
-    assert store.profile.name == "virtuoso" and store.transport.time_limit is None
-    store.select(QUERY)
-    store.select(QUERY)
-    assert server.queries[0].split() == render("any_triple", view=()).split()
-    assert server.queries[2:] == [QUERY] * 2
-    assert server.requests[2].fields.keys() == {"query"}  # its limits are unknown, so none is sent

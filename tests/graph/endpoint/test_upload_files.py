@@ -54,9 +54,6 @@ def test_default_graph_stands_for_the_named_graph(read):
     assert read(f"{GOOD}{GOOD[:-2]}<urn:mine> .\n", ending="nq")[0] == [(GOOD, 1), (GOOD, 2)]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_sent"),
-    [("a\\u0000b", False), ("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)],
-)
-def test_nul_is_not_sent(text, is_sent):
-    assert (upload_problem(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == is_sent
+def test_nul_is_not_sent():
+    for text, sent in (("a\\U00000000", False), ("a\\\\u0000b", True), ("\\\\\\u0000", False), ("\\u0001", True)):
+        assert (upload_problem(f'<http://e/a> <http://e/b> "{text}" .\n'.encode()) is None) == sent
