@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kgqa.graph.query.patterns import Node, PathPattern, edges_along, edges_text, path_pattern
-from kgqa.graph.query.templates import Part, Variable, render_term
+from kgqa.graph.query.templates import Variable, render_term
 from kgqa.model import Candidate, Entity, Literal
 from kgqa.model.conditions import XSD, Comparison, Condition
 from kgqa.settings.table import WalkRule
@@ -49,7 +49,7 @@ def candidate_pattern(candidate: Candidate, rule: WalkRule, inverse: Callable[[s
     return replace(walk, joins=tuple(joins), restricted=candidate.restricted, conditions=tuple(conditions))
 
 
-def condition_text(condition: Condition, node: Node, prefix: str) -> Part:
+def condition_text(condition: Condition, node: Node, prefix: str) -> str:
     """Return a condition on a node: the edges to the tested value, and a filter on it.
 
     Args:
@@ -63,9 +63,9 @@ def condition_text(condition: Condition, node: Node, prefix: str) -> Part:
     if isinstance(test, Comparison):
         lines.append(f"  FILTER({_comparison(test, render_term(nodes[-1]))})")
     elif isinstance(test, Entity) and not condition.steps:
-        return Part(f"  FILTER({render_term(node)} {'!=' if negated else '='} {render_term(test)})")
+        return f"  FILTER({render_term(node)} {'!=' if negated else '='} {render_term(test)})"
     text = "\n".join(lines)
-    return Part(f"  FILTER NOT EXISTS {{ {text}\n  }}" if negated else text)
+    return f"  FILTER NOT EXISTS {{ {text}\n  }}" if negated else text
 
 
 def _comparison(test: Comparison, tested: str) -> str:

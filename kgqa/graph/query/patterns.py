@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kgqa.graph.query.templates import Part, Variable, render_term
+from kgqa.graph.query.templates import Variable, render_term
 from kgqa.model import Entity, Step
 from kgqa.settings.table import WalkRule
 
@@ -39,9 +39,9 @@ class PathPattern:
     different: tuple[tuple[Node, Node], ...] = ()
     restricted: Restrictions = ()
     joins: tuple[tuple[int, PathPattern], ...] = ()
-    conditions: tuple[tuple[int, Part], ...] = ()
+    conditions: tuple[tuple[int, str], ...] = ()
     kept: tuple[Node, ...] = ()
-    not_mediator: tuple[Part, ...] = ()
+    not_mediator: tuple[str, ...] = ()
 
     @property
     def end(self) -> Node:
@@ -117,12 +117,12 @@ def values_clause(variable: Node, values: Iterable[object]) -> str:
     return f"VALUES {render_term(variable)} {{{term_list(values)} }}"
 
 
-def edges_text(edges: Iterable[Edge]) -> Part:
+def edges_text(edges: Iterable[Edge]) -> str:
     """Return triple patterns, one a line."""
-    return Part("\n".join([f" {term_list(edge)} ." for edge in edges]))
+    return "\n".join([f" {term_list(edge)} ." for edge in edges])
 
 
-def pattern_text(walk: PathPattern, *, nested: bool = True) -> Part:
+def pattern_text(walk: PathPattern, *, nested: bool = True) -> str:
     """Return the pattern of a path.
 
     At hubs the number of walks multiplies with every hop, but the number of distinct nodes does not. The last hop needs
@@ -144,7 +144,7 @@ def pattern_text(walk: PathPattern, *, nested: bool = True) -> Part:
             needed = [each for each in walk.nodes[1:at] if each in later or each in walk.kept]
             inner = "\n".join(lines).replace("\n", "\n  ")
             lines = [f"  {{ SELECT DISTINCT{term_list([*needed, node])} WHERE {{", f"  {inner}", "  } }"]
-    return Part("\n".join([*lines, *walk.not_mediator]))
+    return "\n".join([*lines, *walk.not_mediator])
 
 
 def _walk_lines(edges: Sequence[Edge], different: Iterable[tuple[Node, Node]]) -> Iterator[str]:

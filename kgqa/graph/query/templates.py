@@ -37,12 +37,6 @@ class Comment:
     text: str
 
 
-class Part(str):
-    """A part of a query that was rendered from terms, to be put into a template. Only the renderers make one."""
-
-    __slots__ = ()
-
-
 def render_term(term: Any) -> str:
     """Render a term as SPARQL text.
 
@@ -65,8 +59,6 @@ def render_term(term: Any) -> str:
             return "# " + " ".join("".join(c if c.isprintable() and c != "\\" else " " for c in term.text).split())
         case int() if not isinstance(term, bool):
             return str(term)
-        case Part():
-            return term
     raise InvalidTerm(
         f"A query takes only typed terms, not {type(term).__name__}: use Entity, Literal, Variable or Comment."
     )

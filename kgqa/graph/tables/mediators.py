@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Literal as OneOf
 
 from kgqa.graph.query.patterns import Node, term_list
-from kgqa.graph.query.templates import Part, Variable, render_term
+from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.changes import Changes
 from kgqa.graph.tables.declarations import SIDES, Declarations, Select, listed_mediators
@@ -154,7 +154,7 @@ class MediatorTable:
         return found
 
 
-def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[Part, ...]:
+def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[str, ...]:
     """Return the filters that remove mediators from the ends of a relation that also leads to other nodes."""
     end = render_term(node)
     lines = [
@@ -167,4 +167,4 @@ def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[
         marks = [term_list([marker, mark]) for mark in table.declared.marks]
         without += [f" {render_term(type_)} ?mark . ?mark{mark}" for type_ in types for mark in marks]
     lines += [f"  FILTER NOT EXISTS {{ {end}{rest} . }}" for rest in without]
-    return tuple(map(Part, lines))
+    return tuple(lines)
