@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from kgqa.rank.lexical import BM25Variant, bm25
 from kgqa.rank.tournaments.chooser import random_scores
 
 PrefilterMethod = Literal["rrf", "bm25", "sbert", "trained", "random", "none"]
-PREFILTER_METHODS: tuple[PrefilterMethod, ...] = get_args(PrefilterMethod)
 
 
 def prefilter(

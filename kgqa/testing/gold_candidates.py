@@ -52,7 +52,7 @@ _DATES = frozenset({"STR", "YEAR", "dateTime", "date", "datetime", "gYear", "gYe
 _ON_LANGUAGE = frozenset({"Builtin_isLITERAL", "Builtin_LANG", "Builtin_LANGMATCHES"})
 _LOGICAL = frozenset({"ConditionalOrExpression", "ConditionalAndExpression", "UnaryNot", "RelationalExpression"})
 _IDLE = frozenset({"OptionalGraphPattern", "Builtin_isIRI", "Builtin_isURI"})
-_TIME = r"T(?:00:00(?::00(?:\.0+)?)?|([0-9:.]+))"  # midnight is no time of day
+_TIME = r"T(?:00:00(?::00(?:\.0+)?)?|([0-9:.]+))"  # midnight means that no time is given
 _DATE = re.compile(rf"(-?[0-9]{{4,6}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?(?:[TZ+-].*)?)?)?")
 _YEAR_BOUNDS = frozenset({("01", "01", "<"), ("01", "01", ">="), ("12", "31", ">"), ("12", "31", "<=")})
 _SEVERAL = "several conditions on a node beside the path"
