@@ -35,6 +35,11 @@ STANDARD_PREFIXES = {
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+WIKIDATA = "http://www.wikidata.org/"
+DIRECT_CLAIM = "http://wikiba.se/ontology#directClaim"
+"""Leads from each property of a Wikibase to the predicate of its truthy values."""
+WIKIBASE_LABELS = ("instance of", "sex or gender", "inverse property")
+"""English labels of the properties that a schema uses. Their ids differ between one Wikibase and another."""
 BUNDLED = ("freebase", "wikidata", "corpus", "grbench", "rdfs")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")
@@ -53,11 +58,12 @@ _KEYS = {
     "mediator_types": "mediators.types", "mediator_marked_by": "mediators.marked_by", "mediator_list": "mediators.list",
     "mediator_iri_prefixes": "mediators.iri_prefixes", "mediator_object_of": "mediators.object_of",
     "mediator_subject_of": "mediators.subject_of", "mediator_pairs": "mediators.pairs",
-    "mediator_untrue": "mediators.untrue", "walks": "walks.rule", "probes": "probes.entities",
+    "mediator_untrue": "mediators.untrue", "mediator_unnamed": "mediators.unnamed",
+    "walks": "walks.rule", "probes": "probes.entities",
 }  # fmt: skip
 """The key in the file of each field that has another name."""
 _TEXTS = {"name", "title", "id_characters", "id_example", "languages", "wording", "mediator_list", "walks"}
-_TEXTS |= {"mediator_marked_by", "probes"}
+_TEXTS |= {"mediator_marked_by", "mediator_unnamed", "probes"}
 """The fields whose texts are no IRIs, or not all."""
 
 
@@ -104,6 +110,7 @@ class Schema(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True,
     mediator_subject_of: Iris = ()
     mediator_pairs: tuple[tuple[str, str, str], ...] = ()
     mediator_untrue: Mark = ()
+    mediator_unnamed: bool = False
     walks: WalkRule = "topic-not-end"
     probes: tuple[tuple[Annotated[str, Meta(min_length=1)], Annotated[str, Meta(min_length=1)]], ...] = ()
 
@@ -267,10 +274,7 @@ def parse_schema(text: str, *, where: str = "schema") -> Schema:
             )
         return text
 
-    iris = {
-        field: _expand_all(getattr(schema, field), expand)
-        for field in _KEYS.keys() - _TEXTS - {"probes", "mediator_marked_by"}
-    }
+    iris = {field: _expand_all(getattr(schema, field), expand) for field in _KEYS.keys() - _TEXTS}
     iris["probes"] = tuple((expand(id), label) for id, label in schema.probes)
     if schema.mediator_marked_by:
         predicate, value = schema.mediator_marked_by
@@ -308,6 +312,27 @@ def bundled_schema(name: str) -> Schema:
     if name not in BUNDLED:
         raise SchemaError(f"Unknown schema {name!r}.", f"Choose one of {', '.join(BUNDLED)}, or give a .toml file.")
     return parse_schema((files("kgqa") / "schemas" / f"{name}.toml").read_text(encoding="utf-8"), where=f"{name}.toml")
+
+
+def wikibase_schema(root: str, properties: Mapping[str, str]) -> Schema:
+    """Return the schema of a Wikibase other than Wikidata, which has the same form under other IRIs.
+
+    Args:
+        root: what its IRIs begin with, in place of `http://www.wikidata.org/`.
+        properties: its predicate for the values of each property in `WIKIBASE_LABELS` that it has, by English label.
+    """
+    wikidata = bundled_schema("wikidata")
+
+    def own(iri: str) -> str:
+        return root + iri.removeprefix(WIKIDATA) if iri.startswith(WIKIDATA) else iri
+
+    kind, gender, inverse = (tuple(filter(None, [properties.get(label)])) for label in WIKIBASE_LABELS)
+    moved = {field: _expand_all(getattr(wikidata, field), own) for field in _KEYS.keys() - _TEXTS - {"prefixes"}}
+    known = {"types": kind, "gender": gender, "inverse": (*inverse, f"{STANDARD_PREFIXES['owl']}inverseOf")}
+    named = {"name": "wikibase", "title": f"Wikibase at {root}", "detect": (DIRECT_CLAIM,), "probes": ()}
+    prefixes = {name: own(namespace) for name, namespace in wikidata.prefixes.items()}
+    schema = structs.replace(wikidata, **{**moved, **known, **named}, prefixes=prefixes)
+    return structs.replace(schema, source=schema_text(schema))
 
 
 def load_schema(name_or_file: str | Path) -> Schema:

@@ -11,8 +11,8 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout, StoreUnavailabl
 from kgqa.graph.query.templates import render
 from kgqa.graph.store import Store
 from kgqa.graph.tables.declarations import listed_mediators
-from kgqa.model import Entity
-from kgqa.schema import BUNDLED, Schema, bundled_schema
+from kgqa.model import Entity, Literal
+from kgqa.schema import BUNDLED, DIRECT_CLAIM, WIKIBASE_LABELS, Schema, bundled_schema, wikibase_schema
 from kgqa.text.hints import Command, Option
 from kgqa.text.words import clean
 
@@ -52,9 +52,27 @@ def best_schema(fits: Iterable[SchemaFit]) -> Schema:
 
 
 def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
-    """Return the bundled schema with the largest share of its `detect` predicates in a store; `rdfs` if none fits."""
+    """Return the bundled schema with the largest share of its `detect` predicates in a store.
+
+    If none fits, return the schema of another Wikibase if the graph is one, or else `rdfs`.
+    """
     schemas = map(bundled_schema, BUNDLED)
-    return best_schema(schema_fits(store, view, [schema for schema in schemas if not schema.fallback]))
+    best = best_schema(schema_fits(store, view, [schema for schema in schemas if not schema.fallback]))
+    return (best.fallback and other_wikibase(store, view)) or best
+
+
+def other_wikibase(store: Store, view: Sequence[str]) -> Schema | None:
+    """Return the schema of a graph in which properties declare their predicates as in a Wikibase; None if none does."""
+    labels = [Literal(label, language=language) for label in WIKIBASE_LABELS for language in ("en", "")]
+    query = render(
+        "wikibase_properties", view=tuple(map(Entity, view)), declared_by=Entity(DIRECT_CLAIM), labels=labels
+    )
+    rows = [row for row in store.select(query) if isinstance(row[1], Entity)]
+    roots = {predicate.iri.partition("prop/direct/")[0] for _, predicate, _ in rows}
+    if len(roots) != 1:
+        return None
+    properties = {label.value: predicate.iri for _, predicate, label in rows if isinstance(label, Literal)}
+    return wikibase_schema(*roots, properties)
 
 
 RELATION_BATCH = 500

@@ -6,6 +6,7 @@ import pytest
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.detection import detect_schema
+from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Entity, Named, RelationPath, Step
 from kgqa.schema import parse_schema
@@ -31,6 +32,29 @@ class TestSchemas:
     def test_schema_is_detected(self, make, name, lines):
         graph = make(lines)
         assert detect_schema(graph.store, [entity.iri for entity in graph.view]).name == name
+
+    def test_another_wikibase(self, make):
+        """A Wikibase is recognised by what its properties declare: namespaces, and the id of `instance of`."""
+        w, base = "https://wiki.example/", "http://wikiba.se/ontology#"
+        lines = [
+            f"<{w}entity/{property}> <{base}directClaim> <{w}prop/direct/{property}> ."
+            for property in ("P1", "P4", "P31")
+        ]
+        lines += [
+            f'<{w}entity/{id}> <http://www.w3.org/2000/01/rdf-schema#label> "{label}"@en .'
+            for id, label in {"P1": "instance of", "P4": "home venue", "P31": "colour", "Q2": "Rovers"}.items()
+        ]
+        lines += [
+            f"<{w}entity/Q2> <{w}prop/direct/P4> <{w}entity/Q3> .",
+            f"<{w}entity/Q2> <{w}prop/P4> <{w}entity/s1> .",
+        ]
+        graph = make(lines)
+        schema = detect_schema(graph.store, [entity.iri for entity in graph.view])
+        assert (schema.name, schema.types, schema.id_base) == ("wikibase", (f"{w}prop/direct/P1",), f"{w}entity/")
+        assert parse_schema(schema.source).label_subject(f"{w}prop/direct/P4") == f"{w}entity/P4"
+        tables = KnowledgeGraph(graph.store, schema, view=[entity.iri for entity in graph.view]).tables
+        assert tables.relation_labels[f"{w}prop/direct/P4"] == "home venue"
+        assert tables.leads_to_mediator(Step(f"{w}prop/P4"))
 
     def test_schema_from_a_file(self, tmp_path, graphs):
         """An unknown graph is loaded and answers questions with one TOML file and no code."""

@@ -239,8 +239,9 @@ class GraphTables:
 
     def _compute(self) -> Tables:
         schema, notes = self.schema, []
-        declarations = read_declarations(schema, self.read)
-        if self._may_scan_now():
+        scan = self._may_scan_now()
+        declarations = read_declarations(schema, self.read, scan=scan)
+        if scan:
             threads = 1 if self.store.capabilities.remote else 2
             edges = count_edges(schema, declarations, self.read, threads=threads)
             return Tables(declarations, edges, self._labels_of(edges, declarations, self._find_labels))
@@ -271,6 +272,8 @@ class GraphTables:
             return None
         same = changes.relations.isdisjoint(declaring_predicates(schema))
         declarations = known if same else read_declarations(schema, self.read)
+        if declarations.unnamed_types != known.unnamed_types:
+            return None
         types = declarations.mediator_types
         edges = follow_edges(tables.edges, changes, schema=schema, types=types, select=self.select)
         subjects = [subject.iri for subject in changes.subjects(schema.label)]

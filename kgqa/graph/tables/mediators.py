@@ -1,7 +1,8 @@
 """Mediators: nodes that only connect others (a marriage, a performance), and the relations that lead to them.
 
 The rules of the schema decide which nodes are mediators: by a type that is marked as a mediator type, the range or
-domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name does not matter.
+domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name matters
+only where the schema says so: then types whose nodes are all without a name are mediator types.
 A list of the schema (`listed_mediators`) decides on types and relations about which the graph declares nothing.
 
 The edges that end in mediators are counted once for a whole graph; an edit changes the counts by what it touches.
@@ -40,7 +41,7 @@ def count_edges(schema: Schema, declared: Declarations, read: Select, *, threads
     """
     rules = {
         "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
-        "types": [Entity(type_) for type_ in schema.mediator_types],
+        "types": [Entity(type_) for type_ in sorted(declared.unnamed_types.union(schema.mediator_types))],
         "type_predicates": [Entity(predicate) for predicate in schema.types],
         "marker": Entity(schema.mediator_marked_by[0]) if schema.mediator_marked_by else None,
         "marks": declared.marks,
@@ -160,8 +161,8 @@ def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[
     lines = [
         f"  FILTER(!STRSTARTS(STR({end}), {render_term(Literal(prefix))}))" for prefix in schema.mediator_iri_prefixes
     ]
-    types = list(map(Entity, schema.types))
-    without = [term_list([type_, Entity(each)]) for type_ in types for each in schema.mediator_types]
+    types, named = list(map(Entity, schema.types)), sorted(table.declared.unnamed_types.union(schema.mediator_types))
+    without = [term_list([type_, Entity(each)]) for type_ in types for each in named]
     if schema.mediator_marked_by:
         marker = Entity(schema.mediator_marked_by[0])
         marks = [term_list([marker, mark]) for mark in table.declared.marks]

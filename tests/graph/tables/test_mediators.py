@@ -51,6 +51,21 @@ class TestMediators:
         assert graph.tables.mediators.extent(step("base.x.y")) == "some"
         assert short(graph.paths.ends([Candidate(path("m.a", "base.x.y"))])[0].values) == {"m.b"}
 
+    def test_types_without_names(self, make):
+        """Where the schema says so, nodes of a type without names are mediators, if most things have names."""
+        label = "http://www.w3.org/2000/01/rdf-schema#label"
+        medals = [f"<http://e/m{n}> <{RDF}type> <http://e/Medal> ." for n in (1, 2)]
+        medals += [f"<http://e/m{n}> <http://e/for> <http://e/beer{n}> ." for n in (1, 2)]
+        beers = [f"<http://e/beer{n}> <{RDF}type> <http://e/Beer> ." for n in range(4)]
+        names = [f'<http://e/beer{n}> <{label}> "Beer {n}" .' for n in range(4)]
+
+        def extent(*lines: str) -> str:
+            return make([*medals, *beers, *lines], "rdfs").tables.mediators.extent(Step("http://e/for", "in"))
+
+        assert extent(*names) == "all"
+        assert extent(*names, f'<http://e/m1> <{label}> "Gold" .') == "none"
+        assert extent(names[0]) == "none"  # a graph that names few things says nothing by a missing name
+
     def test_types_named_by_the_schema(self, make):
         kc = "urn:kgqa:corpus:"
         graph = make(
