@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity, Literal, RelationPath, Step
+from kgqa.graph.query.export import export
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import DAY, MONTH, XSD, YEAR, Comparison, Condition, Operation, year
 from kgqa.schema import parse_schema
 from tests.conftest import SOAK
@@ -129,6 +130,9 @@ def test_answers(small, case):
     found = answers(small, path, conditions, operation)
     assert found == {entity(word) if word[0] in "bc" else word for word in expected.split()}
     assert found == written(NaiveGraph(FACTS).answer(path, conditions, operation))
+    exported = export(small, Candidate(path, conditions=tuple(conditions), operation=operation))
+    if exported.totals is not None:  # what the search computes itself is compared with the query's result
+        assert list(exported.totals) == pytest.approx([float(value) for value in found], rel=1e-3)
 
 
 def test_totals_of_decimals_are_exact(small):

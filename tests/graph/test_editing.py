@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.editing import MAX_EDITS, MAX_TRIPLES, EditHistory
+from kgqa.graph.editing import MAX_EDITS, MAX_TRIPLES, EditHistory, batches
 from kgqa.model import Entity, Literal, Triple
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -119,3 +121,10 @@ class TestHistory:
         assert history.since(other.version, ["urn:b"]) == [] and history.version_of(["urn:b"]) == other.version
         history.add("urn:a", TRIPLES[:1] * (MAX_TRIPLES + 1), [])
         assert history.since(reports[-1].version, ["urn:a"]) is None
+
+
+@given(st.lists(st.text(max_size=9), max_size=20), st.integers(1, 5), st.integers(1, 12))
+def test_batches_keep_the_items_and_the_limits(items, most, chars):
+    found = list(batches(items, most, chars, length=len))
+    assert [item for batch in found for item in batch] == items
+    assert all(len(batch) <= most and (len(batch) == 1 or sum(map(len, batch)) <= chars) for batch in found)

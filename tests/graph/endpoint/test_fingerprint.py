@@ -29,6 +29,15 @@ def graph_of(serve, store_of):
     return graph_of
 
 
+@contextlib.contextmanager
+def question_ends(seconds: float | None):
+    token = question_end.set(seconds and time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        question_end.reset(token)
+
+
 def is_total(query: str) -> bool:
     return "?predicate" in query
 
@@ -45,9 +54,8 @@ def test_large_graph_is_recognised_by_a_limited_count(graph_of, counted, large, 
         return late if is_total(query) or seconds else count_reply(0)
 
     store, server = graph_of(answer)
-    token = question_end.set(seconds and time.monotonic() + seconds)
-    assert store.may_scan() is not large and store.may_scan() is not large
-    question_end.reset(token)
+    with question_ends(seconds):
+        assert store.may_scan() is not large and store.may_scan() is not large
     assert sum("LIMIT 20000000" in query for query in server.queries) == 1
 
 
@@ -65,10 +73,9 @@ def test_counting_takes_a_part_of_the_time_of_a_question(graph_of, monkeypatch):
     hangs = True
     store, _ = graph_of(lambda query: count_reply(7, seconds=30 if hangs else 0))
     started = time.monotonic()
-    token = question_end.set(started + 2)
-    assert store.fingerprint_of() == "" and store.may_scan() is not None
+    with question_ends(2):
+        assert store.fingerprint_of() == "" and store.may_scan() is not None
     assert time.monotonic() - started < 2
-    question_end.reset(token)
     hangs = False
     assert store.fingerprint_of()
 

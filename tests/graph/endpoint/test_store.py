@@ -13,7 +13,7 @@ from kgqa.graph.endpoint import transport
 from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.queries import Queries
-from kgqa.model import Literal
+from kgqa.model import Entity, Literal, Triple
 from kgqa.testing import sparql_faults as faults
 from kgqa.testing.sparql_server import SparqlReply, table_bytes, truth
 from kgqa.trace.trace import Trace
@@ -173,6 +173,8 @@ def test_update_writes_only_to_its_graph(serve, store_of):
     store = store_of(server, writable="http://e/g")
     with pytest.raises(QueryRejected, match="<?http://e/h>? is not writable"):
         insert(store, "http://e/h")
+    with pytest.raises(QueryRejected, match="http://e/h"):
+        store.edit("http://e/h", [Triple(Entity("http://e/a"), "http://e/r", Entity("http://e/b"))])
     version = store.version_of()
     insert(store)
     assert store.version_of() != version and [bool(request.update) for request in server.requests] == [True]

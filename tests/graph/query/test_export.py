@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from rdflib.plugins.sparql import prepareQuery
 
-from kgqa.graph.query.export import query_class
+from kgqa.graph.query.export import AnswerInQuery, query_class, refuse_named_end
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
+from kgqa.model.conditions import Comparison, Condition
 
 NS = "http://rdf.freebase.com/ns/"
 
@@ -126,3 +127,11 @@ class TestHubs:
         query = layers.answer_query(path)
         assert len(layers.run_exported(query)) == 40
         assert set(layers.run_exported(query)) == set(layers.paths.ends([Candidate(path)])[0].values)
+
+
+@pytest.mark.parametrize("test", [Entity("http://e/b"), Comparison("=", Literal("b"))])
+def test_query_that_names_its_answer_is_refused(test):
+    path = RelationPath(Entity("http://e/a"), (Step("http://e/r"),))
+    with pytest.raises(AnswerInQuery):
+        refuse_named_end(path, [Condition(1, (), test)])
+    refuse_named_end(path, [Condition(1, path.steps, test)])

@@ -32,6 +32,7 @@ def graph():
         (Condition(1, (LENGTH,), Comparison("!=", Literal("1998-05-09", DAY))), "“river length” of ?answer is not on 1998-05-09"),
         (Condition(1, (LENGTH,), Comparison(">=", Literal("6", XSD + "decimal"))), "“river length” of ?answer is at least 6"),
         (Condition(1, (LENGTH,), Comparison("=", Literal("abc"))), "“river length” of ?answer is “abc”"),
+        (Condition(1, (MOUTH.reversed(),), RHINE), "Rhine (m.demo_rhine) has “river mouth”: ?answer"),
         (Condition(1, (LENGTH,), None, True), "there is no “river length” of ?answer"),
         (Condition(1, (MOUTH,), NORTH_SEA, True), "it is not true that ?answer has “river mouth”: North Sea (m.demo_north_sea)"),
         (Condition(1, (), RHINE, True), "?answer is not Rhine (m.demo_rhine)"),
