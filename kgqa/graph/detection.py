@@ -67,12 +67,11 @@ def other_wikibase(store: Store, view: Sequence[str]) -> Schema | None:
     query = render(
         "wikibase_properties", view=tuple(map(Entity, view)), declared_by=Entity(DIRECT_CLAIM), labels=labels
     )
-    rows = [row for row in store.select(query) if isinstance(row[1], Entity)]
-    roots = {predicate.iri.partition("prop/direct/")[0] for _, predicate, _ in rows}
+    found = [(predicate.iri, label) for _, predicate, label in store.select(query) if isinstance(predicate, Entity)]
+    roots = {root for root, direct, _ in (iri.partition("prop/direct/") for iri, _ in found) if direct}
     if len(roots) != 1:
         return None
-    properties = {label.value: predicate.iri for _, predicate, label in rows if isinstance(label, Literal)}
-    return wikibase_schema(*roots, properties)
+    return wikibase_schema(roots.pop(), {label.value: iri for iri, label in found if isinstance(label, Literal)})
 
 
 RELATION_BATCH = 500
