@@ -63,10 +63,8 @@ def detect_schema(store: Store, view: Sequence[str] = ()) -> Schema:
 
 def other_wikibase(store: Store, view: Sequence[str]) -> Schema | None:
     """Return the schema of a graph in which properties declare their predicates as in a Wikibase; None if none does."""
-    labels = [Literal(label, language=language) for label in WIKIBASE_LABELS for language in ("en", "")]
-    query = render(
-        "wikibase_properties", view=tuple(map(Entity, view)), declared_by=Entity(DIRECT_CLAIM), labels=labels
-    )
+    names = [Literal(label, language=language) for label in WIKIBASE_LABELS for language in ("en", "")]
+    query = render("wikibase_properties", view=tuple(map(Entity, view)), declared_by=Entity(DIRECT_CLAIM), names=names)
     found = [(predicate.iri, label) for _, predicate, label in store.select(query) if isinstance(predicate, Entity)]
     roots = {root for root, direct, _ in (iri.partition("prop/direct/") for iri, _ in found) if direct}
     if len(roots) != 1:

@@ -110,10 +110,10 @@ def unnamed_types(schema: Schema, read: Select) -> frozenset[str]:
     Such nodes connect others, such as an award with its winner and year. If a graph names few of its things, the
     missing name says nothing.
     """
-    predicates = {"type_predicates": list(map(Entity, schema.types)), "names": list(map(Entity, schema.label))}
+    terms = {"type_predicates": list(map(Entity, schema.types)), "predicates": list(map(Entity, schema.label))}
     counts = {
         type_.iri: (count_value(nodes), count_value(names))
-        for type_, nodes, names in read("unnamed_types", what="The names of types", **predicates)
+        for type_, nodes, names in read("unnamed_types", what="The names of types", **terms)
         if isinstance(type_, Entity) and not type_.iri.startswith(schema.noise_prefixes)
     }
     nodes, names = (sum(column) for column in zip(*counts.values())) if counts else (0, 0)

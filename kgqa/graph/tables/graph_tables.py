@@ -239,9 +239,8 @@ class GraphTables:
 
     def _compute(self) -> Tables:
         schema, notes = self.schema, []
-        scan = self._may_scan_now()
-        declarations = read_declarations(schema, self.read, scan=scan)
-        if scan:
+        declarations = self._read_declarations()
+        if self._may_scan_now():
             threads = 1 if self.store.capabilities.remote else 2
             edges = count_edges(schema, declarations, self.read, threads=threads)
             return Tables(declarations, edges, self._labels_of(edges, declarations, self._find_labels))
@@ -258,6 +257,11 @@ class GraphTables:
                 notes.append(LABELLING)  # no label is lost, but finding the labels takes longer then
         return Tables(declarations, edges, self._labels_of(edges, declarations, lambda _: known), tuple(notes))
 
+    def _read_declarations(self) -> Declarations:
+        # a server would take long to look at the types and names of all nodes
+        scan = not self.store.capabilities.remote and self._may_scan_now()
+        return read_declarations(self.schema, self.read, scan=scan)
+
     def _labels_of(self, names: Iterable[str], declarations: Declarations, find: FindLabels) -> dict[str, str]:
         schema, noise = self.schema, declarations.noise
         wanted = [
@@ -271,7 +275,7 @@ class GraphTables:
         if tables.notes or (schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations):
             return None
         same = changes.relations.isdisjoint(declaring_predicates(schema))
-        declarations = known if same else read_declarations(schema, self.read)
+        declarations = known if same else self._read_declarations()
         if declarations.unnamed_types != known.unnamed_types:
             return None
         types = declarations.mediator_types
