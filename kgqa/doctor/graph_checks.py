@@ -25,7 +25,7 @@ from kgqa.doctor.subject import (
     warning,
 )
 from kgqa.errors import KgqaError, PartialResult, StoreTimeout
-from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, schema_fits
+from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, other_wikibase, schema_fits
 from kgqa.graph.endpoint.fingerprint import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.templates import render
@@ -78,6 +78,9 @@ def check_schema(subject: Subject) -> Iterator[Finding]:
     given = load_schema(name) if name else None
     fits = schema_fits(store, iris, [*map(bundled_schema, BUNDLED), *([given] if given else [])])
     schema = given or best_schema(fits)
+    if schema.fallback and not given and (wikibase := other_wikibase(store, iris)):
+        schema = wikibase
+        fits += schema_fits(store, iris, [wikibase])
     finding = judge_schema(schema, fits, origin=origin)
     yield finding
     if finding.verdict == "failed":  # findings under a wrong schema would be meaningless
