@@ -198,7 +198,7 @@ class PathQueries:
             others = [(walk.nodes[at + 1], walk.nodes[at - 1]) for at in through]
             walk = replace(walk, different=tuple(dict.fromkeys((*walk.different, *others))))
         if path.steps and self.tables.mediators.extent(path.steps[-1]) == "some":
-            walk = replace(walk, not_mediator=mediator_filters(walk.end, self.tables.schema, self.tables.mediators))
+            walk = replace(walk, not_mediator=mediator_filters(walk.end, self.tables.mediators))
         return walk
 
     # --- nodes

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kgqa.graph.store import Rows, count_value
+from kgqa.graph.store import Rows
 from kgqa.model import Direction, Entity, Value
 from kgqa.schema import Schema
 
@@ -28,9 +28,8 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
             domains. A relation that is missing is not declared, rather than declared otherwise.
         marks: The values that mark a type as a mediator type, as they are written in the graph ("true" as a string, as
             a boolean, or both).
-        mediator_types: The mediator types, those of the schema and `unnamed_types` included.
+        mediator_types: The mediator types, those of the schema included.
         other_types: The types that the graph marks as other than mediator types.
-        unnamed_types: The types none of whose nodes has a name, if the schema takes them for mediators.
     """
 
     noise: frozenset[str]
@@ -39,7 +38,6 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
     marks: tuple[Value, ...]
     mediator_types: frozenset[str]
     other_types: frozenset[str]
-    unnamed_types: frozenset[str] = frozenset()
 
     @cached_property
     def inverse_of(self) -> dict[str, list[str]]:
@@ -53,16 +51,11 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
 def declaring_predicates(schema: Schema) -> tuple[str, ...]:
     """Return the predicates of the triples that `read_declarations` reads."""
     marked = (*schema.noise_marked_by[:1], *(schema.mediator_marked_by or ())[:1])
-    marked += (*schema.types, *schema.label) if schema.mediator_unnamed else ()
     return tuple(dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked)))
 
 
-def read_declarations(schema: Schema, read: Select, *, scan: bool = True) -> Declarations:
-    """Read the declarations of a graph. Raises the same errors as `GraphTables.read`.
-
-    Args:
-        scan: whether to run a query that reads the types and names of all nodes, if the schema needs it.
-    """
+def read_declarations(schema: Schema, read: Select) -> Declarations:
+    """Read the declarations of a graph. Raises the same errors as `GraphTables.read`."""
     marked = (schema.mediator_marked_by or ())[:1]
     predicates = [Entity(each) for each in dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked))]
     statements: dict[str, list[tuple[str, Value]]] = {predicate.iri: [] for predicate in predicates}
@@ -97,27 +90,9 @@ def read_declarations(schema: Schema, read: Select, *, scan: bool = True) -> Dec
                 marks[mark] = None
             else:
                 others.add(name)
-    unnamed = unnamed_types(schema, read) if scan and schema.mediator_unnamed else frozenset()
-    mediators |= unnamed
     return Declarations(
-        frozenset(noise), inverses, types, tuple(marks), frozenset(mediators), frozenset(others - mediators), unnamed
+        frozenset(noise), inverses, types, tuple(marks), frozenset(mediators), frozenset(others - mediators)
     )
-
-
-def unnamed_types(schema: Schema, read: Select) -> frozenset[str]:
-    """Return the types none of whose nodes has a name, if most nodes with a type have one.
-
-    Such nodes connect others, such as an award with its winner and year. If a graph names few of its things, the
-    missing name says nothing.
-    """
-    terms = {"type_predicates": list(map(Entity, schema.types)), "predicates": list(map(Entity, schema.label))}
-    counts = {
-        type_.iri: (count_value(nodes), count_value(names))
-        for type_, nodes, names in read("unnamed_types", what="The names of types", **terms)
-        if isinstance(type_, Entity) and not type_.iri.startswith(schema.noise_prefixes)
-    }
-    nodes, names = (sum(column) for column in zip(*counts.values())) if counts else (0, 0)
-    return frozenset(type_ for type_, count in counts.items() if not count[1]) if 2 * names > nodes else frozenset()
 
 
 def declared_nodes(declaration: Sequence[str], read: Select) -> list[str]:

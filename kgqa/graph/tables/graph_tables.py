@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from kgqa.errors import PartialResult, RowCapMet, StoreError, StoreTimeout
 from kgqa.graph.names.graph_names import GraphNames
@@ -23,6 +23,12 @@ from kgqa.graph.tables.changes import Changes, VersionedValues, changes_since
 from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
 from kgqa.graph.tables.labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
+from kgqa.graph.tables.named_types import (
+    NamedTypes,
+    count_named_types,
+    follow_named_types,
+    types_without_names,
+)
 from kgqa.model import Direction, Entity, Step
 from kgqa.net.threads import question_end
 from kgqa.schema import Schema
@@ -32,7 +38,7 @@ from kgqa.text.hints import Command, Option
 
 TIMEOUT = 600.0
 MAX_PAGES = 200
-VERSION = 4
+VERSION = 5
 """Version of the format of cached tables, increased with every change of the format."""
 COUNTING = (
     "The graph is too large to count its relations: only relations that the graph declares are known from the start."
@@ -53,12 +59,14 @@ class Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
         edges: The relations and their edges. If the graph is too large to count them, only the declared relations.
         relation_labels: Labels of the relations that the schema names by their labels; see `Schema.is_labelled`.
         notes: Sentences that say what is missing because the graph is too large.
+        named_types: How many nodes of each type have a name; empty if that makes no difference or was not counted.
     """
 
     declarations: Declarations
     edges: Edges
     relation_labels: dict[str, str]
     notes: tuple[str, ...] = ()
+    named_types: NamedTypes = {}
 
     @cached_property
     def relations(self) -> dict[str, int]:
@@ -238,12 +246,15 @@ class GraphTables:
     # --- computing and following
 
     def _compute(self) -> Tables:
-        schema, notes = self.schema, []
-        declarations = self._read_declarations()
-        if self._may_scan_now():
+        scan, notes = self._may_scan_now(), []
+        named_types = count_named_types(self.schema, self.read) if scan and self._counts_names else {}
+        schema = self._with_unnamed(named_types)
+        declarations = read_declarations(schema, self.read)
+        if scan:
             threads = 1 if self.store.capabilities.remote else 2
             edges = count_edges(schema, declarations, self.read, threads=threads)
-            return Tables(declarations, edges, self._labels_of(edges, declarations, self._find_labels))
+            labels = self._labels_of(edges, declarations, self._find_labels)
+            return Tables(declarations, edges, labels, named_types=named_types)
         notes.append(COUNTING)
         if declarations.mediator_types or schema.mediator_iri_prefixes:
             notes.append(SEARCHING)
@@ -257,10 +268,15 @@ class GraphTables:
                 notes.append(LABELLING)  # no label is lost, but finding the labels takes longer then
         return Tables(declarations, edges, self._labels_of(edges, declarations, lambda _: known), tuple(notes))
 
-    def _read_declarations(self) -> Declarations:
+    @property
+    def _counts_names(self) -> bool:
         # a server would take long to look at the types and names of all nodes
-        scan = not self.store.capabilities.remote and self._may_scan_now()
-        return read_declarations(self.schema, self.read, scan=scan)
+        return self.schema.mediator_unnamed and not self.store.capabilities.remote
+
+    def _with_unnamed(self, named_types: NamedTypes) -> Schema:
+        """Return the schema with the types without names as further mediator types."""
+        types = (*self.schema.mediator_types, *sorted(types_without_names(named_types)))
+        return structs.replace(self.schema, mediator_types=types)
 
     def _labels_of(self, names: Iterable[str], declarations: Declarations, find: FindLabels) -> dict[str, str]:
         schema, noise = self.schema, declarations.noise
@@ -271,13 +287,16 @@ class GraphTables:
 
     def _follow(self, tables: Tables, changes: Changes) -> Tables | None:
         """Return the tables after some changes; None if they must be computed again."""
-        schema, known = self.schema, tables.declarations
+        known, named_types = tables.declarations, tables.named_types
+        schema = self._with_unnamed(named_types)
         if tables.notes or (schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations):
             return None
         same = changes.relations.isdisjoint(declaring_predicates(schema))
-        declarations = known if same else self._read_declarations()
-        if declarations.unnamed_types != known.unnamed_types:
-            return None
+        if self._counts_names:
+            named_types = follow_named_types(named_types, changes, schema=schema, select=self.select)
+            if types_without_names(named_types) != types_without_names(tables.named_types):
+                return None
+        declarations = known if same else read_declarations(schema, self.read)
         types = declarations.mediator_types
         edges = follow_edges(tables.edges, changes, schema=schema, types=types, select=self.select)
         subjects = [subject.iri for subject in changes.subjects(schema.label)]
@@ -286,7 +305,7 @@ class GraphTables:
         touched |= known.noise ^ declarations.noise
         kept = {name: label for name, label in tables.relation_labels.items() if name not in touched}
         labels = self._labels_of(touched.intersection(edges), declarations, self._find_labels) if touched else {}
-        return Tables(declarations, edges, kept | labels)
+        return Tables(declarations, edges, kept | labels, named_types=named_types)
 
     # --- relations and mediators
 
@@ -315,7 +334,11 @@ class GraphTables:
     @property
     def mediators(self) -> MediatorTable:
         """Which relations lead to mediators."""
-        return self.values.get("mediators", lambda: MediatorTable(self.schema, self.declarations, self._tables.edges))
+        return self.values.get("mediators", self._mediator_table)
+
+    def _mediator_table(self) -> MediatorTable:
+        tables = self._tables
+        return MediatorTable(self._with_unnamed(tables.named_types), tables.declarations, tables.edges)
 
     def leads_to_mediator(self, step: Step) -> bool:
         """Return whether all nodes that a step leads to are mediators."""

@@ -1,9 +1,9 @@
 """Mediators: nodes that only connect others (a marriage, a performance), and the relations that lead to them.
 
 The rules of the schema decide which nodes are mediators: by a type that is marked as a mediator type, the range or
-domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name matters
-only where the schema says so: then types whose nodes are all without a name are mediator types.
-A list of the schema (`listed_mediators`) decides on types and relations about which the graph declares nothing.
+domain of a relation, the prefix of an IRI, or the namespace of a relation. Whether a node has a name does not matter,
+except for the types of `named_types` that count as mediator types of the schema. A list of the schema
+(`listed_mediators`) decides on types and relations about which the graph declares nothing.
 
 The edges that end in mediators are counted once for a whole graph; an edit changes the counts by what it touches.
 """
@@ -41,7 +41,7 @@ def count_edges(schema: Schema, declared: Declarations, read: Select, *, threads
     """
     rules = {
         "prefixes": [Literal(prefix) for prefix in schema.mediator_iri_prefixes],
-        "types": [Entity(type_) for type_ in sorted(declared.unnamed_types.union(schema.mediator_types))],
+        "types": [Entity(type_) for type_ in schema.mediator_types],
         "type_predicates": [Entity(predicate) for predicate in schema.types],
         "marker": Entity(schema.mediator_marked_by[0]) if schema.mediator_marked_by else None,
         "marks": declared.marks,
@@ -113,7 +113,10 @@ def _mediators(
 
 @dataclass(frozen=True)
 class MediatorTable:
-    """For each relation and direction, whether all, some or none of the nodes at its end are mediators."""
+    """For each relation and direction, whether all, some or none of the nodes at its end are mediators.
+
+    `schema`: the schema of the graph, with the types without names as mediator types.
+    """
 
     schema: Schema
     declared: Declarations
@@ -155,14 +158,14 @@ class MediatorTable:
         return found
 
 
-def mediator_filters(node: Node, schema: Schema, table: MediatorTable) -> tuple[str, ...]:
+def mediator_filters(node: Node, table: MediatorTable) -> tuple[str, ...]:
     """Return the filters that remove mediators from the ends of a relation that also leads to other nodes."""
-    end = render_term(node)
+    end, schema = render_term(node), table.schema
     lines = [
         f"  FILTER(!STRSTARTS(STR({end}), {render_term(Literal(prefix))}))" for prefix in schema.mediator_iri_prefixes
     ]
-    types, named = list(map(Entity, schema.types)), sorted(table.declared.unnamed_types.union(schema.mediator_types))
-    without = [term_list([type_, Entity(each)]) for type_ in types for each in named]
+    types = list(map(Entity, schema.types))
+    without = [term_list([type_, Entity(each)]) for type_ in types for each in schema.mediator_types]
     if schema.mediator_marked_by:
         marker = Entity(schema.mediator_marked_by[0])
         marks = [term_list([marker, mark]) for mark in table.declared.marks]

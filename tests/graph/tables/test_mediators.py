@@ -9,9 +9,10 @@ from typing import ClassVar
 import pytest
 
 from kgqa.graph.detection import missing_mediators
-from kgqa.model import Candidate, Step
+from kgqa.model import Candidate, Entity, Literal, Step, Triple
 from scripts import freebase_mediators
 from tests.graph.facts import NS, RDF, XSD, ns, path, short, step
+from tests.memory_graph import memory_graph
 
 
 class TestMediators:
@@ -59,13 +60,19 @@ class TestMediators:
         beers = [f"<http://e/beer{n}> <{RDF}type> <http://e/Beer> ." for n in range(4)]
         names = [f'<http://e/beer{n}> <{label}> "Beer {n}" .' for n in range(4)]
 
-        def extent(*lines: str) -> str:
-            return make([*medals, *beers, *lines], "rdfs").tables.mediators.extent(Step("http://e/for", "in"))
-
+        medal, lines = Step("http://e/for", "in"), [*medals, *beers]
+        few, most = make([*lines, names[0]], "rdfs"), make([*lines, *names], "rdfs")
+        assert few.tables.mediators.extent(medal) == "none"  # where few things have names, a missing one says nothing
         # servers are not asked to read the types and names of all nodes
-        assert extent(*names) == ("none" if make(names, "rdfs").store.capabilities.remote else "all")
-        assert extent(*names, f'<http://e/m1> <{label}> "Gold" .') == "none"
-        assert extent(names[0]) == "none"  # a graph that names few things says nothing by a missing name
+        assert most.tables.mediators.extent(medal) == ("none" if most.store.capabilities.remote else "all")
+        graph, gold = (
+            memory_graph([*lines, *names], schema="rdfs"),
+            Triple(Entity("http://e/m1"), label, Literal("Gold")),
+        )
+        assert graph.tables.mediators.extent(medal) == "all"
+        for edit, extent in ((([gold],), "none"), (([], [gold]), "all")):
+            graph.store.edit("", *edit)
+            assert graph.tables.mediators.extent(medal) == extent
 
     def test_types_named_by_the_schema(self, make):
         kc = "urn:kgqa:corpus:"
