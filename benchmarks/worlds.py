@@ -1,4 +1,4 @@
-"""Asks the questions of five small graphs that nobody tuned kgqa for, and counts what became of them.
+"""Asks the questions of five small graphs of unfamiliar domains, and counts what became of them.
 
     worlds.py [--world NAME ...] [--setting KEY=VALUE ...] [--limit N] [--verbose] [--json]
 
@@ -40,7 +40,7 @@ OUTCOMES = ("right", "right but weak", "wrong", "weak", "declined", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A question of a world and what became of it, with the time of its CPU in milliseconds."""
+    """A question of a world and what became of it, with its CPU time in milliseconds."""
 
     id: str
     world: str
@@ -104,7 +104,7 @@ def asked(world: str, settings: Settings, limit: int | None, work: Path) -> Iter
 @click.option("--setting", "given", multiple=True, metavar="KEY=VALUE", help="a setting of kgqa; repeat for several")
 @click.option("--limit", type=int, help="ask at most so many questions of each world [all]")
 @click.option("--work", type=click.Path(path_type=Path), help="where graphs are loaded [the user's cache]")
-@click.option("--verbose", is_flag=True, help="print a line per question to stderr")
+@click.option("--verbose", is_flag=True, help="print a line for each question to stderr")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def main(
     worlds: Sequence[str], given: Sequence[str], limit: int | None, work: Path | None, verbose: bool, as_json: bool
