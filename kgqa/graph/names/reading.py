@@ -100,15 +100,17 @@ class NameReader:
         return self._store.select(query, timeout=self._limit(), fresh=fresh, max_rows=max_rows)
 
     def names(self, rows: Sequence[Row] | Rows) -> list[Name]:
-        """Return the distinct names in rows of entity, predicate and name; those of blank nodes are left out."""
-        found = (
+        """Return the names in rows of entity, predicate and name; those of blank nodes are left out.
+
+        A name that an entity has in two languages is there twice, as in `all`.
+        """
+        return [
             (entity.iri, name.value, kind)
             for entity, predicate, name in rows
             if isinstance(entity, Entity) and isinstance(predicate, Entity) and isinstance(name, Literal)
             for kind in self.kinds[predicate.iri]
             if not entity.iri.startswith("_:")
-        )
-        return list(dict.fromkeys(found))
+        ]
 
     def all(self) -> Iterator[Name]:
         """Read all names, labels before aliases, in the order of the schema's predicates.

@@ -308,6 +308,6 @@ class ServerIndex(NameIndex):
 
     def _take(self, names: Iterable[Name]) -> None:
         with self._lock:
-            new = [name for name in names if name not in self._known]
-            self._known |= set(new)
+            new = dict.fromkeys(name for name in names if name not in self._known)
+            self._known.update(new)
             self.insert(new)

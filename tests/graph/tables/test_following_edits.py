@@ -197,6 +197,19 @@ def test_tables_follow_random_edits(name):
     assert len(present) > 30 and len(graph.tables.relations) > 3
 
 
+def test_a_name_in_two_languages_is_added_and_removed_twice():
+    node = Entity(f"{E}n1")
+    english, german = (Triple(node, f"{RDFS}label", Literal("Ann", language=tag)) for tag in ("en", "de"))
+    other = Triple(Entity(f"{E}n2"), f"{RDFS}label", Literal("Ann Lee"))
+    store = MemoryStore()
+    store.edit("", [other])
+    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
+    for adds, removes in (([english, german], []), ([], [german]), ([german], []), ([], [english, german])):
+        check(graph, [node])
+        store.edit("", adds, removes)
+    check(graph, [node])
+
+
 GRAPHS = ("", "http://g/1", "http://g/2", "http://g/3")
 
 
