@@ -16,7 +16,7 @@ from typing import Any
 import pyoxigraph as ox
 import rdflib
 from rdflib.graph import ReadOnlyGraphAggregate
-from rdflib.plugins.sparql.algebra import traverse
+from rdflib.plugins.sparql.algebra import translateQuery, traverse
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, StoreUnavailable
@@ -169,7 +169,7 @@ class RdflibStore(Store):
 
 def _prepared(query: str) -> Any:
     """Parse a query, and let joins with a pattern of triples look up each row; rdflib compares all rows otherwise."""
-    prepared = parse_query(query)
+    prepared = translateQuery(parse_query(query))
 
     def improve(node: Any) -> None:
         if isinstance(node, CompValue) and node.name == "Join" and node.p2.name == "BGP":

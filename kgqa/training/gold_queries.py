@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kgqa.errors import SchemaError
+from kgqa.graph.query.explain import parse_query
 from kgqa.graph.query.tokens import Token, forbid_fetching, tokens
 from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
 from kgqa.model import Entity, RelationPath, Step
@@ -44,13 +45,13 @@ def parsed(sparql: str) -> Any:
     Raises:
         Untranslatable: the query is invalid, fetches data, or is of another form.
     """
-    from rdflib.plugins.sparql import algebra, parser
+    from rdflib.plugins.sparql import algebra
 
     # rdflib logs each literal whose text does not fit its datatype, such as "1999"^^xsd:dateTime
     logging.getLogger("rdflib.term").setLevel(logging.ERROR)
     try:
         forbid_fetching(sparql)
-        tree = parser.parseQuery(_without_some_spaces(to_standard_sparql(sparql)))
+        tree = parse_query(_without_some_spaces(to_standard_sparql(sparql)))
         prologue = algebra.translatePrologue(tree[0], None, {})
         query = algebra.traverse(tree[1], visitPost=functools.partial(_simplified, prologue=prologue))
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError

@@ -38,8 +38,10 @@ def explain(graph: ExportableGraph, sparql: str) -> str:
     forbid_fetching(expanded)
     if carried := carried_words(sparql):
         return "\n".join(f"  {line}" if line[:1].isdigit() else line for line in carried)
+    from rdflib.plugins.sparql.algebra import translateQuery
+
     try:
-        algebra = parse_query(expanded).algebra
+        algebra = translateQuery(parse_query(expanded)).algebra
     except Exception as error:  # rdflib raises many kinds of errors, including RecursionError
         invalid = InvalidQuery(expanded, getattr(error, "loc", 0), exact=False)
         raise unknown_prefix(expanded) or error_in(invalid, sparql, expanded) from error
@@ -58,11 +60,14 @@ def is_of_graph(graph: ExportableGraph, sparql: str) -> bool:
 
 
 def parse_query(sparql: str) -> Any:
-    """Return a query with its algebra. Raises many kinds of errors, including RecursionError, if it is not valid."""
-    from rdflib.plugins.sparql import prepareQuery
+    """Return the parse tree of a query by rdflib, whose parser must not be used in any other way. Thread-safe.
+
+    Raises many kinds of errors, including RecursionError, if the query is not valid.
+    """
+    from rdflib.plugins.sparql.parser import parseQuery
 
     with _one_at_a_time:
-        return prepareQuery(sparql)
+        return parseQuery(sparql)
 
 
 class _Explainer:
