@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from msgspec import ValidationError, convert
-
+from kgqa.storage.loading import convert
 from kgqa.trace.acting import (
     ActingEvent,
     ActionRead,
@@ -173,7 +172,7 @@ def read_event(data: Mapping[str, Any]) -> Event:
     """
     try:
         event: Event = convert(data, AnyEvent)
-    except ValidationError:
+    except ValueError:
         kind, at = data.get("kind"), data.get("at")
         values = {str(key): value for key, value in data.items() if key not in ("kind", "at")}
         number = at if isinstance(at, (int, float)) else 0.0

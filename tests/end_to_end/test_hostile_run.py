@@ -109,6 +109,7 @@ ESCAPES = "a\x1b]0;title\x07\x9b31m\u202eb"
         ("predictions.jsonl", ("scores", "hit@1"), 1e308),
         ("predictions.jsonl", ("hops",), 10**30),
         ("predictions.jsonl", ("answer", "trace"), Nested()),
+        ("predictions.jsonl", ("answer", "trace"), [{"kind": "\ud800"}]),
         ("metrics.json", ("n",), {"x": 1}),
     ],
 )

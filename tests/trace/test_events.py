@@ -68,6 +68,7 @@ def test_json_of_an_event():
         {"kind": "pool", "at": 0.1, "paths": []},
         {"kind": "ranked", "at": 0.1, "paths": [{"path": "a", "score": 10**400, "joins": 0}]},
         {"kind": "chunks_read", "at": 0.1, "chunks": {"a": [1]}},
+        {"kind": "\ud800", "at": 0.1, "paths": []},
     ],
 )
 def test_foreign_and_damaged_events(data):

@@ -142,8 +142,11 @@ class _Splitter:
             return spans
         found: list[tuple[int, int]] = []
         for span in self._checked(spans):
-            if not found or span[1] > found[-1][1]:  # a part of a chunk may be only the overlap
-                found.append(span)
+            if found and span[1] <= found[-1][1]:  # a part of a chunk may be only the overlap
+                continue
+            while found and span[0] <= found[-1][0]:  # the overlap may contain the last parts of the chunk before
+                found.pop()
+            found.append(span)
         return found
 
     def _segments(self, begin: int, end: int) -> tuple[list[Cut], list[int]]:

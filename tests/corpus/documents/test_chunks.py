@@ -74,6 +74,15 @@ def test_chunks_cover_the_text_and_keep_the_size(text, size, data, unit):
     assert chunks == split_chunks(document(text), chunk_size, count_tokens=measure)
 
 
+def test_a_part_of_a_chunk_within_the_overlap_is_not_a_chunk_too():
+    chunks = split_chunks(document(ENGLISH), ChunkSize(21, 10), count_tokens=superadditive)
+    assert [chunk.text for chunk in chunks[:3]] == [
+        "Dr. Mara Quill was born",
+        "in Alder Bay in 1902. She studied at",
+        "1902. She studied at the University of",
+    ]
+
+
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_offsets_count_code_points(text, line_end):
