@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,23 @@ def running_server(folder: Path, **options: Any) -> Iterator[Server]:
     """Run a server in this folder on free ports until the block ends; `options` are those of `Server.start`."""
     needs_virtuoso()
     server = Server.at(folder)
-    defaults = {"http_port": free_port(), "sql_port": free_port(), "memory_share": MEMORY_SHARE}
     try:
-        server.start(**{**defaults, **options})
+        _start(server, options)
         yield server
     finally:
         end(server)
+
+
+def _start(server: Server, options: Mapping[str, Any]) -> None:
+    """Start a server on free ports, again if another process took one of them in the meantime."""
+    for attempt in range(3):
+        defaults = {"http_port": free_port(), "sql_port": free_port(), "memory_share": MEMORY_SHARE}
+        try:
+            server.start(**{**defaults, **options})
+            return
+        except ServerError as error:
+            if "port is in use" not in str(error) or attempt == 2:
+                raise
 
 
 def end(server: Server) -> None:
