@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +27,7 @@ MAX_DESCRIBING = 12
 MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
 """Most ends to which walks are looked up at once. Servers are slow with longer VALUES lists, or refuse them."""
-SAMPLED_SUBJECTS = 50
+SAMPLED_ENDS = 50
 WIDENINGS = (1, 10, 100)
 """Factors for the number of edges to request: the next factor is used if too many of the returned edges are noise."""
 
@@ -308,6 +308,33 @@ class PathQueries:
         lookup = Lookup((ANSWER, VALUE), f"  ?answer {render_term(relation)} ?value .")
         return list(self.queries.look_up([lookup], limit=limit)[0])
 
+    @property
+    def samples_kinds(self) -> bool:
+        """Whether `kinds` looks at some nodes, because the graph declares types for less than half of its relations."""
+        return 2 * max(map(len, self.tables.types.values())) <= len(self.tables.relations)
+
+    def kinds(self, steps: Iterable[Step]) -> dict[Step, frozenset[str]]:
+        """Return the types or datatypes of the nodes to which each step leads; none if they are unknown.
+
+        They are those that most of some nodes at the end of the step have, or else the type that the graph declares.
+        """
+        tables, steps = self.tables, list(dict.fromkeys(steps))
+        declared = {step: frozenset([type_] if (type_ := tables.target_type(step)) else []) for step in steps}
+        if not self.samples_kinds:
+            return declared
+        known: dict[Step, frozenset[str]] = tables.values.get("kinds", dict)
+        new = [step for step in steps if step not in known]
+        # a kind is only a hint: none if it takes too long
+        lookups = [Lookup((ANSWER, VALUE), f"{_some_ends(step)}\n{self._types_of_ends}") for step in new]
+        for step, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
+            known[step] = _common_kinds([] if isinstance(rows, StoreTimeout) else rows, tables.schema.noise_prefixes)
+        return {step: known[step] or declared[step] for step in steps}
+
+    @property
+    def _types_of_ends(self) -> str:
+        predicates = "|".join(render_term(Entity(each)) for each in self.tables.schema.types)
+        return f"  OPTIONAL {{ ?answer {predicates} ?value . }}" if predicates else ""
+
     def describing_relations(self, steps: Iterable[Step]) -> dict[Step, tuple[str, ...]]:
         """Return relations that describe the nodes each step leads to, if the graph declares types for few relations.
 
@@ -324,8 +351,7 @@ class PathQueries:
         lookups = [
             Lookup(
                 (RELATION,),
-                f"  {{ SELECT DISTINCT ?answer WHERE {{ ?answer {render_term(Entity(name))} ?next }} "
-                f"LIMIT {SAMPLED_SUBJECTS} }}\n  ?answer ?relation ?value .",
+                f"{_some_ends(Step(name, 'in'))}\n  ?answer ?relation ?value .",
             )
             for name in new
         ]
@@ -343,6 +369,23 @@ class PathQueries:
     def ends_on_mediators(self, path: RelationPath) -> bool:
         """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""
         return bool(path.steps) and self.tables.leads_to_mediator(path.steps[-1])
+
+
+def _some_ends(step: Step) -> str:
+    """Return a pattern for some of the nodes to which a step leads."""
+    relation = render_term(Entity(step.relation))
+    edge = f"?start {relation} ?answer" if step.direction == "out" else f"?answer {relation} ?next"
+    return f"  {{ SELECT DISTINCT ?answer WHERE {{ {edge} }} LIMIT {SAMPLED_ENDS} }}"
+
+
+def _common_kinds(rows: Iterable[Sequence[Value | None]], noise: tuple[str, ...]) -> frozenset[str]:
+    """Return the types or datatypes that more than half of the nodes have, given rows of a node and a type of it."""
+    kinds: dict[Value | None, set[str]] = defaultdict(set)
+    for node, type_ in rows:
+        kind = node.datatype if isinstance(node, Literal) else type_.iri if isinstance(type_, Entity) else ""
+        kinds[node] |= {kind} if kind and not kind.startswith(noise) else set()
+    counts = Counter(kind for found in kinds.values() for kind in found)
+    return frozenset(kind for kind, count in counts.items() if 2 * count > len(kinds))
 
 
 @dataclass(slots=True, eq=False)

@@ -54,8 +54,9 @@ class Join:
 class Candidate:
     """A path and its wording for ranking.
 
-    `hops`: the words of each logical hop; the two edges through a mediator are one logical hop. `leads_to`: the type of
-    the path's end nodes in words, if known. `approximate`: whether the path was found from a limited number of nodes.
+    `hops`: the words of each logical hop; the two edges through a mediator are one logical hop. `kinds`: the types or
+    datatypes of the path's end nodes, if known. `leads_to`: what describes the end nodes, in words. `approximate`:
+    whether the path was found from a limited number of nodes.
     `joins`: paths from other topics that the walks of this path must meet. `restricted`: one pair (position, entities)
     for each inner position at which a chooser selected entities. `conditions`: what nodes of the walks must fulfil.
     `operation`: what is computed from the end nodes, or which of them are the answers.
@@ -65,6 +66,7 @@ class Candidate:
     words: str = ""
     approximate: bool = False
     hops: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     leads_to: str = ""
     joins: tuple[Join, ...] = ()
     restricted: tuple[tuple[int, tuple[Entity, ...]], ...] = ()

@@ -105,8 +105,8 @@ def _relation_words(relation: str, label: str, id_base: str, wording: str) -> st
 
 _DATATYPES = {
     **dict.fromkeys(("datetime", "date", "dateTime", "gYear", "gYearMonth"), "date time"),
-    **dict.fromkeys(("int", "integer", "float", "double", "decimal"), "number"),
-    **dict.fromkeys(("string", "rawstring"), "text"),
+    **dict.fromkeys(("int", "integer", "long", "nonNegativeInteger", "float", "double", "decimal"), "number"),
+    **dict.fromkeys(("string", "langString", "rawstring"), "text"),
 }
 
 

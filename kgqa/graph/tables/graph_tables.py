@@ -372,6 +372,16 @@ class GraphTables:
         """Return the type that the graph declares for the nodes to which a step leads; None if it declares no type."""
         return self.types[step.direction].get(step.relation)
 
+    @property
+    def counted_types(self) -> frozenset[str]:
+        """The types of all nodes; empty if they were not counted."""
+        return frozenset(self._tables.named_types)
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The types of the nodes, as far as they were counted, and those that the graph declares for relations."""
+        return self.counted_types.union(*(types.values() for types in self.types.values()))
+
     # --- labels and names
 
     @property
