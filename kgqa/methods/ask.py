@@ -29,9 +29,9 @@ from kgqa.plugins import culprit, is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
+from kgqa.search.classes import find_topics
 from kgqa.search.conditions.requests import unsupported_kind
-from kgqa.search.linking import find_mentions
-from kgqa.search.question_language import language_notes
+from kgqa.search.question_language import in_english, language_notes
 from kgqa.search.topics import (
     check_text,
     check_topics,
@@ -350,12 +350,13 @@ def _answer(
     names: Mapping[Value, Sequence[str]] = {}
     if chosen.topics:
         fit = text_similarity(resources.encoder) if resources.encoder is not None else None
-        mentions = [] if topics else find_mentions(graph, text, fit=fit)
+        mentions = [] if topics else find_topics(graph, text, fit=fit)
         notes += language_notes(graph, text, [mention.text for mention in mentions], topics=bool(topics))
         # a language model may recognise that no path answers the question; without a model, it is rejected here,
         # unless the question is in another language, for which the rules are not meant
-        if not (resources.by_model or notes) and unsupported_kind(text):
-            kind, request = request_of(text, named_in(graph, text, mentions))
+        asked = text if resources.by_model else in_english(text, [mention.text for mention in mentions])
+        if not (resources.by_model or notes) and unsupported_kind(asked):
+            kind, request = request_of(asked, named_in(graph, asked, mentions))
             if request is not None and not topics:
                 mentions = mentions_of_request(graph, request, fit=fit)
             if kind and (request is None or not (topics or mentions)):

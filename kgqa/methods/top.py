@@ -19,14 +19,18 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
-from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Value
+from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
+from kgqa.search.classes import starts
+from kgqa.search.conditions.amounts import read_amount
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, without_excluded
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.times import without_qualifier
 from kgqa.search.cues import read_cues
 from kgqa.search.entity_selection import select_entities
+from kgqa.search.kinds import AskedKind
 from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.question_language import in_english
 from kgqa.search.topics import declined, request_of
 from kgqa.search.words import pattern
 from kgqa.settings.values import Settings
@@ -67,29 +71,45 @@ def answer(
     by_entity = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
     text, kind, request, qualifier = question.text, None, None, ""
     if not resources.by_model:
-        kind, request = request_of(text, [name for each in by_entity.values() for name in each])
+        every = [name for each in by_entity.values() for name in each]
+        text = in_english(text, every)
+        kind, request = request_of(text, every)
         text, qualifier = without_qualifier(request.text if request else text)
     spans: Sequence[Span] = topic_spans(text, by_entity)
     excluded: tuple[Entity, ...] = ()
     if not resources.by_model:
         text, excluded = without_excluded(text, spans)
-        kept = [topic for topic in topics if topic.value not in excluded]
-        spans = topic_spans(text, by_entity)
-        if pattern("{negation}").search(text) or not (kept or not topics):
+        others = [topic for topic in topics if topic.value not in excluded]
+        if pattern("{negation}").search(text) or not (others or not topics):
             return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
-        topics = kept
+        topics = others
+    entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
+    start = starts(
+        graph, entities, all_topics=resources.by_model, nouns=(request.noun, request.counted) if request else ()
+    )
+    if not resources.by_model:
+        kept = {each.path.topic for each in start}
+        topics = [topic for topic in topics if topic.value in kept]
+        by_entity = {topic: texts for topic, texts in by_entity.items() if topic in kept}
+        spans = topic_spans(text, by_entity)
     view = PromptView(graph, text, topics, names, settings, trace, spans) if resources.by_model else None
     masked, spans = _masked(text, by_entity, spans, topics, settings, trace, prompted=view.question if view else "")
     mentions = [text[span.start : span.end] for span in spans]
-    cues = read_cues(text, [*mentions, *(topic.name for topic in topics)])
+    amount = read_amount(text) if view is None else None
+    cues = read_cues(text.replace(amount.cue, " ") if amount else text, [*mentions, *(topic.name for topic in topics)])
     trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
     clauses: Mapping[Entity, str] = {}
     if view is not None and settings.explore.clauses == "on":
         clauses = clauses_of(view, topics, resources, trace)
-    ranking = Ranking(masked, cues, resources, trace, view, clauses)
+    asked_kind = AskedKind(graph, "number" if request and request.kind == "count" else cues.value, cues.noun)
+    ranking = Ranking(masked, cues, asked_kind, resources, trace, view, clauses)
     depth = settings.explore.depth
+    if view is None:
+        # what the question names may be one hop further than its wording suggests
+        announced = max(depth, cues.hops) + asked_kind.may_be_further
+        depth = max(depth, min(announced, settings.explore.wording_depth))
     beam = BeamSettings(
-        max(depth, min(cues.hops, settings.explore.wording_depth)) if view is None else depth,
+        depth,
         settings.explore.mediator_hop,
         settings.rank.wording,
         kinds=view is None and ranking.scores.uses_kinds,
@@ -136,13 +156,15 @@ def answer(
     notes = _notes(ranking, resources, qualifier)
     empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
     try:
+        are_answers = view is None and cues.asks_topic and any(each.path.steps for each in start)
         hops = explore(
             graph,
-            [Candidate(RelationPath(topic.value)) for topic in topics if isinstance(topic.value, Entity)],
+            [] if are_answers else start,
             beam,
             prefilter=prefilter,
             tournament=ranking.tournament,
             trace=trace,
+            kept=[each for each in start if each.path.steps],
             select=select,
             enough=decisions.enough,
         )
@@ -169,7 +191,7 @@ def answer(
                 paths = judge.finish(paths, extend)
             found = _judged(graph, empty, judge.accepted, paths, settings, trace)
         else:
-            ranked = decisions.ranked_after(hops)
+            ranked: Ranked = [(each, 1.0) for each in start] if are_answers else decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
             if view is None:
                 wording, beside = Wording(text, spans, excluded, cues), Beside(graph, resources.encoder)
@@ -178,6 +200,8 @@ def answer(
                 empty = replace(empty, notes=(*notes, *more))
                 if kind and not ranked:
                     return replace(declined(question, kind), method=METHOD, topics=tuple(topics))
+                if are_answers and (left := wording.left(ranked[0][0])):
+                    return replace(empty, reason=f"No relation or value was found for “{' '.join(left)}”.")
             found = _first_answered(graph, empty, ranked, ranking, settings, trace)
     except BudgetExhausted as error:
         found = _best_so_far(graph, empty, decisions, error, trace)

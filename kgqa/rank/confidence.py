@@ -4,7 +4,9 @@
 regression on these features:
 
 - `score`: the score of the path; `margin`: how far it is above the best other path
-- `explained`: how well the words of the path explain those of the question
+- `explained`: how well the words of the path explain those of the question; `least`: the one that is explained least
+- `agrees`: 1 if the answers are of the kind that is asked for, -1 if they are not, 0 if unknown
+- `type`: how similar the type of the answers is to the type that is asked for, less 0.25; 0 if one is unknown
 - `joined`: the share of the other topics whose paths the path meets
 - `inexact`: 1 if a topic's name was not found literally, else 0
 - `backward`: the number of steps against the direction of a relation
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -73,17 +75,24 @@ def margin(scores: Sequence[float]) -> float:
     return min(max(scores[0] - max(scores[1:]), -MARGIN), MARGIN)
 
 
-def explained(words: Sequence[str], texts: Sequence[str], encoder: CachedEncoder | None) -> float:
-    """Return how well the words of a question occur in the texts of a path, from 0 to 1, averaged over the words.
+def explained(
+    words: Sequence[str],
+    texts: Sequence[str],
+    encoder: CachedEncoder | None,
+    others: Container[str] = (),
+) -> tuple[float, float]:
+    """Return how well the words of a question occur in the texts of a path, from 0 to 1: their mean, and the least.
 
     A word counts 1 if a text contains it or another form of it; otherwise its largest cosine with a text or a word of a
-    text, or 0 without an encoder.
+    text, or 0 without an encoder. The words in `others` name relations that the path has not, and count 0.
     """
     if not words:
-        return NO_WORDS
+        return NO_WORDS, NO_WORDS
     known = {term for text in texts for term in terms(text)}
     share = np.array([1.0 if known & set(terms(word)) else 0.0 for word in words])
     parts = list(dict.fromkeys([*texts, *(word for text in texts for word in text.split())]))
     if encoder is not None and parts and not share.all():
-        share = np.maximum(share, (encoder.encode_questions(words) @ encoder.encode(parts).T).max(axis=1))
-    return float(np.clip(share, 0, 1).mean())
+        close = (encoder.encode_questions(words) @ encoder.encode(parts).T).max(axis=1)
+        share = np.maximum(share, np.where([word in others for word in words], 0.0, close))
+    share = np.clip(share, 0, 1)
+    return float(share.mean()), float(share.min())

@@ -8,13 +8,15 @@ is extended by one more edge before candidates are ranked, or dropped if the max
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, RelationPath, Step
+from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.search.classes import starts_at_instances
+from kgqa.search.kinds import value_kinds
 from kgqa.text.words import (
     PathWording,
     arrow_words,
@@ -76,6 +78,7 @@ def explore(
     prefilter: RankCandidates,
     tournament: RankCandidates,
     trace: Trace,
+    kept: Sequence[Candidate] = (),
     select: RankCandidates | None = None,
     enough: Callable[[Sequence[HopResult]], bool] = lambda hops: False,
 ) -> list[HopResult]:
@@ -91,6 +94,7 @@ def explore(
         prefilter: Returns the better candidates of a pool, best first.
         tournament: Returns the winners among the candidates that passed the prefilter, best first.
         trace: Records the search.
+        kept: Paths that compete with those found, such as the starts that may be answers themselves.
         select: Restricts the winners to some of their end nodes before they are extended; None to extend from all
                 end nodes.
         enough: Called after every hop with all results so far; True ends the search.
@@ -99,8 +103,7 @@ def explore(
         StoreTimeout: A query of the first hop timed out. A timeout in a later hop only ends the search.
     """
     hops: list[HopResult] = []
-    keys: dict[RelationPath, str] = {}
-    kept: list[Candidate] = []
+    keys = {each.path: path_key(each.path, graph.schema) for each in kept}
     frontier = start
     first = min((path_cost(graph, each.path, settings) for each in start), default=0)
     for number in range(first + 1, settings.depth + 1):
@@ -150,28 +153,41 @@ def logical_hops(graph: KnowledgeGraph, path: RelationPath) -> int:
 def worded(graph: KnowledgeGraph, candidates: Sequence[Candidate], settings: BeamSettings) -> list[Candidate]:
     """Describe the paths of candidates in plain words, or with full names and arrows as published."""
     schema, tables = graph.schema, graph.tables
-    kinds = _kinds(graph, [each.path.steps[-1] for each in candidates]) if settings.kinds else {}
+    last = [each.path.steps[-1] for each in candidates] if settings.kinds else []
+    kinds = graph.paths.kinds(last)
+    leads_to = _end_words(graph, kinds)
     found = []
     for candidate in candidates:
         path = candidate.path
         hops = hop_words(path, schema, tables.relation_labels, is_mediator=tables.leads_to_mediator)
+        hops = hops[1:] if starts_at_instances(graph, path) else hops
         words = ", ".join(hops[-1:] if settings.last_only else hops)
         if settings.wording == "published" and not settings.last_only:
             words = published_words(path, schema, tables.relation_labels)
-        found.append(replace(candidate, words=words, hops=hops, leads_to=kinds.get(path.steps[-1], "")))
+        step = path.steps[-1]
+        ends = tuple(sorted(kinds.get(step, ())))
+        found.append(replace(candidate, words=words, hops=hops, kinds=ends, leads_to=leads_to.get(step, "")))
     return found
 
 
-def _kinds(graph: KnowledgeGraph, steps: Sequence[Step]) -> dict[Step, str]:
-    """Return the type of each step's end nodes in words; if it is unknown, the relations that describe the nodes."""
-    types = {step: graph.tables.target_type(step) for step in steps}
-    describing = graph.paths.describing_relations(step for step, type_ in types.items() if not type_)
-    return {
-        step: type_words(type_, graph.schema)
-        if type_
-        else ", ".join(relation_words(each, graph.schema, graph.tables.relation_labels) for each in describing[step])
-        for step, type_ in types.items()
+def _end_words(graph: KnowledgeGraph, kinds: Mapping[Step, Collection[str]]) -> dict[Step, str]:
+    """Return the kinds of each step's end nodes in words; for no or many kinds, relations that describe the nodes."""
+    few = {step: [Entity(kind) for kind in sorted(several)] for step, several in kinds.items() if 0 < len(several) < 4}
+    declared = graph.tables.classes - graph.tables.counted_types
+    labels = graph.labels({kind for several in few.values() for kind in several if kind.iri not in declared})
+    # where the types of most things are known, what is unknown may be anything
+    others = kinds.keys() - few.keys()
+    things = [step for step in few if "thing" in value_kinds(kinds[step], graph.schema)]
+    described = graph.paths.describing_relations([] if len(things) > len(others) else others)
+    words = {
+        step: [relation_words(each, graph.schema, graph.tables.relation_labels) for each in several]
+        for step, several in described.items()
     }
+    words |= {
+        step: [labels.get(kind) or type_words(kind.iri, graph.schema) for kind in several]
+        for step, several in few.items()
+    }
+    return {step: ", ".join(words.get(step, ())) for step in kinds}
 
 
 def _expand(

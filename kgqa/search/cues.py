@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import pattern, word_list, word_table
+from kgqa.search.words import folded, pattern, stem_list, stems, word_list, word_table
 
 MAX_WORDS = 10
 _MENTION = "\0"
@@ -27,11 +27,20 @@ class Cues:
             words before the mention in reverse order.
         hops: Number of hops that the wording suggests, at least 1.
         asked_for: The kind of answer that the question asks for, such as "person"; "" if the wording does not show it.
+        asks_topic: Whether the topic, a class, is what the question asks for, as in "which films were made by".
+        value: What the question word asks for: "date", "number", "thing" or, for "what year", "year"; else "".
     """
 
     words: tuple[str, ...]
     hops: int
     asked_for: str = ""
+    value: str = ""
+    asks_topic: bool = False
+
+    @property
+    def noun(self) -> str:
+        """The kind of answer if it is a word of the question; else ""."""
+        return self.asked_for if set(self.asked_for.split()) <= set(self.words) else ""
 
     @property
     def plain(self) -> bool:
@@ -42,7 +51,16 @@ class Cues:
 def read_cues(question: str, names: Iterable[str]) -> Cues:
     """Return the cues in a question; `names` are the names of its topics."""
     marked = _marked(question, names)
-    return Cues(tuple(_outward(marked)[:MAX_WORDS]), _announced(marked), _asked_for(marked))
+    asked_for, (before, mention, _) = _asked_for(marked), marked.partition(_MENTION)
+    return Cues(
+        tuple(_outward(marked)[:MAX_WORDS]),
+        _announced(marked),
+        asked_for,
+        _value(marked, asked_for),
+        asks_topic=bool(mention)
+        and asked_for not in ("location place", "date time")
+        and not _content(pattern(r"\b(?:{asks}|{commands})\b").sub(" ", before)),
+    )
 
 
 def _marked(question: str, names: Iterable[str]) -> str:
@@ -121,3 +139,12 @@ def _asked_for(marked: str) -> str:
     start = len(list(takewhile(word_list("before_noun").__contains__, after[:5])))
     nouns = after[start : start + (1 if after[0] in word_list("copulas") else 2)]
     return " ".join(takewhile(lambda noun: noun not in STOPWORDS and noun != _MENTION, nouns))
+
+
+def _value(marked: str, asked_for: str) -> str:
+    """Return whether the first question word asks for a date, a number or a thing; "" if it does not show it."""
+    if not set(stem_list("date_nouns")).isdisjoint(stems(asked_for)) and asked_for != "date time":
+        return "year"
+    found = pattern(r"\b({asks}|{asks_number})\b").search(marked)
+    word = folded(found[0]) if found else ""
+    return "number" if word.startswith("how") else str(word_table("asks_for", "en").get(word, ""))

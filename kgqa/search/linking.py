@@ -19,7 +19,7 @@ from kgqa.model import Candidate, Entity, RelationPath
 from kgqa.rank.lexical import STOPWORDS, terms
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.masking import drop_mentions
-from kgqa.search.name_lookup import NameLookup, names_in_capitals
+from kgqa.search.name_lookup import NameLookup, names_in_capitals, within_names
 from kgqa.search.name_matching import NameHit, NameText
 from kgqa.search.words import word_list
 from kgqa.text.words import relation_words
@@ -77,6 +77,9 @@ def find_mentions(
     """
     lookup = NameLookup(question, graph.names)
     ranked = rank_hits(graph, lookup, fit, whole_only=whole_only)
+    # what has several words and is a whole name is not a part of a longer one
+    whole = {hit.span for hit in ranked if hit.how == "exact" and hit.is_whole and hit.end - hit.start > 1}
+    ranked = [hit for hit in ranked if hit.is_whole or hit.span not in whole]
     best_of_places: dict[tuple[int, int], NameHit] = {}
     for hit in ranked:
         best_of_places.setdefault(hit.span, hit)
@@ -130,7 +133,9 @@ def rank_hits(
     every = (*whole, *(() if whole_only else lookup.in_part(whole)))
     # a relation may have a name in the index, but is never a topic
     hits = [hit for hit in every if hit.match.entity.iri not in graph.tables.relations]
-    vocabulary = graph.tables.values.get("relation vocabulary", lambda: _relation_vocabulary(graph.tables))
+    classes, longer = graph.tables.classes, within_names(lookup.text)
+    hits = [hit for hit in hits if not (hit.match.entity.iri in classes and longer(*hit.span))]
+    vocabulary = graph.tables.values.get("relation vocabulary", lambda: relation_vocabulary(graph.tables))
     names = {hit.span for hit in hits if hit.how != "part"}
     ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
@@ -188,7 +193,7 @@ def _order(hit: NameHit) -> tuple[float, bool, str]:
     return (-hit.score, hit.match.kind == "alias", hit.match.entity.iri)
 
 
-def _relation_vocabulary(tables: GraphTables) -> frozenset[str]:
+def relation_vocabulary(tables: GraphTables) -> frozenset[str]:
     """Return the stems of all words in the names of a graph's relations; noise relations are left out."""
     kept = (relation for relation in tables.relations if not tables.is_noise(relation))
     names = (relation_words(relation, tables.schema, tables.relation_labels) for relation in kept)

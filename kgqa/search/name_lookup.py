@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.graph.names.index import NameIndex, NameMatch
@@ -165,6 +165,12 @@ class NameLookup:
             return [key, *found]
         near = [word for word in likely if 0 < likely[word] < LOOSE["derived"]]
         return found + sorted(near, key=lambda word: (-spelling_similarity(word, key), -similar[word], word))[:5]
+
+
+def within_names(text: NameText) -> Callable[[int, int], bool]:
+    """Return a function that says whether words, as (start, end) indices, are a part of a longer name in capitals."""
+    runs = names_in_capitals(text)
+    return lambda start, end: any(first <= start and end <= last and end - start < last - first for first, last in runs)
 
 
 def names_in_capitals(text: NameText) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from itertools import takewhile
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.names.spellings import initials_of, spellings
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import word_list
+from kgqa.search.words import word_list, word_table
 from kgqa.text.words import normalise
 
 _UNSPACED = "\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
@@ -42,7 +42,8 @@ LOOSE = {
 @cache
 def question_words() -> frozenset[str]:
     """Return the words that name nothing by themselves in a sentence, even if something is called Now or It."""
-    return STOPWORDS | frozenset(word_list("question_words", "names"))
+    asking = (word for table in word_table("languages").values() for word in table.get("asking", "").split())
+    return STOPWORDS | frozenset(word_list("question_words", "names")) | frozenset(asking)
 
 
 @cache

@@ -17,11 +17,14 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import languages_of_names
 from kgqa.search.masking import drop_mentions
-from kgqa.search.words import word_list, word_table
+from kgqa.search.words import folded, word_list, word_table
 from kgqa.text.hints import Hint, Option
 from kgqa.text.words import relation_words
 
 _WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d{1,2}"
+"""A number with a point between thousands or a comma before decimals."""
+_MARKS = str.maketrans(".,", ",.")
 
 
 @cache
@@ -56,6 +59,25 @@ def question_language(question: str, mentions: Iterable[str] = ()) -> str:
     }
     best = max(counts, key=lambda language: counts[language])
     return best if counts[best] > 1 else "en" if english.intersection(words) else ""
+
+
+def in_english(question: str, names: Collection[str]) -> str:
+    """Return a question with English words in place of its question words, articles, superlatives and the like.
+
+    Its numbers get the English marks for thousands and decimals. So the English rules read its form; the names of
+    entities and the other words stay. A question in a language without a table of such words is returned as it is.
+    """
+    words = word_table("in_english").get(question_language(question, names), {})
+    if not words:
+        return question
+    kept = sorted(filter(None, names), key=len, reverse=True)
+    every = "|".join(re.escape(each) for each in (*kept, *sorted(words, key=len, reverse=True)))
+    return re.sub(
+        rf"(?<!\w)(?:{every}|(?P<number>{_NUMBER}))(?!\w)",
+        lambda found: (found["number"] or "").translate(_MARKS) or words.get(folded(found[0]), found[0]),
+        question,
+        flags=re.IGNORECASE,
+    )
 
 
 def _written_in(question: str) -> list[str]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
-from kgqa.graph.paths import Ends
 from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.schema import value_of
+from kgqa.search.classes import find_topics, instances_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
 from kgqa.search.linking import Mention, find_mentions, unknown_names
 from kgqa.search.masking import MENTIONED, mention_spans, replace_spans, topic_spans
@@ -65,9 +65,7 @@ def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: C
     """
     if len(topics) < 2:
         return set()
-    typed = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
-    instances = graph.paths.ends([Candidate(path, "") for path in typed], limit=1, tolerated=TOLERATED)
-    found = {path.topic for path, ends in zip(typed, instances) if isinstance(ends, Ends) and ends.values}
+    found = set(instances_of(graph, topics))
     silent = [topic for topic in topics if topic not in mentioned]
     if 0 < len(silent) < len(topics):
         found |= {topic for topic, degree in graph.paths.degrees(silent).items() if degree > MANY_EDGES}
@@ -102,7 +100,7 @@ def named_in(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> l
 
 def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: TextScorer | None) -> list[Mention]:
     """Return the mentions in a request; the type of what is counted if the request has no whole name."""
-    mentions = find_mentions(graph, request.text, fit=fit)
+    mentions = find_topics(graph, request.text, fit=fit)
     if request.kind in ("compare", "difference") and len(mentions) != 2:
         sides = pattern(r"\b(?:or|than|and)\b").split(request.text)[-2:]
         mentions = [mention for side in sides for mention in find_mentions(graph, side, fit=fit)[-1:]]
@@ -269,8 +267,7 @@ def link_topics(
     """
     short = graph.schema.short_id
     linked = (
-        LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), m.matches[0].exact)
-        for m in found
+        LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), _is_named(m)) for m in found
     )
     trace.record(Linked(mentions=tuple(linked)))
     unknown = unknown_names(text, [mention.text for mention in found])
@@ -297,6 +294,11 @@ def link_topics(
         notes.append(f"In this graph{_called(unknown)[1:]}.")
     first = ((mention, mention.matches[0].entity) for mention in found)
     return list(dict.fromkeys(followed(graph, topic, notes) if mention.dead_end else topic for mention, topic in first))
+
+
+def _is_named(mention: Mention) -> bool:
+    """Return whether a mention is a whole name, perhaps in another form, such as "films" for Film."""
+    return mention.matches[0].exact or stems(mention.text) == stems(mention.matches[0].name)
 
 
 def _called(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
-from kgqa.search.rows import FieldKey, read_rows
+from kgqa.search.conditions.rows import FieldKey, read_rows
 from kgqa.testing.gold_candidates import OPPOSITE, gold_candidate
 from kgqa.trace.trace import Trace
 from kgqa.training.gold_queries import Untranslatable

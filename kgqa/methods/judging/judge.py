@@ -18,7 +18,7 @@ from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate
 from kgqa.model.conditions import Operation
-from kgqa.search.rows import PathRows, read_rows
+from kgqa.search.conditions.rows import PathRows, read_rows
 from kgqa.search.tolerance import TOLERATED
 from kgqa.trace import Judged
 from kgqa.trace.trace import Trace

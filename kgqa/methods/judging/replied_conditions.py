@@ -27,7 +27,7 @@ from kgqa.model.conditions import (
     Operation,
     Operator,
 )
-from kgqa.search.rows import FieldKey
+from kgqa.search.conditions.rows import FieldKey
 from kgqa.text.words import hop_words, normalise
 
 _DATES = frozenset({YEAR, MONTH, DAY, XSD + "dateTime"})

@@ -16,7 +16,7 @@ from kgqa.model import Candidate, Literal, Named, Step, Value
 from kgqa.model.conditions import DATE_TEXT, YEAR
 from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import terms
-from kgqa.search.rows import FieldKey, PathRows, Row
+from kgqa.search.conditions.rows import FieldKey, PathRows, Row
 from kgqa.text.words import property_words, relation_words
 
 MOST_ROWS = 6

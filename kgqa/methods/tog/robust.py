@@ -21,7 +21,7 @@ from kgqa.methods.tog.published import LISTED, Chain, ThinkOnGraph
 from kgqa.methods.tog.replies import read_entities
 from kgqa.model import Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
-from kgqa.search.rows import Row, read_rows
+from kgqa.search.conditions.rows import Row, read_rows
 from kgqa.search.tolerance import TOLERATED
 from kgqa.text.words import is_unnamed
 from kgqa.trace import GaveUp, Kept

@@ -19,7 +19,7 @@ from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Literal, Named, Value
-from kgqa.search.rows import read_rows
+from kgqa.search.conditions.rows import read_rows
 from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import normalise, relation_words
 from kgqa.trace import Composed

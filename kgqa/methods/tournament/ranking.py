@@ -9,6 +9,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from kgqa.errors import SettingsError
+from kgqa.graph.query.words import all_words
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
@@ -22,12 +23,15 @@ from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import (
     Chooser,
     RandomChooser,
+    Scorer,
     ScoringChooser,
     text_similarity,
 )
 from kgqa.rank.tournaments.registry import open_chooser, tournament
 from kgqa.rank.tournaments.voting import VotingChooser
+from kgqa.search.classes import starts_at_instances
 from kgqa.search.cues import Cues
+from kgqa.search.kinds import AskedKind
 from kgqa.text.hints import Option
 from kgqa.trace import Linked
 from kgqa.trace.trace import Trace
@@ -42,6 +46,7 @@ class Ranking:
     Args:
         asked: The question without the mentions of its topics.
         cues: Cues in the question's wording about the path.
+        kind: The kind that the question asks for.
         resources: The resources of the run.
         trace: Records the tournaments.
         view: The question as a language model sees it; None if no language model decides.
@@ -59,6 +64,7 @@ class Ranking:
         self,
         asked: str,
         cues: Cues,
+        kind: AskedKind,
         resources: Resources,
         trace: Trace,
         view: PromptView | None = None,
@@ -73,6 +79,7 @@ class Ranking:
         self._encoder = resources.encoder
         self._trace = trace
         self._cues = cues
+        self._kind = kind
         self._random = settings.rank.chooser == "random"
         self._use_trained = settings.rank.chooser == "trained"
         if (self._use_trained or settings.rank.prefilter == "trained") and resources.ranker is None:
@@ -94,7 +101,12 @@ class Ranking:
     def scores(self) -> PathScores:
         """The scores of paths; created when needed, because a ranking by a language model rarely uses scores."""
         similarity = self._trained if self._use_trained else None
-        return PathScores(self._asked, self._cues, encoder=self._encoder, weights=self._weights, similarity=similarity)
+        return self._scores(self._encoder, similarity)
+
+    def _scores(self, encoder: CachedEncoder | None, similarity: Scorer | None = None) -> PathScores:
+        return PathScores(
+            self._asked, self._cues, encoder=encoder, weights=self._weights, kind=self._kind, similarity=similarity
+        )
 
     @property
     def _weights(self) -> ScoreWeights:
@@ -110,7 +122,7 @@ class Ranking:
         """The scores on which the confidence is based, whatever chooser is used."""
         if not self._use_trained and self._encoder is self._calibrated_encoder:
             return self.scores
-        return PathScores(self._asked, self._cues, encoder=self._calibrated_encoder, weights=self._weights)
+        return self._scores(self._calibrated_encoder)
 
     @property
     def _calibrated_encoder(self) -> CachedEncoder | None:
@@ -219,12 +231,14 @@ class Ranking:
             topics: The number of topics of the question.
             answers: The number of answers.
         """
+        steps = candidate.path.steps[starts_at_instances(self._kind.graph, candidate.path) :]
         rivals = [other for other, _ in ranked if other.path != candidate.path][:RIVALS]
         linked = [mention for event in self._trace.events() if isinstance(event, Linked) for mention in event.mentions]
-        return self._plain_scores.features(candidate, rivals) | {
+        limits = [text for texts in all_words(self._kind.graph, candidate) for text in texts if text]
+        return self._plain_scores.features(candidate, rivals, limits) | {
             "joined": len(candidate.joins) / (topics - 1) if topics > 1 else 0.0,
             "inexact": float(any(not mention.exact for mention in linked)),
-            "backward": float(sum(step.direction == "in" for step in candidate.path.steps)),
+            "backward": float(sum(step.direction == "in" for step in steps)),
             "many": math.log(max(answers, 1)),
         }
 

@@ -14,6 +14,9 @@ from kgqa.rank.confidence import Features, explained, margin
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import text_similarity
 from kgqa.search.cues import Cues
+from kgqa.search.kinds import AskedKind
+from kgqa.search.linking import relation_vocabulary
+from kgqa.search.words import stems, word_table
 
 ONE_HOP = 0.3
 """Factor on the weight of the alignment if the question's wording suggests only one hop."""
@@ -24,6 +27,8 @@ PROMISE = 0.075
 narrow beam (on PathQuestion-3 with a beam of 3, the result is 72 instead of 83)."""
 PLAIN = 0.2
 """Additional penalty per hop after the first if the question has no words for a second hop."""
+AGREES = 0.75
+"""Additional similarity if a path's ends are of the kind that the question asks for; the same is subtracted if not."""
 AGAINST = 0.02
 """Penalty per step against a relation's direction; its words then mislead (`children` backwards leads to parents)."""
 Scores = np.ndarray[Any, np.dtype[np.float64]]
@@ -56,6 +61,7 @@ class PathScores:
         cues: Cues in the question's wording about the path.
         encoder: The embedding model; None if there is none.
         weights: Weights of the parts of a score.
+        kind: The kind that the question asks for.
         similarity: Similarity of the question to whole paths; None for the cosine, or for BM25 without an encoder.
     """
 
@@ -66,11 +72,13 @@ class PathScores:
         *,
         encoder: CachedEncoder | None,
         weights: ScoreWeights,
+        kind: AskedKind,
         similarity: Similarity | None = None,
     ) -> None:
         self._asked = asked
         self._cues = cues
         self._weights = weights
+        self._kind = kind
         self._similarity = similarity or similarity_of(encoder)
         self._encoder = encoder
         self._deeper = weights.deeper + PLAIN * cues.plain if weights.deeper else 0.0
@@ -91,7 +99,7 @@ class PathScores:
     @property
     def uses_kinds(self) -> bool:
         """Whether scores depend on the type of a path's end nodes."""
-        return self._asked_for is not None
+        return self._asked_for is not None or bool(self._kind.value)
 
     def complete(self, candidates: Sequence[Candidate]) -> Scores:
         """Score each path as a complete answer to the question."""
@@ -108,14 +116,25 @@ class PathScores:
         best: Scores = np.maximum(complete, partial - PROMISE - self._deeper * np.maximum(over, 0))
         return best
 
-    def features(self, candidate: Candidate, rivals: Sequence[Candidate]) -> Features:
-        """Return the features of a path, compared with other paths, that determine the confidence in it."""
+    def features(self, candidate: Candidate, rivals: Sequence[Candidate], limits: Sequence[str] = ()) -> Features:
+        """Return the features of a path, compared with other paths, that determine the confidence in it.
+
+        `limits` are the conditions and the operation of the path in words.
+        """
         scores = self.complete([candidate, *rivals])
-        texts = [*candidate.hops, candidate.leads_to]
+        tables = self._kind.graph.tables
+        vocabulary = tables.values.get("relation vocabulary", lambda: relation_vocabulary(tables))
+        events = word_table("events", "en")
+        others = {each for each in self._cues.words if vocabulary & {*stems(each), *stems(events.get(each, ""))}}
+        texts = [*candidate.hops, candidate.leads_to, *limits]
+        mean, least = explained(self._cues.words, list(filter(None, texts)), self._encoder, others)
         return {
             "score": float(scores[0]),
             "margin": margin(scores.tolist()),
-            "explained": explained(self._cues.words, [text for text in texts if text], self._encoder),
+            "agrees": float(self._kind.fits([candidate.kinds])[0]),
+            "type": float(self._fitting([candidate])[0]),
+            "explained": mean,
+            "least": least,
         }
 
     def _complete(self, candidates: Sequence[Candidate], similar: Scores) -> Scores:
@@ -123,8 +142,10 @@ class PathScores:
             similar = self._mixed(similar, self._aligner.scores([c.hops for c in candidates]))
         lengths = np.array([len(c.hops) for c in candidates])
         over, under = lengths - self._cues.hops, self._cues.hops - lengths
-        depth = self._deeper * np.maximum(over, 0) + self._shallower * np.maximum(under, 0)
-        scores: Scores = similar - depth + self._weights.answer_type * self._fitting(candidates)
+        fits = np.array(self._kind.fits([each.kinds for each in candidates]))
+        deeper = np.where((fits > 0) & self._kind.may_be_further, self._weights.deeper, self._deeper)
+        depth = deeper * np.maximum(over, 0) + self._shallower * np.maximum(under, 0)
+        scores: Scores = similar - depth + self._weights.answer_type * (self._fitting(candidates) + AGREES * fits)
         return scores
 
     def _similar(self, candidates: Sequence[Candidate]) -> Scores:

@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.words import all_words
-from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.model.conditions import Condition
+from kgqa.model import Candidate, Entity, Literal, RelationPath
+from kgqa.model.conditions import Comparison, Condition
 from kgqa.rank.lexical import stem, terms
+from kgqa.search.conditions.amounts import Amount, read_amount
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.operations import Operations, Undecidable
 from kgqa.search.conditions.requests import Request
+from kgqa.search.conditions.rows import FieldKey, PathRows, Row, read_rows
 from kgqa.search.conditions.times import Time, is_date, read_time, time_conditions
 from kgqa.search.cues import Cues
 from kgqa.search.masking import Span, drop_spans
-from kgqa.search.rows import FieldKey, PathRows, Row, read_rows
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import pattern, stem_list, stems, word_table
 from kgqa.trace import ConditionsRead, ReadCondition
@@ -52,6 +53,7 @@ class Wording:
         text: The question without the names of its topics.
         named: The names of its topics.
         noun: The kind of the answers, such as "university", or what stands for it: "person" for "who".
+        amount: The amount with which it compares a number; None if there is none.
         time: The time in it.
         unread_time: The words of a time that could not be read; "" if there are none.
         names: The stems of the capitalised words after the first, which are names that were not linked.
@@ -61,13 +63,21 @@ class Wording:
         self.text = drop_spans(asked, spans)
         self.named = " ".join(asked[span.start : span.end] for span in spans)
         self.cues, self.noun, self.excluded = cues, cues.asked_for, excluded
-        self.time, self.unread_time = read_time(asked)[0], read_time(self.text)[1]
+        self.amount = read_amount(self.text)
+        self.time, self.unread_time = read_time(self.text.replace(self.amount.cue, " ") if self.amount else self.text)
         has_case = re.search(r"[a-z]", self.text) is not None
         self.names = terms(" ".join(re.findall(r"(?<!^)\b[A-Z][\w.]*", self.text.strip()))) if has_case else []
 
+    def left(self, candidate: Candidate) -> list[str]:
+        """Return the words that nothing explains if a path has no conditions and takes none of its ends out."""
+        if candidate.conditions or (candidate.operation and candidate.operation.kind != "count"):
+            return []
+        return [word for word in self.cues.words if set(terms(word)) & self.unexplained(candidate)]
+
     def unexplained(self, candidate: Candidate) -> set[str]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""
-        return set(terms(self.text)).difference(terms(" ".join([candidate.words, candidate.leads_to, self.noun])))
+        head = self.noun.split()[-1:]  # "red ferries"
+        return set(terms(self.text)).difference(terms(" ".join([candidate.words, candidate.leads_to, *head])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,11 @@ class Filtered:
     explained: int = 0
     note: str = ""
 
-    def unmet(self, wording: Wording) -> list[Time | Entity]:
-        """Return the time and the excluded entities of the question that did not become conditions."""
-        time, excluded = wording.time, {each.test for each in self.candidate.conditions if each.negated}
-        times = [time] if time is not None and time.cue not in self.cues else []
-        return [*times, *(entity for entity in wording.excluded if entity not in excluded)]
+    def unmet(self, wording: Wording) -> list[Time | Amount | Entity]:
+        """Return the time, the amount and the excluded entities of the question that did not become conditions."""
+        excluded = {each.test for each in self.candidate.conditions if each.negated}
+        read = [each for each in (wording.time, wording.amount) if each is not None and each.cue not in self.cues]
+        return [*read, *(entity for entity in wording.excluded if entity not in excluded)]
 
     def is_whole(self, wording: Wording) -> bool:
         """Return whether the time, the exclusions and the names in the question are in the path and its conditions."""
@@ -114,13 +124,18 @@ def without_excluded(text: str, spans: Sequence[Span]) -> tuple[str, tuple[Entit
 
 
 def apply_conditions(
-    beside: Beside, wording: Wording, request: Request | None, topics: Sequence[Entity], ranked: Scored, trace: Trace
+    beside: Beside,
+    wording: Wording,
+    request: Request | None,
+    topics: Sequence[Entity],
+    ranked: Scored,
+    trace: Trace,
 ) -> tuple[Scored, list[str]]:
     """Return the paths with the conditions and the operation of a question, and sentences for the reader.
 
     Without an operation, the path whose conditions explain the most words of the question comes first, before the
-    others; with a condition on the time, only this path is returned. With an operation, only the best path with it is
-    returned; no path if there is none.
+    others; with a condition on a time or an amount, only this path is returned. With an operation, only the best path
+    with it is returned; no path if there is none.
 
     Args:
         beside: Lookups beside the paths.
@@ -131,14 +146,14 @@ def apply_conditions(
         trace: Records what was found.
     """
     if request is None:
-        return _conditioned(beside.graph, wording, ranked, trace)
+        return _conditioned(beside, wording, ranked, trace)
     # two topics are compared by their values in the graph, which are those of the present
     past = wording.time is not None and not wording.time.is_now
     if wording.unread_time or (request.kind in ("compare", "difference") and (wording.excluded or past)):
         return [], []
-    operations = Operations(request, tuple(topics), beside, wording.named, bool(wording.cues.words))
+    operations = Operations(request, tuple(topics), beside, wording.named, wording.cues.words, wording.cues.hops)
     try:
-        every = _filtered(beside.graph, wording, [*ranked[:LOOKED_AT], *operations.instances()], trace)
+        every = _filtered(beside, wording, ranked[:LOOKED_AT], trace)
         whole = [(each, score or 0.0) for each, score in every if each.is_whole(wording)]
         best = operations.found([(each.candidate, score) for each, score in whole])
     except (Undecidable, *TOLERATED):
@@ -150,24 +165,29 @@ def apply_conditions(
     return [best], operations.notes
 
 
-def _conditioned(graph: KnowledgeGraph, wording: Wording, ranked: Scored, trace: Trace) -> tuple[Scored, list[str]]:
+def _conditioned(beside: Beside, wording: Wording, ranked: Scored, trace: Trace) -> tuple[Scored, list[str]]:
     best = [pair for pair in ranked[:LOOKED_AT] if (ranked[0][1] or 0.0) - (pair[1] or 0.0) <= MARGIN]
     if not best:
         return ranked, []
-    chosen, score = max(_filtered(graph, wording, best, trace), key=lambda pair: pair[0].explained)
+    every = sorted(_filtered(beside, wording, best, trace), key=lambda pair: -pair[0].explained)
+    chosen = every[0][0]
     unmet = chosen.unmet(wording)
-    present = graph.named([each for each in unmet if isinstance(each, Entity)])
+    present = beside.graph.named([each for each in unmet if isinstance(each, Entity)])
     not_excluded = (f"{entity.name} was not excluded, because it is not among the answers." for entity in present)
-    notes = [*_time_notes(wording, unmet), *filter(None, [chosen.note]), *not_excluded]
+    amounts = [
+        f"The amount in the question was not applied: “{each.cue}”." for each in unmet if isinstance(each, Amount)
+    ]
+    notes = [*_time_notes(wording, unmet), *amounts, *filter(None, [chosen.note]), *not_excluded]
     if not chosen.cues:
         return ranked, notes
-    _record(graph, chosen.candidate, chosen.cues, wording.noun, "", trace)
-    # no answer rather than one from another time
-    others = ranked if wording.time is None or wording.time in unmet else []
-    return [(chosen.candidate, score), *others], notes
+    _record(beside.graph, chosen.candidate, chosen.cues, wording.noun, "", trace)
+    # no answer rather than one from another time or with another amount
+    is_limited = any(each is not None and each not in unmet for each in (wording.time, wording.amount))
+    alike = [(each.candidate, score) for each, score in every if each.explained == chosen.explained]
+    return [*alike, *([] if is_limited else ranked)], notes
 
 
-def _time_notes(wording: Wording, unmet: Sequence[Time | Entity]) -> list[str]:
+def _time_notes(wording: Wording, unmet: Sequence[Time | Amount | Entity]) -> list[str]:
     """Return what the reader is told of a time in the question that is not applied, or only in part."""
     if wording.time is not None and wording.time not in unmet:
         return ["Only the year of the time in the question was applied."] if wording.unread_time else []
@@ -187,21 +207,19 @@ def _record(
     trace.record(ConditionsRead(path=candidate.words, found=tuple(found)))
 
 
-def _filtered(
-    graph: KnowledgeGraph, wording: Wording, pairs: Scored, trace: Trace
-) -> list[tuple[Filtered, float | None]]:
+def _filtered(beside: Beside, wording: Wording, pairs: Scored, trace: Trace) -> list[tuple[Filtered, float | None]]:
     near = [c for c, _ in pairs if wording.time or wording.excluded or wording.unexplained(c)]
-    rows = {each.candidate: each for each in read_rows(graph, near, trace, limit=MAX_WALKS)}
-    return [(_with_conditions(graph, wording, rows[c]) if c in rows else Filtered(c), score) for c, score in pairs]
+    rows = {each.candidate: each for each in read_rows(beside.graph, near, trace, limit=MAX_WALKS)}
+    return [(_with_conditions(beside, wording, rows[c]) if c in rows else Filtered(c), score) for c, score in pairs]
 
 
-def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Filtered:
+def _with_conditions(beside: Beside, wording: Wording, rows: PathRows) -> Filtered:
     """Return a path with the conditions that a question puts on it, given rows of the path.
 
     If the question asks for things with a date in some time, and the path leads to the dates, the conditions are found
     on the path up to the things.
     """
-    steps, time = rows.candidate.path.steps, wording.time
+    graph, steps, time = beside.graph, rows.candidate.path.steps, wording.time
     asks_for_others = time is not None and _asks_for_others(wording, time, rows)
     if asks_for_others and len(steps) > 1 and not graph.tables.leads_to_mediator(steps[-2]):
         rows, asks_for_others = _before_dates(rows), False
@@ -210,6 +228,8 @@ def _with_conditions(graph: KnowledgeGraph, wording: Wording, rows: PathRows) ->
     if time is not None and rows.rows and not asks_for_others:
         dated, note = time_conditions(graph, time, wording.text, rows)
         found.append((time.cue, 1, dated))
+    if wording.amount is not None and (field := beside.compared(candidate, wording.amount.measure)):
+        found.append((wording.amount.cue, 1, [Condition(len(steps), field.steps, wording.amount.comparison)]))
     found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows)]
     conditions = tuple(condition for _, _, several in found for condition in several)
     cues = tuple(cue for cue, _, several in found for _ in several)
@@ -247,13 +267,17 @@ def _excluding(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Itera
         yield "not", 1, [Condition(*place, entity, negated=True) for place in places[:1]]
 
 
-def _some(rows: PathRows) -> list[tuple[FieldKey, str, Entity, set[int]]]:
-    """Return the entities beside the walks that only some rows have, with their names and the numbers of these rows."""
+def _some(rows: PathRows) -> list[tuple[FieldKey, str, Entity | Comparison, set[int]]]:
+    """Return tests for the entities and texts beside the walks that only some rows have, with the rows' numbers."""
     return [
-        (key, value.name, value.value, numbers)
+        (key, value.name, value.value if isinstance(value.value, Entity) else _is_text(value.value), numbers)
         for (key, value), numbers in rows.values().items()
-        if isinstance(value.value, Entity) and len(numbers) < len(rows.rows)
+        if len(numbers) < len(rows.rows) and (isinstance(value.value, Entity) or not is_date(value.value))
     ]
+
+
+def _is_text(value: Literal) -> Comparison:
+    return Comparison("=", Literal(value.value))
 
 
 def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterator[Reading]:
@@ -262,7 +286,7 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
     Of several words for hops, only the last is about the ends: the father's country is not male.
     """
     path, types, noun = rows.candidate, graph.schema.types, stems(wording.noun)[-1:]
-    beside = [(name, Condition(*key, entity)) for key, name, entity, _ in _some(rows) if key[0] == len(path.path)]
+    beside = [(name, Condition(*key, test)) for key, name, test, _ in _some(rows) if key[0] == len(path.path)]
     if (
         noun
         and wording.noun not in word_table("stands_for", "en").values()
@@ -282,10 +306,10 @@ def _named(wording: Wording, rows: PathRows) -> Iterator[Reading]:
     unexplained = wording.unexplained(rows.candidate)
     text = f" {' '.join(stems(wording.text))} "
     kept = set(range(len(rows.rows)))
-    for key, name, entity, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):
+    for key, name, test, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):
         words = set(terms(name))
         stands_there = words and words <= unexplained and f" {' '.join(stems(name))} " in text
         if stands_there and numbers & kept and not kept <= numbers:
             kept &= numbers
             unexplained -= words
-            yield name, len(words), [Condition(*key, entity)]
+            yield name, len(words), [Condition(*key, test)]

@@ -14,6 +14,7 @@ from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import stem
 from kgqa.search.conditions.requests import Measure
 from kgqa.search.conditions.times import is_date, is_unknown
+from kgqa.search.kinds import value_kinds
 from kgqa.search.words import stem_list, stems
 from kgqa.text.words import relation_words, type_words
 
@@ -22,6 +23,8 @@ MAX_FIELDS = 3
 """Most fields whose values are looked up for one measure."""
 ALIGNED = 0.5
 """Least cosine of a measure and a relation that have no word in common."""
+NEAR, AHEAD, ONLY = 0.35, 0.1, 0.15
+"""The same for a relation to numbers, how far it is ahead of the others to numbers, and for the only one to numbers."""
 COVERED = 0.5
 """Least share of the nodes that have a value."""
 
@@ -64,6 +67,10 @@ class Beside:
     def words(self, step: Step) -> str:
         return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
 
+    def kinds(self, steps: Sequence[Step]) -> dict[Step, set[str]]:
+        """Return what each step leads to: "date", "number", "boolean", "text" or "thing"."""
+        return {step: value_kinds(kinds, self.graph.schema) for step, kinds in self.graph.paths.kinds(steps).items()}
+
     def steps(self, path: RelationPath) -> tuple[Step, ...]:
         """Return the possible next steps of a path."""
         return tuple(self.graph.paths.steps([Candidate(path)])[0].steps)
@@ -100,8 +107,18 @@ class Beside:
         `either` says that relations may also be followed backwards.
         """
         steps = [step for step in self.steps(path) if step.direction == "out" or either]
+        mediator, value = self.graph.tables.leads_to_mediator, "number" if measure.scale == "number" else "date"
+        kinds = {} if either else self.kinds(steps)
+        # a text may be a number or a date
+        steps = [step for step in steps if mediator(step) or not kinds.get(step) or kinds[step] & {value, "text"}]
         texts = [self.words(step) for step in steps]
-        fits = self._fits(measure, texts)
+        fits = self._fits(measure, texts, [type_words(step.relation, self.graph.schema) for step in steps])
+        if not any(fits) and kinds and not measure.counted:
+            steps = [step for step in steps if value in kinds[step]]
+            texts = [self.words(step) for step in steps]
+            # "the newest" has no words but those for dates
+            alone = len(steps) == 1 and value == "date"
+            fits = [ALIGNED] if alone else self._nearest(measure, texts, only=ONLY)
         found: list[Field] = []
         for step, text, fit in sorted(zip(steps, texts, fits), key=lambda item: -item[2])[:MAX_FIELDS]:
             if fit > 0 and self.graph.tables.leads_to_mediator(step):
@@ -111,14 +128,44 @@ class Beside:
                 found.append(Field((step,), text, fit))
         return found
 
-    def _fits(self, measure: Measure, texts: Sequence[str]) -> list[float]:
-        """Return how well relations fit a measure: by a common word, else by cosine; 0 below `ALIGNED`."""
+    def flag(self, topic: Entity, words: Sequence[str]) -> Field | None:
+        """Return the relation of a topic to true or false that words are about; None if there is none.
+
+        It has all of the words, or none and is near to them: "carries trucks" does not say who carries passengers.
+        """
+        steps = [step for step in self.steps(RelationPath(topic)) if step.direction == "out"]
+        kinds = self.kinds(steps)
+        wanted = {stem(word) for word in words}
+        flags = [step for step in steps if "boolean" in kinds[step]]
+        shared = [wanted.intersection(stems(self.words(step))) for step in flags]
+        whole = [step for step, common in zip(flags, shared) if common == wanted]
+        others = [step for step, common in zip(flags, shared) if not common]
+        texts = [self.words(step) for step in others]
+        near = dict(zip(others, self._nearest(Measure((), phrase=" ".join(words)), texts)))
+        fits = dict.fromkeys(whole, 0.9) or {step: fit for step, fit in near.items() if fit}
+        if not wanted or not fits:
+            return None
+        step = max(fits, key=fits.__getitem__)
+        return Field((step,), self.words(step), fits[step])
+
+    def _nearest(self, measure: Measure, texts: Sequence[str], *, only: float = NEAR) -> list[float]:
+        """Return the cosine of the relation that is nearest to a measure, if it is ahead of the others; 0 for these."""
+        close = self._close(measure, texts)
+        first, second = sorted([*close, 0.0, 0.0], reverse=True)[:2]
+        least = only if len(texts) == 1 else max(NEAR, second + AHEAD)
+        return [cosine if cosine == first >= least else 0.0 for cosine in close]
+
+    def _close(self, measure: Measure, texts: Sequence[str]) -> list[float]:
+        return self.similarity(measure.phrase or " ".join(measure.words[:8]), texts)
+
+    def _fits(self, measure: Measure, texts: Sequence[str], ids: Sequence[str]) -> list[float]:
+        """Return how well relations fit a measure: by a word of the name or id, else by cosine; 0 below `ALIGNED`."""
         wanted = [stem(word) for word in measure.words]
         others = {*stem_list("end"), *(stem_list("birth") if measure.scale == "day" else ())}.difference(wanted)
-        close = self.similarity(measure.phrase or " ".join(measure.words[:8]), texts)
+        close = self._close(measure, texts)
         found = []
-        for text, cosine in zip(texts, close):
-            words = set(stems(text))
+        for text, id_, cosine in zip(texts, ids, close):
+            words = {*stems(text), *stems(id_)}
             common = [index for index, word in enumerate(wanted) if word in words]
             lexical = 0.9 - 0.03 * common[0] + 0.1 * cosine if common else 0.0
             alike = cosine if cosine >= ALIGNED and measure.scale != "day" else 0.0

@@ -9,10 +9,11 @@ from itertools import takewhile
 from typing import Any
 
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
-from kgqa.model.conditions import Condition, Operation, OperationKind
+from kgqa.model.conditions import Comparison, Condition, Operation, OperationKind
 from kgqa.rank.lexical import STOPWORDS, stem
-from kgqa.search.conditions.beside import Beside, Field, is_number
-from kgqa.search.conditions.requests import Measure, Request
+from kgqa.search.classes import starts_at_instances
+from kgqa.search.conditions.beside import NEAR, Beside, Field, is_number
+from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import is_date
 from kgqa.search.words import pattern, stems, word_list, word_table
 from kgqa.text.words import grouped_steps, type_words
@@ -57,7 +58,8 @@ class Operations:
         topics: The topics of the question, in the order of the question.
         beside: Looks up types and values.
         named: The names of the topics in the question.
-        worded: Whether the question has words for the path, apart from its topics and cue words.
+        words: The words of the question for the path, apart from its topics and cue words.
+        hops: The number of hops that the wording suggests.
         notes: Sentences for the reader on what was left out.
     """
 
@@ -65,7 +67,8 @@ class Operations:
     topics: tuple[Entity, ...]
     beside: Beside
     named: str = ""
-    worded: bool = True
+    words: tuple[str, ...] = ()
+    hops: int = 1
     notes: list[str] = field(default_factory=list)
 
     def found(self, ranked: Ranked) -> tuple[Candidate, float] | None:
@@ -83,16 +86,17 @@ class Operations:
             return self._existing(ranked)
         # in "which country ...", the entity with the name "Country" is the type of the answers, or a wrong topic
         noun_is_topic = bool(self.request.noun) and stems(self.request.noun) == stems(self.named)
-        least = LEAST_SCORE if self.worded else LEAST_UNWORDED
+        least = LEAST_SCORE if self.words else LEAST_UNWORDED
         for candidate, score in ranked:
-            is_tried = score >= least and (not noun_is_topic or self._are_instances(candidate.path))
+            is_deep = self.request.kind == "count" and len(candidate.hops) > self.hops
+            is_tried = (
+                score >= least
+                and not is_deep
+                and (not noun_is_topic or starts_at_instances(self.beside.graph, candidate.path))
+            )
             if is_tried and (found := self._on_ends(candidate, score)):
                 return found, score
         return None
-
-    def _are_instances(self, path: RelationPath) -> bool:
-        """Return whether a path begins with the step from a type to its instances."""
-        return path.steps[0].direction == "in" and path.steps[0].relation in self.beside.graph.schema.types
 
     def _fitting(self, candidate: Candidate, noun: str, score: float) -> Candidate | None:
         """Return the candidate if its ends are what a noun names, with a type if only some are; else None.
@@ -101,19 +105,24 @@ class Operations:
             Undecidable: Some ends have a type that the noun names, and others have no type.
         """
         path, last = candidate.path, candidate.path.steps[-1]
-        is_known = set(stems(noun)) < set(stems(self.named)) or (len(path) == 1 and self._are_instances(path))
-        if not stems(noun) or noun == "person" or is_known:
+        is_known = set(stems(noun)) < set(stems(self.named)) or (
+            len(path) == 1 and starts_at_instances(self.beside.graph, path)
+        )
+        if not stems(noun) or noun == "person" or is_known or self._are_amounts(candidate):
             return candidate
-        if any(step.direction == "in" and self._means(self._noun_of(step), noun) for step in path.steps):
-            return None  # backwards, "children" leads to parents, and from there to siblings
         types = self.beside.types(candidate)
         every = set[Value]().union(*types.values())
-        if not every and last.direction == "in":
+        # backwards, "children" leads to parents, and from there to siblings
+        is_against = any(step.direction == "in" and self._means(self._noun_of(step), noun) for step in path.steps)
+        if not every and last.direction == "in" and not is_against:
             near = self.beside.similarity(noun, [self._noun_of(last)])[0] >= NOUN_NEAR
             return candidate if score >= UNTYPED_LEAST and not near else None
         names = self.beside.type_names(types)
-        same = [type_ for type_, name in names.items() if head_of(name) == head_of(noun)]
+        heads = {head_of(noun), *(head_of(word) for word in noun.split())}  # "packages build"
+        same = [type_ for type_, name in names.items() if head_of(name) in heads]
         best = max(same, key=lambda type_: (stems(names[type_]) == stems(noun), len(types[type_])), default=None)
+        if best is None and is_against:
+            return None
         if self._is_property(path, noun) or (best is not None and types[best] == every):
             return candidate
         if best is None:
@@ -123,6 +132,12 @@ class Operations:
             raise Undecidable
         is_one = Condition(len(path), self.beside.type_steps[:1], best)
         return replace(candidate, conditions=(*candidate.conditions, is_one))
+
+    def _are_amounts(self, candidate: Candidate) -> bool:
+        """Return whether the ends are numbers of what is counted: `population` for "how many people"."""
+        last = candidate.path.steps[-1]
+        is_number = self.request.kind == "count" and "number" in self.beside.kinds([last])[last]
+        return is_number and self.beside.similarity(self.request.noun, [self._noun_of(last)])[0] >= NEAR
 
     def _is_property(self, path: RelationPath, noun: str) -> bool:
         """Return whether the last relation of a path, without its domain, says that its ends are what a noun names."""
@@ -233,6 +248,12 @@ class Operations:
 
     def _existing(self, ranked: Ranked) -> tuple[Candidate, float] | None:
         """Ask whether a path leads from one topic to another: the best path that may lead to it."""
+        if len(self.topics) == 1 and (flag := self.beside.flag(self.topics[0], self.words)):
+            is_true = Condition(1, (), Comparison("=", Literal("true")))
+            path = RelationPath(self.topics[0], flag.steps)
+            return Candidate(
+                path, flag.words, hops=(flag.words,), conditions=(is_true,), operation=Operation("exists")
+            ), flag.fit
         alone = [(candidate, score) for candidate, score in ranked if not candidate.joins]
         if len(self.topics) != 2 or not alone:
             return None
@@ -253,22 +274,3 @@ class Operations:
         types = {type_ for type_ in self.beside.types(Candidate(path)) if not is_noise(type_.iri)}
         shared = types & self.beside.types(candidate).keys()
         return bool(shared) or candidate.path.steps[-1].reversed() in self.beside.steps(path)
-
-    def instances(self) -> Ranked:
-        """Return the instances of a topic that is a type, as in "the highest mountain", or where they lead to."""
-        request, types = self.request, self.beside.type_steps
-        if len(self.topics) != 1 or request.kind == "exists" or not types:
-            return []
-        ((topic, name),) = self.beside.type_names(self.topics).items()
-        counts = request.kind == "most of" and not request.owned
-        are_ends = stems(name)[-1:] == stems(request.noun)[-1:]
-        if not are_ends and not (counts and stems(name)[-1:] == stems(request.counted)[-1:]):
-            return []
-        path = RelationPath(topic, (types[0].reversed(),))
-        instances = Candidate(path, name, hops=(name,), leads_to=name)
-        if not self.beside.ends(instances):
-            return []
-        if are_ends:
-            return [(instances, 1.0)]
-        worded = self.beside.fields(path, Measure((), phrase=request.text), either=True)[:1]
-        return [(Candidate(path.then(*each.steps), each.words, hops=(name, each.words)), each.fit) for each in worded]

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Literal
 
 from kgqa.rank.lexical import STOPWORDS
-from kgqa.search.words import folded, meaning, pattern, word_table
+from kgqa.search.words import folded, meaning, pattern, stems, word_table
 
 RequestKind = Literal["count", "exists", "extreme", "most of", "compare", "sum", "average", "difference"]
 MAX_NOUN = 3
@@ -32,6 +32,7 @@ class Measure:
         most: Whether the largest value, or the latest date, is asked for.
         events: Whether the value is the time of an event, and not the age of a person or thing.
         phrase: The question's own words for the value; "" if the question only has an adjective.
+        counted: Whether the words name things that may have to be counted.
     """
 
     words: tuple[str, ...]
@@ -39,6 +40,7 @@ class Measure:
     most: bool = True
     events: bool = False
     phrase: str = ""
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ def read_request(text: str, names: Sequence[str] = ()) -> Request | None:
         text: The question.
         names: Names of entities in the question; words in them are no cues.
     """
-    # two topics may be compared in "which is larger, A or B", but not in "no later than 1862"
-    has_two = pattern("{alternatives}").search(text) and not pattern("{before_year}").search(text)
+    # two topics may be compared in "which is larger, A or B", but not in "no later than 1862" or "more than 30"
+    has_two = pattern("{alternatives}").search(pattern("{amount}|{before_year}").sub(" ", text))
     for cue, read in _READERS.items():
         found = pattern(f"{{{cue}}}").search(text)
         request = read(text, found) if found else None
@@ -105,7 +107,7 @@ def _asks_for_more(request: Request, names: Sequence[str]) -> bool:
         rest = pattern(r"\bthan\b").sub(",", rest.replace(request.cue, " "))
     for name in sorted(filter(str.strip, names), key=len, reverse=True):
         rest = _name(name).sub("X", rest)
-    rest = pattern("{before_year}").sub(" ", rest)
+    rest = pattern("{before_year}|{amount}").sub(" ", rest)
     kind = unsupported_kind(rest)
     expected = kind == "a yes/no question" and (between_topics or request.kind == "exists")
     return bool(kind and not expected) or bool(pattern("{restricting}").search(rest))
@@ -115,9 +117,11 @@ def _name(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
 
 
-def _measure(adjective: str, *, less: bool = False) -> Measure:
+def measure_of(adjective: str, *, less: bool = False) -> Measure:
     """Return the measure by which an adjective compares."""
     lists = ("superlatives", "first_and_last", "comparatives", "adjectives")
+    if not any(folded(adjective) in word_table(each, "en") for each in lists):
+        return Measure((folded(adjective),), most=not less)  # "the most downloaded"
     (name,) = (meaning(each, adjective) for each in lists if folded(adjective) in word_table(each, "en"))
     least, name = name.startswith("-"), name.removeprefix("-")
     scale: Literal["day", "number"] = "day" if name in ("age", "event") else "number"
@@ -126,7 +130,7 @@ def _measure(adjective: str, *, less: bool = False) -> Measure:
 
 def _named_measure(phrase: str, *, most: bool = True) -> Measure:
     """Return the measure that a question names, as in "the average elevation" or "the most official languages"."""
-    return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower())
+    return Measure(tuple(phrase.lower().split()[-1:]), most=most, phrase=phrase.lower(), counted=True)
 
 
 def _happening(verb: str) -> tuple[str, ...]:
@@ -139,12 +143,13 @@ def _rank(found: re.Match[str]) -> int:
 
 
 def _difference(text: str, found: re.Match[str]) -> Request | None:
-    measure = _named_measure(found["named"]) if found["named"] else _measure(found["word"])
+    measure = _named_measure(found["named"]) if found["named"] else measure_of(found["word"])
     return Request("difference", text, found[0], measure=measure)
 
 
 def _compared(text: str, found: re.Match[str]) -> Request | None:
-    measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "less")
+    less = (found["how"] or found["much"] or "").lower() == "less"
+    measure = measure_of(found["short"] or found["long"] or found["verb"], less=less)
     if happened := pattern("{happened_first}").search(text):
         measure = replace(measure, words=_happening(happened["verb"]) or measure.words, events=False)
     return Request("compare", text, found[0], measure=measure)
@@ -157,7 +162,7 @@ def _more_of(text: str, found: re.Match[str]) -> Request | None:
 
 def _happened_first(text: str, found: re.Match[str]) -> Request | None:
     most = found["word"].lower() in ("later", "last", "after")
-    measure = Measure(_happening(found["verb"]) or _measure("first").words, "day", most)
+    measure = Measure(_happening(found["verb"]) or measure_of("first").words, "day", most)
     return Request("compare", text, found[0], measure=measure) if pattern(r"\bor\b").search(text) else None
 
 
@@ -193,13 +198,16 @@ def _most_of(text: str, found: re.Match[str]) -> Request | None:
 
 
 def _superlative(text: str, found: re.Match[str]) -> Request | None:
-    measure = _measure(found["short"] or found["long"], less=(found["how"] or "").lower() == "least")
+    measure = measure_of(found["short"] or found["long"], less=(found["how"] or "").lower() == "least")
     before, after = text[: found.start()], text[found.end() :]
     happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
     if measure.events and happened:
         measure = replace(measure, words=_happening(happened[1]), events=False)
         before = before[: happened.start()]
-    noun = _noun(after) or _noun_asked(text)
+    noun, asked = _noun(after) or _noun_asked(text), _noun_asked(before)
+    if asked not in ("", "person") and noun and stems(asked) != stems(noun):  # "which country has the largest area"
+        measure = replace(measure, words=(*noun.lower().split(), *measure.words), phrase=noun.lower())
+        noun, after = asked, after.replace(noun, " ", 1)
     if by := pattern(r"\bby\s+([^\W\d_]+)\s*\??\s*$").search(after):  # "by area" names the value
         measure = replace(measure, words=(by[1].lower(),))
         after = after[: by.start()]

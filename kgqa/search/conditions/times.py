@@ -10,7 +10,7 @@ from datetime import date
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Literal, Value
 from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBERS, YEAR, Comparison, Condition, Operator, year
-from kgqa.search.rows import FieldKey, PathRows
+from kgqa.search.conditions.rows import FieldKey, PathRows
 from kgqa.search.words import meaning, pattern, stem_list, stems
 from kgqa.text.words import is_anonymous, relation_words
 
