@@ -13,7 +13,7 @@ from kgqa.methods.judging.replied_conditions import replied_candidate
 from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
-from kgqa.search.rows import read_rows
+from kgqa.search.conditions.rows import read_rows
 from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa.methods.tournament.scoring import (
     AGAINST,
+    AGREES,
     ONE_HOP,
     PLAIN,
     UNKNOWN_TYPE,
@@ -17,9 +20,14 @@ from kgqa.methods.tournament.scoring import (
     similarity_of,
 )
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model.conditions import XSD
 from kgqa.search.cues import Cues
+from kgqa.search.kinds import AskedKind
+
+from ..memory_graph import memory_graph
 
 TOPIC = Entity("http://e/t")
+ANY = AskedKind(memory_graph([], schema="rdfs"), "", "")
 WEIGHTS = ScoreWeights(alignment=0.5, deeper=0.15, shallower=0.07, answer_type=0.2)
 
 
@@ -42,8 +50,8 @@ def constant_similarity(question, candidates):
     return np.full(len(candidates), 0.5)
 
 
-def scores(cues, candidates, *, encoder=None, weights=WEIGHTS, similarity=constant_similarity):
-    found = PathScores("question", cues, encoder=encoder, weights=weights, similarity=similarity)
+def scores(cues, candidates, *, encoder=None, weights=WEIGHTS, kind=ANY, similarity=constant_similarity):
+    found = PathScores("question", cues, encoder=encoder, weights=weights, kind=kind, similarity=similarity)
     return found.complete(candidates), found.promising(candidates)
 
 
@@ -82,6 +90,17 @@ def test_answer_type_counts_by_similarity():
     assert third == pytest.approx(0.5)
 
 
+def test_kind_of_the_ends_counts_with_and_without_an_encoder():
+    dates, things, unknown = (
+        replace(candidate("x"), kinds=tuple(kinds)) for kinds in ([XSD + "date"], ["http://e/Thing"], [])
+    )
+    asked = AskedKind(ANY.graph, "date", "")
+    for encoder in (None, LetterEncoder()):
+        (right, wrong, neutral), _ = scores(Cues((), 1), [dates, things, unknown], encoder=encoder, kind=asked)
+        assert right - neutral == pytest.approx(0.2 * AGREES) == neutral - wrong
+    assert scores(Cues((), 1), [dates])[0] == scores(Cues((), 1), [things])[0]
+
+
 @pytest.mark.parametrize(("hops", "share"), [(1, 0.5 * ONE_HOP), (2, 0.5)])
 def test_alignment_weight(hops, share):
     path = candidate(*("ab", "cd")[:hops])
@@ -97,7 +116,7 @@ def test_beginning_of_a_chain_is_promising():
 
 
 def test_ranking_by_words_without_an_encoder():
-    found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS)
+    found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS, kind=ANY)
     assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1
 
 

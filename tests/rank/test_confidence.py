@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from kgqa.rank.confidence import MARGIN, Calibration, calibration, explained, is_calibrated, margin
 
-FEATURES = {"score": 0.6, "margin": 0.1, "explained": 0.8, "joined": 0.0, "inexact": 0.0, "backward": 0.0, "many": 0.0}
+FEATURES = {"score": 0.6, "margin": 0.1, "explained": 0.8, "least": 0.8}
 
 
 def test_logistic_by_hand():
@@ -19,10 +20,13 @@ def test_logistic_by_hand():
 @pytest.mark.parametrize("basis", ["embeddings", "words"])
 def test_better_matches_have_a_higher_score(basis):
     measured = calibration(basis)
-    assert set(measured.weights) == set(FEATURES)
-    weak, strong = (measured.confidence(FEATURES | {"margin": m, "explained": e}) for m, e in ((0.0, 0.2), (0.2, 1.0)))
+    usual = dict.fromkeys(measured.weights, 0.0) | FEATURES
+    weak, strong = (
+        measured.confidence(usual | {"margin": margin, "explained": share, "least": share})
+        for margin, share in ((0.0, 0.2), (0.2, 1.0))
+    )
     assert weak < 0.5 < strong
-    assert measured.confidence(FEATURES | {"many": 5.0}) < measured.confidence(FEATURES)
+    assert measured.confidence(usual | {"many": 5.0}) < measured.confidence(usual)
 
 
 def test_margin_is_limited():
@@ -32,9 +36,24 @@ def test_margin_is_limited():
 
 
 def test_explained_counts_other_forms_of_a_word():
-    assert explained(["directed", "film"], ["film directed by"], None) == 1.0
-    assert explained(["directs", "population"], ["film directed by"], None) == 0.5
-    assert explained(["population"], [], None) == 0.0
+    assert explained(["directed", "film"], ["film directed by"], None) == (1.0, 1.0)
+    assert explained(["directs", "population"], ["film directed by"], None) == (0.5, 0.0)
+    assert explained(["population"], [], None) == (0.0, 0.0)
+
+
+class CloseWords:
+    """An encoder for which all texts are the same."""
+
+    def encode(self, texts):
+        return np.ones((len(texts), 1), dtype=np.float32)
+
+    encode_questions = encode
+
+
+def test_word_of_another_relation_is_not_explained():
+    assert explained(["directed", "filmed"], ["film directed by"], CloseWords(), {"directed"}) == (1.0, 1.0)
+    assert explained(["wrote", "made"], ["film directed by"], CloseWords()) == (1.0, 1.0)
+    assert explained(["wrote", "made"], ["film directed by"], CloseWords(), {"wrote"}) == (0.5, 0.0)
 
 
 def test_other_embedding_models_are_not_calibrated():

@@ -12,11 +12,11 @@ from .conftest import ent, path
 CHAIN = ("m.a r.r.one m.b", "m.b r.r.two m.c", "m.x r.r.three m.y")
 
 
-def run(graph, *topics, depth=2, completed=0):
+def run(graph, *topics, depth=2, completed=0, kept=()):
     trace = Trace()
     settings = BeamSettings(depth, completed=completed)
     start = [Candidate(RelationPath(ent(topic))) for topic in topics]
-    return explore(graph, start, settings, prefilter=list, tournament=list, trace=trace), trace
+    return explore(graph, start, settings, prefilter=list, tournament=list, trace=trace, kept=kept), trace
 
 
 def paths(hop):
@@ -27,6 +27,14 @@ def test_pool_contains_survivors_and_their_extensions(small):
     first, second = run(small(*CHAIN), "m.a", "m.x")[0]
     assert paths(first) == {path("m.a", "r.r.one"), path("m.x", "r.r.three")}
     assert paths(second) == paths(first) | {path("m.a", "r.r.one", "r.r.two")}
+
+
+def test_kept_paths_compete_with_those_found(small):
+    known = Candidate(path("m.x", "r.r.three"))
+    (first,), _ = run(small(*CHAIN), "m.a", depth=1, kept=[known])
+    assert paths(first) == {path("m.a", "r.r.one"), known.path}
+    (first,), _ = run(small(*CHAIN), "m.a", depth=1)
+    assert paths(first) == {path("m.a", "r.r.one")}
 
 
 def test_ends_in_words(small):

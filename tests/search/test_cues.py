@@ -54,6 +54,27 @@ def test_words_are_ordered_outward_from_the_mention(question, words):
     assert read_cues(question, ["Ann Lee", "Ann", "ann lee 's"]).words == tuple(words.split())
 
 
+@pytest.mark.parametrize(
+    ("question", "value", "noun", "asks_topic"),
+    [
+        ("When did Ann retire?", "date", "", False),
+        ("What year did Ann retire?", "year", "year", False),
+        ("How tall is Ann?", "number", "", False),
+        ("Who made Ann?", "thing", "", False),
+        ("Where was Ann made?", "thing", "", False),
+        ("Which town has Ann?", "", "town", False),
+        ("Which Ann were made by someone?", "", "", True),
+        ("List all Ann.", "", "", False),
+        ("Where are the Ann?", "thing", "", False),
+        ("When were the Ann made?", "date", "", False),
+        ("Who directed the Ann?", "thing", "", False),
+    ],
+)
+def test_what_the_question_word_asks_for(question, value, noun, asks_topic):
+    cues = read_cues(question, ["Ann"])
+    assert (cues.value, cues.noun, cues.asks_topic) == (value, noun, asks_topic)
+
+
 @given(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_has_cues(question, names):
     cues = read_cues(question, names)

@@ -149,6 +149,28 @@ def test_names_as_they_are_spelled(namesakes, question, expected):
     assert all(len(mention.matches) == 1 for mention in find_mentions(namesakes, question))
 
 
+CLASSES = f"""
+<http://e/River> {LABEL} "River" . <http://e/Port> {LABEL} "Port" . <http://e/Long> {LABEL} "Old Sea Wall" .
+<http://e/wall> {LABEL} "Sea Wall" . <http://e/wall> <http://r/built> <http://e/ann> . <http://e/Long> <http://r/p> <http://e/ann> .
+<http://e/elbe> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/River> .
+<http://e/elbe> {LABEL} "Elbe" . <http://e/elbe> <http://r/port> <http://e/ann> . <http://e/ann> {LABEL} "Ann" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which river is long?", [("river", "River")]),
+        ("Who sailed the Yellow River Canal?", []),  # a word for a class within a longer name
+        ("Who built the Sea Wall?", [("Sea Wall", "wall")]),  # a whole name is no part of a longer one
+        ("Who built the Old Sea Wall?", [("Old Sea Wall", "Long")]),
+    ],
+)
+def test_words_of_classes_and_whole_names(question, expected):
+    graph = memory_graph([line for line in CLASSES.replace(" . <", " .\n<").splitlines() if line], schema="rdfs")
+    assert [(text.removeprefix("the "), name) for text, name in used_words(graph, question)] == expected
+
+
 def test_unknown_names_are_those_in_capitals_that_no_mention_covers():
     question = "Did Johann Sebastian Bach meet Bjarne Berg in Leipzig?"
     assert unknown_names(question, ["Bjarne Berg"]) == ["Johann Sebastian Bach", "Leipzig"]

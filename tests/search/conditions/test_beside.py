@@ -7,8 +7,9 @@ import pytest
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.search.conditions import beside
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.requests import read_request
-from tests.memory_graph import memory_graph
+from kgqa.search.conditions.requests import Measure, read_request
+from tests.ferries import FERRIES, V, thing
+from tests.memory_graph import memory_graph, turtle_graph
 
 E = "http://e/"
 
@@ -32,3 +33,32 @@ def test_ends_with_values(values: list[str], without: list[str] | None, monkeypa
     measure = read_request("What is the highest town?").measure
     field = Beside(memory_graph(lines, schema="rdfs"), None).compared(towns, measure)
     assert (field and [node.iri.removeprefix(E) for node in field.without]) == without
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "flag"),
+    [
+        ("olga", ("carry", "trucks"), "carriesTrucks"),
+        ("olga", ("sail", "night"), "sailsAtNight"),
+        ("olga", ("red", "hull"), None),  # a text
+        ("northline", ("carry", "trucks"), None),
+    ],
+)
+def test_relation_to_true_or_false_by_its_words(name: str, words: tuple[str, ...], flag: str | None) -> None:
+    found = Beside(turtle_graph(FERRIES), None).flag(thing(name), words)
+    assert (found and found.steps) == (flag and (Step(V + flag),))
+
+
+@pytest.mark.parametrize(
+    ("measure", "fields"),
+    [
+        (Measure(("length",)), ["lengthM"]),
+        (Measure(("launched",)), []),  # dates are no numbers
+        (Measure(("launched",), "day"), ["launched"]),
+        (Measure(("birth",), "day"), ["launched"]),  # the only date
+        (Measure(("weight",)), []),  # two relations lead to numbers
+    ],
+)
+def test_fields_have_the_datatype_that_is_compared(measure: Measure, fields: list[str]) -> None:
+    found = Beside(turtle_graph(FERRIES), None).fields(RelationPath(thing("olga")), measure)
+    assert [each.steps for each in found] == [(Step(V + name),) for name in fields]

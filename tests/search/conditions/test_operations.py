@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.model import Candidate, Step
+from kgqa.model import Candidate, Literal, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, year
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.operations import Operations, Undecidable
 from kgqa.search.conditions.requests import read_request
 
+from ...ferries import FERRIES, V, thing
+from ...memory_graph import turtle_graph
 from ..conftest import NS, path
 
 
@@ -31,7 +33,7 @@ def to(topic: str, *steps: str, **parts) -> Candidate:
 def found(graph, question: str, *candidates: Candidate, cosine: float = 0.0):
     """Return the path with its operation that is found for a question among paths with a score of 0.9."""
     request = read_request(question)
-    operations = Operations(request, (candidates[0].path.topic,), StubBeside(graph, cosine))
+    operations = Operations(request, (candidates[0].path.topic,), StubBeside(graph, cosine), words=("any",))
     try:
         best = operations.found([(candidate, 0.9) for candidate in candidates])
     except Undecidable:
@@ -91,3 +93,18 @@ def test_personal_dates_do_not_order_holders(question, other, field, small):
     )  # fmt: skip
     best = found(graph, question, to("arland", "chancellor"))
     assert (best and best.operation.steps) == (field and (Step(NS + field),))
+
+
+def test_yes_no_about_a_relation_to_true_or_false():
+    graph, request = turtle_graph(FERRIES), read_request("Does the Petra carry trucks?")
+    operations = Operations(request, (thing("petra"),), StubBeside(graph), words=("carry", "trucks"))
+    (asked, _) = operations.found([])
+    assert asked.path.steps == (Step(V + "carriesTrucks"),) and asked.operation.kind == "exists"
+    assert asked.conditions == (Condition(1, (), Comparison("=", Literal("true"))),)
+
+
+@pytest.mark.parametrize(("noun", "is_counted"), [("ferries", True), ("ferries built", True), ("persons", False)])
+def test_ends_of_the_asked_class_are_counted_whatever_the_relation_is_called(noun, is_counted):
+    ends = Candidate(RelationPath(thing("northline"), (Step(V + "operator", "in"),)), hops=("operator",))
+    found_operation = found(turtle_graph(FERRIES), f"How many {noun} does Northline have?", ends)
+    assert (found_operation is not None) == is_counted

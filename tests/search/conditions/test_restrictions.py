@@ -145,3 +145,12 @@ def test_year_after_a_name_is_no_date_of_the_answer():
     for time in ("(1979)", "in 1979"):
         found = answered(lines, f"Who directed Alien {time}?")
         assert names(found) == ["Ridley"] and any(f"“{time.strip('()')}”" in note for note in found.notes)
+
+
+def test_year_in_a_name_is_no_time():
+    lines = things(
+        "fair", "Landia", "country", "opened", {"Expo 1998": day("1997-05-01"), "Expo 2002": day("2002-05-01")}
+    )
+    lines = [line.replace("Expo 1998>", "expo1>").replace("Expo 2002>", "expo2>") for line in lines]
+    found = answered(lines, "When was Expo 1998 opened?")
+    assert names(found) == ["1997-05-01"] and not any(NOT_APPLIED in note for note in found.notes)

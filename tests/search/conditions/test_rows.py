@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath, Step
-from kgqa.search.rows import Row, read_rows
+from kgqa.search.conditions.rows import Row, read_rows
 from kgqa.trace.trace import Trace
 
 NS = "http://rdf.freebase.com/ns/"
