@@ -27,22 +27,27 @@ from typing import Any
 import numpy as np
 from accuracy import chosen, loaded, settings_of
 from accuracy_sets import SETS
-from common import CHECKOUT, print_table
+from common import CHECKOUT, data_file, print_table
+from off_topic import GRAPHS, QUESTIONS
+from worlds import WORLDS, outcome
 
 from kgqa.evaluation.datasets.questions import ANSWERABLE
 from kgqa.evaluation.runs.asking import ask_question
-from kgqa.methods.ask import open_resources
+from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import WEAK, Candidate
 from kgqa.rank.confidence import Basis, Calibration, calibration
 from kgqa.storage.cache import Cache
+from kgqa.trace import Rated as RatedEvent
 
 FILE = CHECKOUT / "kgqa" / "rank" / "confidence.toml"
 WAYS = ("linked", "gold", "hidden")
 BASES: tuple[Basis, ...] = ("embeddings", "words")
-FEATURES = ("score", "margin", "explained", "joined", "inexact", "backward", "many")
+FEATURES = ("score", "margin", "explained", "least", "agrees", "type", "joined", "inexact", "backward", "many")
 UNUSED = ("wc_conj",)
 """Sets left out of the fit: all answers of this set join two topics and are right, so joins would seem certain."""
+OPEN = ("worlds", "off_topic")
+"""Sets of questions some or all of which have no answer in the graph."""
 HIDDEN = 0.25
 """Share of the weight of questions whose relations are hidden."""
 BINS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.01)
@@ -62,9 +67,7 @@ class Rated:
     features: dict[str, float]
 
 
-def rated_answers(
-    name: str, basis: Basis, limit: int | None, work: Path, ways: Sequence[str] = WAYS
-) -> Iterator[Rated]:
+def rated_answers(name: str, basis: Basis, limit: int | None, work: Path) -> Iterator[Rated]:
     """Ask the questions of a set; questions without an answer are left out."""
     which = SETS[name]
     options = {"support": list(ANSWERABLE), "half": "all", "limit": limit}
@@ -73,7 +76,7 @@ def rated_answers(
     with closing(open_resources(loaded(which.kg_files(), work), settings=settings)) as resources:
         for question in chosen(which.question_file(), options):
             steps: list[dict[str, str]] = []
-            for topics in ways:
+            for topics in WAYS:
                 hidden = {step["relation"] for step in steps} if topics == "hidden" else set()
                 if topics == "hidden" and not hidden:
                     continue
@@ -85,6 +88,31 @@ def rated_answers(
                     half = question.number % 2 == 0
                     yield Rated(name, topics, basis, question.id, half, record.scores["hit@1"], rated["features"])
                     steps = record.answer["paths"][0]["steps"]
+
+
+def open_questions(name: str) -> Iterator[tuple[list[Path], list[dict[str, Any]]]]:
+    """Yield the files of each graph of `worlds.py` or `off_topic.py`, and its questions; the latter have no answers."""
+    if name == "worlds":
+        for world in WORLDS:
+            lines = data_file("worlds", f"{world}.jsonl").read_text(encoding="utf-8").splitlines()
+            yield [data_file("worlds", f"{world}.ttl")], list(map(json.loads, lines))
+    else:
+        questions = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+        for graph, files in GRAPHS.items():
+            yield files(), [each | {"answers": []} for each in questions if each["graph"] == graph]
+
+
+def rated_openly(name: str, basis: Basis, limit: int | None, work: Path) -> Iterator[Rated]:
+    """Ask questions, also those without an answer in the graph, with linked topics."""
+    settings = settings_of({"settings": ["rank.embeddings=" + ("auto" if basis == "embeddings" else "off")]})
+    for files, questions in open_questions(name):
+        with closing(open_resources(loaded(files, work), settings=settings)) as resources:
+            for number, question in enumerate(questions[:limit]):
+                answer = ask(question["question"], resources=resources)
+                rated = next((each for each in answer.trace if isinstance(each, RatedEvent)), None)
+                if rated is not None and answer.answers:
+                    right = float(outcome(answer, question["answers"]).startswith("right"))
+                    yield Rated(name, "linked", basis, question["id"], number % 2 == 0, right, dict(rated.features))
 
 
 @contextmanager
@@ -161,9 +189,8 @@ def written(found: dict[Basis, Calibration]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=Path, required=True, help="JSON lines; written without --fit and --check")
-    parser.add_argument("--set", action="append", choices=SETS, help="repeat for several [all]")
+    parser.add_argument("--set", action="append", choices=(*SETS, *OPEN), help="repeat for several [all]")
     parser.add_argument("--basis", choices=BASES, default="embeddings")
-    parser.add_argument("--topics", nargs="+", choices=WAYS, default=WAYS, help="ways to ask each question [all]")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of questions per set")
     parser.add_argument("--work", type=Path, metavar="DIR", help="where graphs are loaded [the user's cache]")
     parser.add_argument("--check", action="store_true", help="print the tables of the coefficients that kgqa uses")
@@ -172,8 +199,9 @@ def main() -> None:
     options = parser.parse_args()
     if not (options.fit or options.check):
         with options.records.open("a", encoding="utf-8") as out:
-            for name in options.set or SETS:
-                for each in rated_answers(name, options.basis, options.limit, options.work or _work(), options.topics):
+            work = options.work or _work()
+            for name in options.set or (*SETS, *OPEN):
+                for each in (rated_openly if name in OPEN else rated_answers)(name, options.basis, options.limit, work):
                     print(json.dumps(asdict(each)), file=out, flush=True)
                 print(f"{name}: done", file=sys.stderr)
         return
