@@ -19,7 +19,7 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
-from kgqa.model import Answer, Candidate, Entity, Named, Question, Value
+from kgqa.model import WEAK, Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
 from kgqa.search.classes import starts
 from kgqa.search.conditions.amounts import read_amount
@@ -193,6 +193,7 @@ def answer(
         else:
             ranked: Ranked = [(each, 1.0) for each in start] if are_answers else decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
+            more: list[str] = []
             if view is None:
                 wording, beside = Wording(text, spans, excluded, cues), Beside(graph, resources.encoder)
                 asked = [topic.value for topic in topics if isinstance(topic.value, Entity)]
@@ -202,7 +203,10 @@ def answer(
                     return replace(declined(question, kind), method=METHOD, topics=tuple(topics))
                 if are_answers and (left := wording.left(ranked[0][0])):
                     return replace(empty, reason=f"No relation or value was found for “{' '.join(left)}”.")
-            found = _first_answered(graph, empty, ranked, ranking, settings, trace)
+            # a time or an amount that is not applied makes the answer uncertain
+            left_out = tuple(f"{NOT_APPLIED.format(each)}: " for each in ("time", "amount"))
+            most = WEAK - 0.01 if any(note.startswith(left_out) for note in more) else 1.0
+            found = _first_answered(graph, empty, ranked, ranking, settings, trace, most=most)
     except BudgetExhausted as error:
         found = _best_so_far(graph, empty, decisions, error, trace)
     if view is not None:
@@ -213,7 +217,7 @@ def answer(
 def _notes(ranking: Ranking, resources: Resources, qualifier: str) -> tuple[str, ...]:
     why = "no language model configured" if resources.models is None else "rank.chooser excludes the language model"
     name = ranking.chooser.name
-    ignored = [f"{NOT_APPLIED}: “{qualifier}”."] if qualifier else []
+    ignored = [f"{NOT_APPLIED.format('time')}: “{qualifier}”."] if qualifier else []
     return (f"Compared by {name}." if ranking.by_model else f"Ranked by {name}: {why}.", *ignored)
 
 
@@ -294,7 +298,14 @@ def _no_answers(ranked: Ranked) -> str:
 
 
 def _first_answered(
-    graph: KnowledgeGraph, empty: Answer, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
+    graph: KnowledgeGraph,
+    empty: Answer,
+    ranked: Ranked,
+    ranking: Ranking,
+    settings: Settings,
+    trace: Trace,
+    *,
+    most: float,
 ) -> Answer:
     notes = empty.notes
     late: StoreError | None = None
@@ -320,7 +331,7 @@ def _first_answered(
             continue
         if found is not None:
             found = replace(_filled(found, empty, notes), accepted=not unaccepted)
-            return _with_confidence(found, candidate, ranked, ranking, settings, trace)
+            return _with_confidence(found, candidate, ranked, ranking, settings, trace, most=most)
     if late:
         raise late
     return replace(empty, reason=_no_answers(ranked), notes=notes)
@@ -351,15 +362,23 @@ def _rejected(
 
 
 def _with_confidence(
-    found: Answer, candidate: Candidate, ranked: Ranked, ranking: Ranking, settings: Settings, trace: Trace
+    found: Answer,
+    candidate: Candidate,
+    ranked: Ranked,
+    ranking: Ranking,
+    settings: Settings,
+    trace: Trace,
+    *,
+    most: float,
 ) -> Answer:
-    """Return the answer of a path with its confidence, or no answer if the confidence is below `ask.min_score`."""
+    """Return the answer of a path with its confidence, at most `most`; no answer if it is below `ask.min_score`."""
     least = settings.ask.min_score
     if ranking.accepted_by:
         note = "has no effect, because the confidence in an answer is known only without a language model."
         return replace(found, notes=(*found.notes, f"{Option('min-score')} {note}")) if least else found
     features = ranking.features(candidate, ranked, topics=len(found.topics), answers=len(found.answers))
     confidence = ranking.confidence(features)
+    confidence = None if confidence is None else min(confidence, most)
     trace.record(
         Rated(path=candidate.words, confidence=confidence, features={k: round(v, 4) for k, v in features.items()})
     )

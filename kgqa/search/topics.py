@@ -184,7 +184,8 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
     """Return the only entity with this name or a similar one, or whose label it is, and add a note to `notes`.
 
     Raises:
-        QuestionError: No entity has this name, or several have it; the message lists them, or similar names.
+        NoTopicFound: No entity has this name; the message lists similar names.
+        QuestionError: Several have it; the message lists them.
     """
     text = clean(name)[:MAX_NAME_CHARS].strip()
     try:
@@ -212,7 +213,7 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
             "Choose one by its id: ",
             Option("topic", "ID"),
         )
-    raise QuestionError(
+    raise NoTopicFound(
         f"No entity of this graph has the id or the name “{text}”."
         + (f" Similar names: {_listed(graph, near)}." if near else ""),
         Hint(

@@ -42,3 +42,16 @@ def test_what_the_graph_does_not_say_is_not_left_out(folder):
     questions = ["Which ferries are haunted?", "Which ferries are red and longer than 100 m?", "Is the Petra haunted?"]
     done = run_cli("ask", "--json", "--graph", "graph", input="\n".join(questions), cwd=folder)
     assert [json.loads(line)["answers"] for line in done.out.splitlines()] == [[], [], []]
+
+
+def test_a_time_that_no_date_takes_makes_the_answer_weak(folder):
+    """The director has no dates of office; the year is neither her birth nor the launch of a ferry."""
+    done = run_cli("ask", "--json", "Who was director of Northline in 1998?", "--graph", "graph", cwd=folder)
+    found = json.loads(done.out)
+    assert [each["name"] for each in found["answers"]] == ["Ida Holm"] and found["confidence"] < 0.5
+    assert any("not applied: “in 1998”" in note for note in found["notes"])
+
+
+def test_a_topic_that_is_in_no_triple_is_no_failure(folder):
+    done = run_cli("ask", "Who is the director?", "--graph", "graph", "--topic", "http://a.example/b", cwd=folder)
+    assert done.returncode == 3 and "No entity of this graph has the id" in done.out + done.err

@@ -32,7 +32,7 @@ LOOKED_AT = 3
 MARGIN = 0.1
 """Most difference between the scores of the best path and of a path beside which conditions are looked for."""
 MAX_WALKS = 200
-NOT_APPLIED = "The time in the question was not applied"
+NOT_APPLIED = "The {} in the question was not applied"
 
 Scored = list[tuple[Candidate, float | None]]
 """Paths with their scores, best first; a score may be unknown."""
@@ -174,10 +174,11 @@ def _conditioned(beside: Beside, wording: Wording, ranked: Scored, trace: Trace)
     unmet = chosen.unmet(wording)
     present = beside.graph.named([each for each in unmet if isinstance(each, Entity)])
     not_excluded = (f"{entity.name} was not excluded, because it is not among the answers." for entity in present)
-    amounts = [
-        f"The amount in the question was not applied: “{each.cue}”." for each in unmet if isinstance(each, Amount)
-    ]
-    notes = [*_time_notes(wording, unmet), *amounts, *filter(None, [chosen.note]), *not_excluded]
+    amounts = [f"{NOT_APPLIED.format('amount')}: “{each.cue}”." for each in unmet if isinstance(each, Amount)]
+    said = stems(" ".join([chosen.candidate.words, *all_words(beside.graph, chosen.candidate)[0]]))
+    # "last month" may be a part of "downloads in the last month"
+    times = [] if wording.unread_time and set(stems(wording.unread_time)) <= set(said) else _time_notes(wording, unmet)
+    notes = [*times, *amounts, *filter(None, [chosen.note]), *not_excluded]
     if not chosen.cues:
         return ranked, notes
     _record(beside.graph, chosen.candidate, chosen.cues, wording.noun, "", trace)
@@ -192,9 +193,9 @@ def _time_notes(wording: Wording, unmet: Sequence[Time | Amount | Entity]) -> li
     if wording.time is not None and wording.time not in unmet:
         return ["Only the year of the time in the question was applied."] if wording.unread_time else []
     if wording.time is not None and wording.time.is_now:
-        return [f"{NOT_APPLIED}."]
+        return [f"{NOT_APPLIED.format('time')}."]
     words = wording.unread_time or (wording.time and wording.time.cue)
-    return [f"{NOT_APPLIED}: “{words}”."] if words else []
+    return [f"{NOT_APPLIED.format('time')}: “{words}”."] if words else []
 
 
 def _record(
