@@ -55,7 +55,7 @@ def test_invalid_utf8(kgqa):
 )
 def test_unknown_topics(kgqa, topic):
     done = kgqa("ask", "who?", "--topic", topic)
-    assert done.returncode == 1 and "kgqa graph search" in done.out
+    assert done.returncode == 3 and "kgqa graph search" in done.out
 
 
 def test_empty_standard_input(kgqa):
