@@ -333,7 +333,7 @@ def test_hostile_text_does_not_reach_the_terminal(hostile_graph):
     asked = [("what does it say?", [thing]) for thing in things] + [("who was met?", [iri]) for iri in IRIS[::SHARE]]
     asked += [(f"what does {text} say?", []) for text in LABELS[::SHARE]]
     seen = [ask_question(hostile_graph, question, topics=topics).status for question, topics in asked]
-    assert set(seen) >= {"answered", "failed"} and seen.count("answered") > len(LABELS) // SHARE
+    assert set(seen) >= {"answered", "no_answer"} and seen.count("answered") > len(LABELS) // SHARE
 
 
 # --- updates
