@@ -46,7 +46,7 @@ def find_class(graph: KnowledgeGraph, question: str) -> list[Mention]:
 def find_topics(graph: KnowledgeGraph, question: str, *, fit: TextScorer | None = None) -> list[Mention]:
     """Return the mentions in a question; if there are none, that of a class.
 
-    The words of a class are no part of a longer name: "ferries" is not the company Southern Ferries.
+    The name of a class does not stand for a longer name with it: "ferries" is not the company Southern Ferries.
     """
 
     def names_class(mention: Mention) -> bool:

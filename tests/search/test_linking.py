@@ -162,7 +162,7 @@ CLASSES = f"""
     [
         ("Which river is long?", [("river", "River")]),
         ("Who sailed the Yellow River Canal?", []),  # a word for a class within a longer name
-        ("Who built the Sea Wall?", [("Sea Wall", "wall")]),  # a whole name is no part of a longer one
+        ("Who built the Sea Wall?", [("Sea Wall", "wall")]),  # the whole name wins over longer names
         ("Who built the Old Sea Wall?", [("Old Sea Wall", "Long")]),
     ],
 )
