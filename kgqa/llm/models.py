@@ -83,9 +83,9 @@ class Models:
         return QuestionModels(self, trace)
 
     def unresponsive(self, seconds: float) -> list[str]:
-        """Return descriptions of the models whose server sends no reply within `seconds`."""
+        """Return descriptions of the models whose server sends no reply within `seconds`, with its URL."""
         return [
-            f"the language model {clean(model.name)}"
+            f"the language model {clean(model.name)}" + (f" at {url}" if (url := getattr(model, "url", "")) else "")
             for model in self._distinct()
             if (responds := getattr(model, "responds", None)) is not None and not responds(seconds)
         ]

@@ -192,7 +192,7 @@ def test_model_outage(tmp_path):
     oracle = ModelOracle({"": Gold()})
     with ScriptedServer(oracle, latency=0.03) as first, ScriptedServer(oracle) as second:
         code, err, _ = run_with_outage(tmp_path, first.close, *command, "--llm", f"{first.url}#m", **ENVIRONMENT)
-        assert code == 3 and "Resume: kgqa eval resume x" in err and "Nothing answers at" in err, err
+        assert code == 3 and "Resume: kgqa eval resume x" in err and first.url in err, err
         assert len(reproducible_records(tmp_path / "x")) < 40
         assert run(tmp_path, "eval", "resume", "x", "--llm", f"{second.url}#m", **ENVIRONMENT)[0] == 0
         assert run(tmp_path, *command, "--llm", f"{second.url}#m", "--out", "quiet", **ENVIRONMENT)[0] == 0
