@@ -145,7 +145,7 @@ def scoring_seconds(
         Candidate(RelationPath(topic, tuple(builder.steps[step] for step in row if step >= 0)), "")
         for row in largest.pool
     ]
-    score = ranker_scorer(ranker, encoder, text_of)
+    score = ranker_scorer(ranker, encoder, text_of, 1.0)
     times = []
     for _ in range(repeat + 1):
         began = time.perf_counter()
