@@ -88,23 +88,21 @@ def embed_examples(
     )
 
 
-def hit_rate(ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors) -> float:
-    """Return the share of examples, 0 to 1, whose gold path is the best of the pool."""
-    return float(np.mean([rank_of_gold(ranker, example, vectors) == 1 for example in examples])) if examples else 0.0
-
-
 def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
     """Return the rank of the gold path in its pool; 1 is the best.
 
     A path with the same score as the gold path counts as better; otherwise, a ranker that gives all paths the same
     score would seem perfect.
     """
-    pool = example.pool
-    used = np.unique(pool[pool >= 0])
-    rows = np.where(pool < 0, -1, np.searchsorted(used, pool))
-    question = vectors.questions[example.question]
-    scores = ranker.score_rows(question, vectors.relations[used], vectors.directions[used], rows)
+    scores = scores_of(ranker, example.question, example.pool, vectors)
     return int((scores >= scores[example.gold]).sum())
+
+
+def scores_of(ranker: TrainedRanker, question: str, rows: np.ndarray, vectors: Vectors) -> np.ndarray:
+    """Return the ranker's scores of some rows of a pool for a question, float64 of shape (len(rows),)."""
+    used = np.unique(rows[rows >= 0])
+    numbers = np.where(rows < 0, -1, np.searchsorted(used, rows))
+    return ranker.score_rows(vectors.questions[question], vectors.relations[used], vectors.directions[used], numbers)
 
 
 def split_examples(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
@@ -172,15 +170,15 @@ def _fit(
     # no weight decay, which pulls matrices towards zero: a term of the loss pulls them towards the identity
     optimiser = torch.optim.AdamW([*maps, directions, bias], lr=settings.rate, weight_decay=0.0)
     total = settings.epochs * -(-len(examples) // settings.batch)
-    for done, batch in enumerate(_batches(examples, settings), start=1):
-        table = torch.from_numpy(np.stack([rows for _, rows in batch]))
+    for done, (batch, rows) in enumerate(_batches(examples, settings), start=1):
+        table = torch.from_numpy(rows)
         lengths = (table >= 0).sum(dim=2)
         used, numbers = torch.unique(table, return_inverse=True)  # -1 comes first
         steps = relations[used] + directions[turns[used]]
         first, further = steps @ first_map.T, (steps @ further_map.T) * (used >= 0)[:, None]
         rest = embedding(numbers[:, :, 1:], further).sum(dim=2) / (lengths - 1).clamp(min=1)[:, :, None]
         paths = embedding(numbers[:, :, 0], first) + rest
-        queries = torch.stack([questions[example.question] for example, _ in batch]) @ question_map.T
+        queries = torch.stack([questions[example.question] for example in batch]) @ question_map.T
         norms = ((paths * paths).sum(dim=2) + 1e-12).sqrt() * queries.norm(dim=1, keepdim=True)
         cosines = torch.bmm(paths, queries[:, :, None])[:, :, 0] / norms
         logits = (SCALE * (cosines + bias * (lengths == 1))).masked_fill(lengths == 0, -torch.inf)
@@ -195,26 +193,29 @@ def _fit(
     return TrainedRanker(arrays[0], arrays[1], arrays[2], arrays[3], float(bias.detach()), vectors.embeddings)
 
 
-_Sampled = tuple[Example, np.ndarray]
+def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[tuple[list[Example], np.ndarray]]:
+    """Yield batches of examples, in a new order and with newly sampled paths in every epoch.
 
-
-def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[list[_Sampled]]:
-    """Yield batches of examples, in a new order and with newly sampled paths in every epoch."""
+    The rows of a batch are int64 of shape (examples, negatives + 1, length of the longest path), the gold path first.
+    """
     random = np.random.default_rng(settings.seed)
     width = max(example.pool.shape[1] for example in examples)
     for _ in range(settings.epochs):
         order = random.permutation(len(examples))
         for start in range(0, len(order), settings.batch):
-            yield [
-                (examples[n], _sampled(examples[n], settings.negatives, width, random))
-                for n in order[start : start + settings.batch]
-            ]
+            batch = [examples[number] for number in order[start : start + settings.batch]]
+            rows = [sampled(example, settings.negatives, random) for example in batch]
+            shape = (settings.negatives + 1, width)
+            yield batch, np.stack([_padded(each.astype(np.int64), shape) for each in rows])
 
 
-def _sampled(example: Example, negatives: int, width: int, random: np.random.Generator) -> np.ndarray:
-    """Return the row of the gold path and at most `negatives` others, int64 of shape (negatives + 1, width)."""
+def sampled(example: Example, negatives: int, random: np.random.Generator) -> np.ndarray:
+    """Return the row of the gold path and those of at most `negatives` other paths."""
     others = len(example.pool) - 1
     drawn = np.arange(others) if others <= negatives else random.choice(others, negatives, replace=False)
-    rows = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
-    missing = (negatives + 1 - len(rows), width - rows.shape[1])
-    return np.pad(rows.astype(np.int64), [(0, each) for each in missing], constant_values=-1)
+    rows: np.ndarray = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    return rows
+
+
+def _padded(rows: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    return np.pad(rows, [(0, most - size) for most, size in zip(shape, rows.shape)], constant_values=-1)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kgqa.errors import SettingsError
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
 from kgqa.text.hints import Option
 from kgqa.text.words import counted, relation_words
-from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rate, split_examples
+from kgqa.training.fitting import Example, TrainingSettings, embed_examples, fit_ranker, split_examples
 from kgqa.training.ontology import Ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import Row, gold_path_reader, training_questions, without_evaluated
+from kgqa.training.sources import GraphSource, OntologySource, Source
+from kgqa.training.transfer import TESTED, Hits, hits
 
 HELD_OUT = 0.1
+FEWEST = 1000
+"""How many template questions are used at least; otherwise, as many as there are examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +39,12 @@ class TrainingReport:
         unread: Number of questions without a readable gold path.
         without_pool: Number of gold paths for which neither a graph nor the ontology gives a pool.
         examples: Number of gold paths used for training.
+        templates: Number of template questions used for training.
         from_graph: Number of gold paths with a pool from a graph.
         from_ontology: Number of gold paths with a pool from the ontology.
-        held_out: Number of gold paths kept for the test.
-        before: Share of the test's gold paths, 0 to 1, ranked first without training, by the cosine between the
-            question and the sum of the path's relations.
-        after: Share of the test's gold paths, 0 to 1, ranked first by the trained ranker.
+        own: The test on a tenth of the questions.
+        transfer: The test on template questions over what is not trained on.
+        held_out: What the transfer is tested on, in words.
         training_seconds: Seconds taken by the fit.
         seconds: Total seconds.
     """
@@ -46,11 +54,12 @@ class TrainingReport:
     unread: int
     without_pool: int
     examples: int
+    templates: int
     from_graph: int
     from_ontology: int
-    held_out: int
-    before: float
-    after: float
+    own: Hits
+    transfer: Hits
+    held_out: str
     training_seconds: float
     seconds: float
 
@@ -62,11 +71,13 @@ def train_ranker(
     schema: Schema,
     graphs: Sequence[KnowledgeGraph] = (),
     ontology: Ontology | None = None,
+    further: Sequence[KnowledgeGraph] = (),
+    unseen: Sequence[KnowledgeGraph] = (),
     evaluated: Sequence[Row] = (),
     settings: TrainingSettings | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:
-    """Train a ranker on lines of question files.
+    """Train a ranker on lines of question files, and on template questions.
 
     Args:
         questions: The questions.
@@ -74,9 +85,13 @@ def train_ranker(
         schema: Schema of the ontology, and of questions whose topics are in no graph.
         graphs: Graphs that contain topics of the questions.
         ontology: Provides pools for topics that are in no graph.
+        further: Graphs of which only template questions are made, as they are of `graphs` and `ontology`.
+        unseen: Graphs that are not trained on; their template questions test the transfer. If empty, the transfer is
+            tested on the template questions with some relations that are not trained on.
         evaluated: Questions of a later evaluation; these questions are excluded from training.
         settings: Settings of the fit; None for the defaults.
-        progress: Called with the stage (`pools` or `training`), the number of finished items and of all items.
+        progress: Called with the stage (`pools`, `templates` or `training`), the number of finished items and of all
+            items.
 
     Raises:
         SettingsError: No question can be used for training.
@@ -91,7 +106,8 @@ def train_ranker(
         inverses |= graph.tables.inverses
     kept = without_evaluated(questions, evaluated, paths_of, inverses)
     gold = training_questions(kept, paths_of, [graph.labels for graph in graphs])
-    builder = PoolBuilder(graphs=graphs, ontology=ontology)
+    sources: list[Source] = [*map(GraphSource, graphs), *([OntologySource(ontology, schema)] if ontology else [])]
+    builder = PoolBuilder(sources)
     examples = []
     for number, question in enumerate(gold, start=1):
         if example := builder.example(question):
@@ -108,27 +124,67 @@ def train_ranker(
             Option("ontology"),
             ".",
         )
-    vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))
+
+    def templates(of: Sequence[Source], count: int) -> list[Example]:
+        found: list[Example] = []
+        for source in of:
+            found += builder.templates(source, max(1, count // len(of)), settings.seed)
+            progress("templates", min(count, len(found)), count)
+        return found
+
     part, apart = split_examples(examples, HELD_OUT, settings.seed)
+    worded = templates([*sources, *map(GraphSource, further)], max(len(part), FEWEST))
+    others = templates(list(map(GraphSource, unseen)), TESTED)
+    if unseen:
+        held_out = counted(len(unseen), "other graph")
+    else:
+        worded, others, count = without_relations(worded, examples, builder.steps, settings.seed)
+        held_out = f"{counted(count, 'relation')} in no question"
+    text_of = relation_texts([*graphs, *further, *unseen], schema)
+    vectors = embed_examples([*examples, *worded, *others], builder.steps, encoder, text_of)
     fitting = time.monotonic()
-    ranker = fit_ranker(part, vectors, settings, progress=lambda done, total, loss: progress("training", done, total))
+    ranker = fit_ranker(
+        [*part, *worded], vectors, settings, progress=lambda done, total, loss: progress("training", done, total)
+    )
     fitted = time.monotonic()
-    untrained = TrainedRanker.identity(ranker.size, encoder.name)
+    words = [text_of(step.relation) for step in builder.steps]
     report = TrainingReport(
         questions=len(questions),
         dropped=len(questions) - len(kept),
         unread=sum(not paths_of(row) for row in kept),
         without_pool=len(gold) - len(examples),
         examples=len(part),
-        from_graph=builder.from_graph,
-        from_ontology=builder.from_ontology,
-        held_out=len(apart),
-        before=hit_rate(untrained, apart, vectors),
-        after=hit_rate(ranker, apart, vectors),
+        templates=len(worded),
+        from_graph=sum(builder.used[source] for source in sources[: len(graphs)]),
+        from_ontology=sum(builder.used[source] for source in sources[len(graphs) :]),
+        own=hits(ranker, apart, vectors, words, encoder, settings.seed),
+        transfer=hits(ranker, others, vectors, words, encoder, settings.seed),
+        held_out=held_out,
         training_seconds=fitted - fitting,
         seconds=time.monotonic() - started,
     )
     return ranker, report
+
+
+def without_relations(
+    templates: Sequence[Example], examples: Sequence[Example], steps: Sequence[Step], seed: int
+) -> tuple[list[Example], list[Example], int]:
+    """Split template questions by whether their gold path has a held-out relation.
+
+    Held out is a tenth of the relations that are in no gold path of the examples.
+
+    Returns:
+        The templates without a held-out relation, the templates with one, and the number of held-out relations.
+    """
+
+    def relations(example: Example) -> set[str]:
+        return {steps[number].relation for number in example.pool[example.gold] if number >= 0}
+
+    asked = set().union(*map(relations, examples))
+    unasked = sorted(set().union(*map(relations, templates)) - asked)
+    chosen = set(np.random.default_rng(seed).permutation(unasked)[: math.ceil(HELD_OUT * len(unasked))])
+    apart = [example for example in templates if not chosen.isdisjoint(relations(example))]
+    return [example for example in templates if chosen.isdisjoint(relations(example))], apart, len(chosen)
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:

@@ -16,7 +16,6 @@ from kgqa.training.fitting import (
     TrainingSettings,
     Vectors,
     fit_ranker,
-    hit_rate,
     rank_of_gold,
 )
 
@@ -47,6 +46,10 @@ def rotated_examples(examples: int, seed: int = 0) -> tuple[list[Example], Vecto
         questions[f"q{seed}-{number}"] = (vector / np.linalg.norm(vector)).astype(np.float32)
         made.append(Example(f"q{seed}-{number}", pool, gold))
     return made, Vectors(relations, np.zeros(STEPS, dtype=np.intp), questions, "m")
+
+
+def hit_rate(ranker: TrainedRanker, examples: list[Example], vectors: Vectors) -> float:
+    return float(np.mean([rank_of_gold(ranker, example, vectors) == 1 for example in examples]))
 
 
 def path_vector(one: Vectors, other: Vectors) -> Vectors:
