@@ -113,8 +113,8 @@ def train(
     from kgqa.methods.ask import cache_of
     from kgqa.rank.embedding.encoder import encoder_of
     from kgqa.training.fitting import TrainingSettings
-    from kgqa.training.ontology import read_ontology
     from kgqa.training.ranker import train_ranker
+    from kgqa.training.sources import read_ontology
 
     check_usage(
         (
@@ -150,6 +150,7 @@ def train(
             unseen=unseen,
             evaluated=measured,
             settings=settings,
+            share=chosen.rank.trained_share,
             progress=bar,
         )
     ranker.save(out)
@@ -161,14 +162,11 @@ def train(
     lines = (
         f"{counted(report.questions, 'question')}; {report.dropped:,} excluded by --evaluate",
         *([unused] if report.unread or report.without_pool else ()),
-        f"{report.examples:,} examples for training, {report.own.examples:,} for the test "
-        f"({report.from_graph:,} with a pool from a graph, {report.from_ontology:,} from the ontology); "
-        f"{counted(report.templates, 'template question')}",
+        f"{counted(report.examples, 'example')} and {counted(report.templates, 'template question')} for training",
         "Gold path ranked first, in %       n  embeddings  ranker  both",
         _line("held-out questions", report.own),
         _line(report.held_out, report.transfer),
-        f"{report.seconds:.0f} s in total, {report.training_seconds:.0f} s for the fit",
-        f"Ranker written to {out} ({size / 1e6:.1f} MB).",
+        f"Ranker written to {out} ({size / 1e6:.1f} MB, {report.seconds:.0f} s).",
         f"To use the ranker: kgqa ask ... --chooser trained --ranker {out}",
     )
     print_result(as_json, {"ranker": str(out), "bytes": size, **asdict(report)}, lines)

@@ -1,4 +1,4 @@
-"""Fitting of a `TrainedRanker`, with softmax cross-entropy between the gold path and other paths of its pool.
+"""Fitting of a `TrainedRanker`, by softmax cross-entropy between the gold path and other paths of its pool; its test.
 
 Relations and questions are embedded once, before the fit. The three learned matrices start as the identity, and a term
 of the loss keeps them close to it. Far from the identity, the embeddings of relations not seen in training would lose
@@ -7,7 +7,6 @@ their meaning. Torch is imported only when the fit starts.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,10 @@ from kgqa.rank.trained_ranker import TrainedRanker, directions_of
 from kgqa.text.hints import Install
 
 SCALE = 20.0  # factor from cosines to logits
+COMPARED = 30
+"""How many other paths the gold path of a test is compared with, at most."""
+TESTED = 200
+"""How many examples a test has, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +91,6 @@ def embed_examples(
     )
 
 
-def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
-    """Return the rank of the gold path in its pool; 1 is the best.
-
-    A path with the same score as the gold path counts as better; otherwise, a ranker that gives all paths the same
-    score would seem perfect.
-    """
-    scores = scores_of(ranker, example.question, example.pool, vectors)
-    return int((scores >= scores[example.gold]).sum())
-
-
 def scores_of(ranker: TrainedRanker, question: str, rows: np.ndarray, vectors: Vectors) -> np.ndarray:
     """Return the ranker's scores of some rows of a pool for a question, float64 of shape (len(rows),)."""
     used = np.unique(rows[rows >= 0])
@@ -138,9 +131,10 @@ def fit_ranker(
         raise SettingsError(
             "There is nothing to train on: no question has a gold path and other paths to compare it with."
         )
-    if importlib.util.find_spec("torch") is None:
-        raise ModelUnavailable(f"Training a ranker needs torch: {Install('sbert')}")
-    import torch
+    try:
+        import torch
+    except ImportError as error:
+        raise ModelUnavailable(f"Training a ranker needs torch: {Install('sbert')}") from error
 
     threads = torch.get_num_threads()
     # more threads are hardly faster for such small matrices, are slow on a busy machine, and change the last digits
@@ -219,3 +213,56 @@ def sampled(example: Example, negatives: int, random: np.random.Generator) -> np
 
 def _padded(rows: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     return np.pad(rows, [(0, most - size) for most, size in zip(shape, rows.shape)], constant_values=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """How often the gold path of a test is ranked first, as shares from 0 to 1; of n equal scores, each counts 1/n.
+
+    Attributes:
+        examples: Number of gold paths.
+        cosine: By the cosine of the question and the words of the path, without training.
+        head: By the trained ranker alone.
+        mixed: By both, each with its share.
+    """
+
+    examples: int
+    cosine: float
+    head: float
+    mixed: float
+
+
+def hits(
+    ranker: TrainedRanker,
+    examples: Sequence[Example],
+    vectors: Vectors,
+    words: Sequence[str],
+    encoder: CachedEncoder,
+    *,
+    share: float,
+    seed: int,
+) -> Hits:
+    """Test a ranker on some of the examples, each with some of the paths of its pool.
+
+    Args:
+        ranker: The ranker.
+        examples: The examples; none of them may be trained on.
+        vectors: The vectors of the examples.
+        words: The words of each step's relation.
+        encoder: The embedding model.
+        share: Share of the ranker in the mixed score, 0 to 1.
+        seed: Seed of the choice of examples and paths.
+    """
+    random = np.random.default_rng(seed)
+    found = []
+    for number in random.permutation(len(examples))[:TESTED]:
+        example = examples[number]
+        rows = sampled(example, COMPARED, random)
+        texts = [", ".join(words[step] for step in row if step >= 0) for row in rows]
+        distinct = list(dict.fromkeys(texts))
+        scores = dict(zip(distinct, encoder.encode_once(distinct) @ vectors.questions[example.question]))
+        cosine, head = np.array([scores[text] for text in texts]), scores_of(ranker, example.question, rows, vectors)
+        scored = np.array([cosine, head, share * head + (1 - share) * cosine])
+        best = scored >= scored.max(axis=1, keepdims=True) - 1e-6
+        found.append(best[:, 0] / best.sum(axis=1))
+    return Hits(len(found), *(np.mean(found, axis=0).tolist() if found else (0.0, 0.0, 0.0)))

@@ -3,12 +3,15 @@
 If the topic is in a graph, the pool contains its paths of up to two edges in that graph, except paths that end at
 mediators. For other topics, the pool is simulated with an ontology: it contains the paths that an entity of the topic's
 type could have.
+
+A ranker that learns from the questions of one data set learns its habits too, such as a preference for short paths.
+Template questions counteract this: random paths of one to three edges, worded with the names of their relations and
+types. Each is compared with paths of its start, and with paths that differ from it in one respect.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,7 +23,18 @@ from kgqa.rank.trained_ranker import path_table
 from kgqa.training.fitting import Example
 from kgqa.training.questions import TrainingQuestion
 from kgqa.training.sources import MAX_EDGES, Source, Steps
-from kgqa.training.templates import templates
+
+EACH = 6
+"""How many template questions are made of the paths of one start."""
+OTHERS = 100
+"""How many random paths of the start the path of a template question is compared with, at most."""
+NEAR = 20
+"""How many longer paths, and how many paths with another last step, it is compared with, at most."""
+FRAMES = ("what is {}?", "what are {}?", "which is {}?", "who is {}?", "name {}", "{}?", "tell me {}")
+FORWARD = ("the {0} of {1}", "{1}'s {0}", "the {0} that {1} has", "{1} {0}")
+BACKWARD = ("the {2} that has {1} as {0}", "the {2} whose {0} is {1}", "the {2} with {0} {1}", "what {1} is the {0} of")
+STARTS = ("", "", "it", "the {}", "this {}")
+"""The topic; its name is removed from questions, and only its type may remain."""
 
 _Pool = tuple[Mapping[Steps, int], np.ndarray]
 """Paths with the numbers of their rows, and the rows, as in `Example`."""
@@ -29,15 +43,13 @@ _Pool = tuple[Mapping[Steps, int], np.ndarray]
 class PoolBuilder:
     """Builds training examples and numbers the steps of their paths.
 
-    Attributes:
-        used: Number of examples with a pool from each source.
+    All methods raise `StoreError` if a graph cannot be read; a start that takes too long is left out.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = tuple(sources)
         self._numbers: dict[Step, int] = {}
         self._pools: dict[tuple[Source, Any], _Pool] = {}  # by source and start
-        self.used: Counter[Source] = Counter()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -46,14 +58,11 @@ class PoolBuilder:
 
     def example(self, question: TrainingQuestion) -> Example | None:
         """Build a training example with the first source that has the gold path; return None if none has it."""
-        for source in self._sources:
-            if example := self._example(source, question):
-                self.used[source] += 1
-                return example
-        return None
+        found = (self._example(source, question) for source in self._sources)
+        return next((example for example in found if example), None)
 
-    def _example(self, source: Any, question: TrainingQuestion) -> Example | None:
-        start = source.start(question.path)
+    def _example(self, source: Source, question: TrainingQuestion) -> Example | None:
+        start: Any = source.start(question.path)
         if start is None:
             return None
         try:
@@ -70,11 +79,52 @@ class PoolBuilder:
             return None
         return Example(question.asked, table, rows[gold]) if gold in rows and len(rows) > 1 else None
 
-    def templates(self, source: Source, count: int, seed: int) -> Iterator[Example]:
-        """Yield about `count` examples of template questions over a source."""
-        for question, paths in templates(source, count, random.Random(seed)):
-            yield Example(question, self._pool(paths)[1], 0)
+    def templates(self, source: Source, count: int, seed: int) -> list[Example]:
+        """Build at most `count` examples of template questions over a source."""
+        draw = random.Random(seed)
+        found: list[Example] = []
+        for start in source.starts(draw, count):
+            try:
+                for path, others in _drawn(source, start, draw) if len(found) < count else ():
+                    _, table = self._pool([path, *variants(path), *others])
+                    found.append(Example(question_of(path, source, draw), table, 0))
+            except StoreTimeout:
+                continue
+        return found[:count]
 
     def _pool(self, paths: Iterable[Steps]) -> _Pool:
         rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
         return rows, path_table(list(rows), self._numbers, width=MAX_EDGES)
+
+
+def _drawn(source: Source, start: Any, draw: random.Random) -> Iterator[tuple[Steps, list[Steps]]]:
+    """Yield random paths of a start, of one to three edges, each with other paths of this start."""
+    pool = source.paths(start)
+    by_length = [[path for path in pool if len(path) == length] for length in range(1, MAX_EDGES + 1)]
+    for _ in range(EACH if len(pool) > 1 else 0):
+        path, siblings = draw.choice(draw.choice(by_length) or pool), []
+        further = [(*path, step) for step in source.onward(start, path)]
+        if further and len(path) == MAX_EDGES and draw.random() < 0.5:
+            path, siblings = draw.choice(further), further
+            further = [(*path, step) for step in source.onward(start, path)]
+        groups = ((pool, OTHERS), (siblings, NEAR), (further, NEAR))
+        yield path, [each for paths, most in groups for each in draw.sample(paths, min(most, len(paths)))]
+
+
+def question_of(path: Steps, source: Source, draw: random.Random) -> str:
+    """Word a path as a question without the name of its topic."""
+    type_ = source.type_words(path[0].reversed())
+    text = draw.choice(STARTS if type_ else STARTS[:3]).format(type_)
+    for step in path:
+        forms = FORWARD if step.direction == "out" else BACKWARD
+        text = draw.choice(forms).format(source.words(step.relation), text, source.type_words(step) or "thing")
+    return " ".join(draw.choice(FRAMES).format(text).split())
+
+
+def variants(path: Steps) -> list[Steps]:
+    """Return paths with two neighbouring steps swapped, without the first or last step, or with a step turned round."""
+    pairs = range(len(path) - 1)
+    swapped = [(*path[:at], path[at + 1], path[at], *path[at + 2 :]) for at in pairs]
+    shorter = [path[1:], path[:-1]] if pairs else []
+    turned = [(*path[:at], step.reversed(), *path[at + 1 :]) for at, step in enumerate(path)]
+    return [*swapped, *shorter, *turned]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,19 @@ from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
 from kgqa.text.hints import Option
 from kgqa.text.words import counted, relation_words
-from kgqa.training.fitting import Example, TrainingSettings, embed_examples, fit_ranker, split_examples
-from kgqa.training.ontology import Ontology
+from kgqa.training.fitting import (
+    TESTED,
+    Example,
+    Hits,
+    TrainingSettings,
+    embed_examples,
+    fit_ranker,
+    hits,
+    split_examples,
+)
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import Row, gold_path_reader, training_questions, without_evaluated
-from kgqa.training.sources import GraphSource, OntologySource, Source
-from kgqa.training.transfer import TESTED, Hits, hits
+from kgqa.training.sources import GraphSource, Ontology, Source
 
 HELD_OUT = 0.1
 FEWEST = 1000
@@ -40,12 +46,9 @@ class TrainingReport:
         without_pool: Number of gold paths for which neither a graph nor the ontology gives a pool.
         examples: Number of gold paths used for training.
         templates: Number of template questions used for training.
-        from_graph: Number of gold paths with a pool from a graph.
-        from_ontology: Number of gold paths with a pool from the ontology.
         own: The test on a tenth of the questions.
         transfer: The test on template questions over what is not trained on.
         held_out: What the transfer is tested on, in words.
-        training_seconds: Seconds taken by the fit.
         seconds: Total seconds.
     """
 
@@ -55,12 +58,9 @@ class TrainingReport:
     without_pool: int
     examples: int
     templates: int
-    from_graph: int
-    from_ontology: int
     own: Hits
     transfer: Hits
     held_out: str
-    training_seconds: float
     seconds: float
 
 
@@ -75,6 +75,7 @@ def train_ranker(
     unseen: Sequence[KnowledgeGraph] = (),
     evaluated: Sequence[Row] = (),
     settings: TrainingSettings | None = None,
+    share: float = 0.5,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:
     """Train a ranker on lines of question files, and on template questions.
@@ -90,8 +91,8 @@ def train_ranker(
             tested on the template questions with some relations that are not trained on.
         evaluated: Questions of a later evaluation; these questions are excluded from training.
         settings: Settings of the fit; None for the defaults.
-        progress: Called with the stage (`pools`, `templates` or `training`), the number of finished items and of all
-            items.
+        share: Share of the ranker in the mixed score of the tests, 0 to 1.
+        progress: Called with the stage (`pools` or `training`), the number of finished items and of all items.
 
     Raises:
         SettingsError: No question can be used for training.
@@ -106,7 +107,7 @@ def train_ranker(
         inverses |= graph.tables.inverses
     kept = without_evaluated(questions, evaluated, paths_of, inverses)
     gold = training_questions(kept, paths_of, [graph.labels for graph in graphs])
-    sources: list[Source] = [*map(GraphSource, graphs), *([OntologySource(ontology, schema)] if ontology else [])]
+    sources: list[Source] = [*map(GraphSource, graphs), *([ontology] if ontology else [])]
     builder = PoolBuilder(sources)
     examples = []
     for number, question in enumerate(gold, start=1):
@@ -125,16 +126,11 @@ def train_ranker(
             ".",
         )
 
-    def templates(of: Sequence[Source], count: int) -> list[Example]:
-        found: list[Example] = []
-        for source in of:
-            found += builder.templates(source, max(1, count // len(of)), settings.seed)
-            progress("templates", min(count, len(found)), count)
-        return found
-
     part, apart = split_examples(examples, HELD_OUT, settings.seed)
-    worded = templates([*sources, *map(GraphSource, further)], max(len(part), FEWEST))
-    others = templates(list(map(GraphSource, unseen)), TESTED)
+    sources += map(GraphSource, further)
+    count = max(len(part), FEWEST) // len(sources)
+    worded = [each for source in sources for each in builder.templates(source, count, settings.seed)]
+    others = [each for graph in unseen for each in builder.templates(GraphSource(graph), TESTED, settings.seed)]
     if unseen:
         held_out = counted(len(unseen), "other graph")
     else:
@@ -142,12 +138,13 @@ def train_ranker(
         held_out = f"{counted(count, 'relation')} in no question"
     text_of = relation_texts([*graphs, *further, *unseen], schema)
     vectors = embed_examples([*examples, *worded, *others], builder.steps, encoder, text_of)
-    fitting = time.monotonic()
     ranker = fit_ranker(
         [*part, *worded], vectors, settings, progress=lambda done, total, loss: progress("training", done, total)
     )
-    fitted = time.monotonic()
     words = [text_of(step.relation) for step in builder.steps]
+    own, transfer = (
+        hits(ranker, tested, vectors, words, encoder, share=share, seed=settings.seed) for tested in (apart, others)
+    )
     report = TrainingReport(
         questions=len(questions),
         dropped=len(questions) - len(kept),
@@ -155,12 +152,9 @@ def train_ranker(
         without_pool=len(gold) - len(examples),
         examples=len(part),
         templates=len(worded),
-        from_graph=sum(builder.used[source] for source in sources[: len(graphs)]),
-        from_ontology=sum(builder.used[source] for source in sources[len(graphs) :]),
-        own=hits(ranker, apart, vectors, words, encoder, settings.seed),
-        transfer=hits(ranker, others, vectors, words, encoder, settings.seed),
+        own=own,
+        transfer=transfer,
         held_out=held_out,
-        training_seconds=fitted - fitting,
         seconds=time.monotonic() - started,
     )
     return ranker, report
@@ -182,7 +176,7 @@ def without_relations(
 
     asked = set().union(*map(relations, examples))
     unasked = sorted(set().union(*map(relations, templates)) - asked)
-    chosen = set(np.random.default_rng(seed).permutation(unasked)[: math.ceil(HELD_OUT * len(unasked))])
+    chosen = set(np.random.default_rng(seed).permutation(unasked)[: 1 + int(HELD_OUT * len(unasked))])
     apart = [example for example in templates if not chosen.isdisjoint(relations(example))]
     return [example for example in templates if chosen.isdisjoint(relations(example))], apart, len(chosen)
 

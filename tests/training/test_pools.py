@@ -12,7 +12,6 @@ from kgqa.graph.paths import PathQueries
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.training.gold_queries import gold_paths, query_paths
-from kgqa.training.ontology import Ontology, read_ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import (
     TrainingQuestion,
@@ -20,7 +19,7 @@ from kgqa.training.questions import (
     training_questions,
     without_evaluated,
 )
-from kgqa.training.sources import GraphSource, OntologySource
+from kgqa.training.sources import GraphSource, Ontology, read_ontology
 
 from ..memory_graph import memory_graph
 
@@ -183,7 +182,7 @@ def gold_of(builder: PoolBuilder, example) -> tuple[Step, ...]:
 
 
 def test_simulated_pool(ontology):
-    builder = PoolBuilder([OntologySource(ontology, FREEBASE)])
+    builder = PoolBuilder([ontology])
     example = builder.example(gold("people.person.education education.education.degree"))
     assert gold_of(builder, example) == steps("people.person.education education.education.degree")
     assert pool_of(builder, example) == {
@@ -199,11 +198,10 @@ def test_simulated_pool(ontology):
     }
     again = builder.example(gold("people.person.place_of_birth"))
     assert again.pool is example.pool and gold_of(builder, again) == steps("people.person.place_of_birth")
-    assert [source.complete for source in builder.used.elements()] == [False, False]
 
 
 def test_long_gold_path_is_among_its_siblings(ontology):
-    builder = PoolBuilder([OntologySource(ontology, FREEBASE)])
+    builder = PoolBuilder([ontology])
     text = "people.person.place_of_birth location.location.people_born_here people.person.date_of_birth"
     pool = pool_of(builder, builder.example(gold(text)))
     assert steps(text) in pool
@@ -236,7 +234,7 @@ def graph() -> KnowledgeGraph:
 
 
 def test_pool_from_a_graph(graph, ontology):
-    builder = PoolBuilder([GraphSource(graph), OntologySource(ontology, FREEBASE)])
+    builder = PoolBuilder([GraphSource(graph), ontology])
     example = builder.example(gold("people.person.education education.education.degree"))
     assert gold_of(builder, example) == steps("people.person.education education.education.degree")
     assert pool_of(builder, example) == {
@@ -245,14 +243,12 @@ def test_pool_from_a_graph(graph, ontology):
         steps("people.person.education education.education.degree"),
         steps("people.person.place_of_birth location.location.contains"),
     }
-    assert [source.complete for source in builder.used.elements()] == [True]
 
 
 def test_ontology_replaces_missing_topic_or_path_of_the_graph(graph, ontology):
-    builder = PoolBuilder([GraphSource(graph), OntologySource(ontology, FREEBASE)])
+    builder = PoolBuilder([GraphSource(graph), ontology])
     assert builder.example(gold("people.person.place_of_birth", topic="m.99"))
     assert builder.example(gold("people.person.date_of_birth"))
-    assert [source.complete for source in builder.used.elements()] == [False, False]
     assert PoolBuilder([GraphSource(graph)]).example(gold("people.person.date_of_birth")) is None
 
 
