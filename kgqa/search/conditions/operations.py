@@ -178,7 +178,7 @@ class Operations:
             return None
         if kind == "count":
             return self._counted(candidate, fitting)
-        if kind == "most of":
+        if kind not in ("sum", "average"):
             return self._ordered(candidate, fitting, score)
         compared = self._compared(fitting)
         return replace(fitting, operation=Operation(kind, compared.steps)) if compared else None
