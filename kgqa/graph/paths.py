@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits, unclaimed_lookup
+from kgqa.graph.next_steps import OpenPath, find_steps
 from kgqa.graph.queries import NO_NODES, NODE, NODES, Errors, Lookup, Queries
-from kgqa.graph.query.conditions import candidate_pattern
-from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, returns, term_list, values_clause
+from kgqa.graph.query.operations import candidate_pattern
+from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, term_list, values_clause
 from kgqa.graph.query.templates import Variable, render_term
 from kgqa.graph.store import Row, count_value
-from kgqa.graph.tables.declarations import SIDES
+from kgqa.graph.tables.declarations import SIDES, mediator_filters
 from kgqa.graph.tables.graph_tables import GraphTables, by_frequency
 from kgqa.graph.tables.labels import is_blank_node
-from kgqa.graph.tables.mediators import mediator_filters
 from kgqa.model import Candidate, Direction, Entity, Literal, RelationPath, Step, Value
 from kgqa.settings.table import WalkRule
 
@@ -82,60 +81,14 @@ class PathQueries:
             candidates: paths with restrictions; joins and conditions are ignored.
         """
         inner = partial(path_pattern, rule=self.walk_rule, inverse=self.tables.inverses.get, final=False)
-        walks = [replace(inner(c.path.topic, c.path.steps), restricted=c.restricted) for c in candidates]
-        lookups = [self._relations_lookup(each.path, walk) for each, walk in zip(candidates, walks)]
-        results = self.queries.look_up(lookups, tolerated=tolerated)
-        found = [_Found(number, candidates[number].path, walks[number], _columns(lookups[number], rows))
-                 for number, rows in enumerate(results) if not isinstance(rows, Exception)]  # fmt: skip
-        self._drop_loops([path for path in found if path.columns.get("loop")], tolerated)
-        for path in found:
-            path.steps = fold_steps(path.columns, self.tables)
-        self._fold_statements([path for path in found if path.path.steps], tolerated)
-        for path in found:
-            steps = tuple(sorted(path.steps, key=lambda step: (step.direction == "in", step.relation)))
-            frontier = max(map(count_value, path.columns.get("frontier", ())), default=0)
-            results[path.number] = path.error or Expansion(steps, approximate=frontier > self.frontier_cap)
-        self.tables.label_relations((step.relation for path in found for step in path.steps), self.labels)
-        return results
-
-    def _relations_lookup(self, path: RelationPath, walk: PathPattern) -> Lookup:
-        returning: list[Step] = []
-        if self.walk_rule == "no-return" and path.steps:
-            inverse, last = self.tables.inverses.get, path.steps[-1]
-            twins = {last.relation, inverse(last.relation), *self.tables.declarations.inverse_of.get(last.relation, ())}
-            possible = [Step(name, side) for name in sorted(filter(None, twins)) for side in SIDES]
-            returning = [step for step in possible if returns(step, last, inverse)]
-        not_node = path.topic if self.walk_rule in ("topic-not-end", "topic-never") else None
-        return relations_lookup(walk, cap=self.frontier_cap, not_node=not_node, returning=returning)
-
-    def _drop_loops(self, paths: Sequence[_Found], tolerated: Errors) -> None:
-        """Leave out the relations that lead from a topic only to itself."""
-        lookups = [onward_lookup(path.path.topic, sorted(path.columns["loop"], key=str)) for path in paths]
-        for path, lookup, rows in zip(paths, lookups, self.queries.look_up(lookups, tolerated=tolerated)):
-            if isinstance(rows, Exception):
-                path.error = rows
-                continue
-            onward = _columns(lookup, rows)
-            for side in SIDES:
-                path.columns[side] = path.columns[side] - path.columns["loop"] | onward[side]
-
-    def _fold_statements(self, paths: Sequence[_Found], tolerated: Errors) -> None:
-        """Leave out the steps through a statement that mean the same as the step along its claim."""
-        schema = self.tables.schema
-        leaving = [(path, *exit_) for path in paths for exit_ in statement_exits(schema, path.path.steps[-1])]
-        for path, *_ in leaving if self.walk_rule != "free" else ():
-            path.steps.discard(path.path.steps[-1].reversed())  # a statement has one subject and one value
-        asked = [each for each in leaving if each[1] in each[0].steps]
-        lookups = [
-            unclaimed_lookup(path.walk, step, claim, cap=self.frontier_cap, schema=schema)
-            for path, step, claim in asked
+        found = [
+            OpenPath(each.path, replace(inner(each.path.topic, each.path.steps), restricted=each.restricted))
+            for each in candidates
         ]
-        rows_of = self.queries.look_up(lookups, limit=1, tolerated=(StoreTimeout, *tolerated))
-        for (path, step, _), rows in zip(asked, rows_of):
-            if isinstance(rows, StoreTimeout) or not rows:  # the step along the claim is a candidate anyway
-                path.steps.discard(step)
-            elif isinstance(rows, Exception):
-                path.error = rows
+        cap = self.frontier_cap
+        find_steps(found, self.queries, self.tables, rule=self.walk_rule, cap=cap, tolerated=tolerated)
+        self.tables.label_relations((step.relation for each in found for step in each.steps), self.labels)
+        return [each.error or Expansion(tuple(sorted(each.steps, key=_place)), each.frontier > cap) for each in found]
 
     def ends(self, candidates: Sequence[Candidate], *, limit: int | None = None, tolerated: Errors = ()) -> list[Any]:
         """Return the `Ends` of each candidate's path, without mediators and without regard to its operation.
@@ -388,22 +341,8 @@ def _common_kinds(rows: Iterable[Sequence[Value | None]], noise: tuple[str, ...]
     return frozenset(kind for kind, count in counts.items() if 2 * count > len(kinds))
 
 
-@dataclass(slots=True, eq=False)
-class _Found:
-    """What is known of a path whose next steps are looked up: the values of each variable, the steps, or an error."""
-
-    number: int
-    path: RelationPath
-    walk: PathPattern
-    columns: dict[str, set[Value]]
-    steps: set[Step] = field(default_factory=set)
-    error: Exception | None = None
-
-
-def _columns(lookup: Lookup, rows: Sequence[Row]) -> dict[str, set[Value]]:
-    """Return the distinct values of each variable."""
-    return {name.name: {value for row in rows if (value := row[place]) is not None}
-            for place, name in enumerate(lookup.variables) if isinstance(name, Variable)}  # fmt: skip
+def _place(step: Step) -> tuple[bool, str]:
+    return step.direction == "in", step.relation
 
 
 def _askable(nodes: Iterable[Entity]) -> list[Entity]:

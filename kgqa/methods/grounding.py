@@ -13,13 +13,13 @@ from kgqa.graph.query.export import (
     AnswerInQuery,
     Exported,
     StatementVocabulary,
+    all_words,
     evidence_query,
     export,
     query_class,
     refuse_named_end,
 )
-from kgqa.graph.query.prefixes import iris_of
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.tokens import iris_of
 from kgqa.methods.evidence import gather_evidence
 from kgqa.methods.units import present_notes, with_units
 from kgqa.model import (

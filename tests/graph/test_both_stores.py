@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.options import profile_named
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
 from kgqa.methods.ask import ask

@@ -9,30 +9,28 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from msgspec import structs
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
-from kgqa.graph.editing import EditHistory
+from kgqa.graph.editing import EditHistory, net_changes
 from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import GraphHash, GraphMeta
-from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
 from kgqa.graph.embedded.working_copy import (
     MAX_TRANSACTION,
     Change,
+    contained,
     copied,
     create_working_copy,
-    plan_change,
     stored_triples,
 )
-from kgqa.graph.query.prefixes import error_in
-from kgqa.graph.query.tokens import prepare_for_engine
-from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
+from kgqa.graph.query.templates import decode_tsv
+from kgqa.graph.query.tokens import error_in, prepare_for_engine, to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -189,8 +187,10 @@ class EmbeddedStore(Store):
             try:
                 # the only worker is held, so that a query sees all of the edit with its new version, or nothing
                 with self._writer() as worker:
-                    change = plan_change(worker, graph, wanted, unwanted)
-                    if change.adds or change.removes:
+                    adds, removes = net_changes(wanted, unwanted, present=partial(contained, worker))
+                    added, removed = {line: wanted[line] for line in adds}, {line: unwanted[line] for line in removes}
+                    change = Change(graph, added, removed)
+                    if adds or removes:
                         self._uncertain = change
                         self._make(change, worker)
                     return self._record(change)
@@ -215,8 +215,7 @@ class EmbeddedStore(Store):
         if change.adds or change.removes:
             self.folder.log_edit(self._meta.generation, len(change.adds), len(change.removes))
         self._meta = self._meta.changed({change.graph: change.hash()})
-        fingerprint = self._meta.view([change.graph] if change.graph else []).fingerprint
-        return self._history.add(change.graph, change.adds.values(), change.removes.values(), fingerprint=fingerprint)
+        return self._history.add(change.graph, change.adds.values(), change.removes.values())
 
     def _settle(self) -> EditReport | None:
         """Find out whether the last edit was made, if its worker died; if it was made, return its report."""

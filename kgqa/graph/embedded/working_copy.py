@@ -11,9 +11,8 @@ from kgqa.errors import InvalidTerm, StoreIncomplete
 from kgqa.graph.editing import terms
 from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.records import GraphHash, digests_of
-from kgqa.graph.embedded.tsv import decode_term
 from kgqa.graph.embedded.workers import Worker
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.templates import decode_term, render_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Entity, Triple
 from kgqa.text.hints import Command
@@ -53,7 +52,7 @@ class Change:
     def was_made(self, worker: Worker) -> bool:
         """Return whether the store of a worker contains the change."""
         line = next(iter(self.adds or self.removes))
-        return contained(worker, [line])[0] == (line in self.adds)
+        return bool(contained(worker, [line])) == (line in self.adds)
 
     def hash(self) -> GraphHash:
         """Return the hash of the added triples minus that of the removed ones."""
@@ -106,17 +105,6 @@ def copied(folder: GraphFolder, worker: Worker, generation: int) -> Iterator[Non
         raise
 
 
-def plan_change(worker: Worker, graph: str, adds: dict[bytes, Triple], removes: dict[bytes, Triple]) -> Change:
-    """Return what an edit has to change; a triple in both arguments is there afterwards."""
-    lines = [*adds, *(line for line in removes if line not in adds)]
-    present = {line for line, there in zip(lines, contained(worker, lines)) if there}
-    return Change(
-        graph,
-        {line: triple for line, triple in adds.items() if line not in present},
-        {line: triple for line, triple in removes.items() if line in present and line not in adds},
-    )
-
-
 def stored_triples(graph: str, triples: Iterable[Triple]) -> dict[bytes, Triple]:
     """Return triples by their N-Quads lines. Lines and triples have the form in which the engine stores them.
 
@@ -142,9 +130,10 @@ def stored_triples(graph: str, triples: Iterable[Triple]) -> dict[bytes, Triple]
     return stored
 
 
-def contained(worker: Worker, lines: Sequence[bytes]) -> list[bool]:
-    """Return for each line whether the store of a worker contains it."""
-    return [bool(flag) for part in _parts(lines) for flag in worker.call({"op": "contained", "lines": part})]
+def contained(worker: Worker, lines: Sequence[bytes]) -> set[bytes]:
+    """Return those of the lines that the store of a worker contains."""
+    flags = (flag for part in _parts(lines) for flag in worker.call({"op": "contained", "lines": part}))
+    return {line for line, there in zip(lines, flags) if there}
 
 
 def _parts(lines: Sequence[bytes]) -> Iterator[str]:

@@ -10,11 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
+from kgqa.graph.editing import ATTEMPTS
 from kgqa.graph.names.index import NameIndex
-from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit
+from kgqa.graph.names.reading import Limit, Name, NameReader, background_limit
 from kgqa.graph.names.server_index import FullText, ServerIndex, is_searchable
 from kgqa.graph.store import Row
-from kgqa.graph.tables.changes import ATTEMPTS
+from kgqa.graph.tables.graph_reader import GraphReader
 from kgqa.model import Entity, Literal, Triple
 from kgqa.storage.atomic_files import replace_file
 from kgqa.text.hints import Command, Hint, Option
@@ -42,7 +43,7 @@ MAX_PHRASE_WORDS = 8
 class GraphNames:
     """Opens the index of names on first use, and changes it after edits of the graph. Thread-safe."""
 
-    def __init__(self, graph: NamedGraph) -> None:
+    def __init__(self, graph: GraphReader) -> None:
         self._graph = graph
         # not the lock of the other tables, which questions need while the index is opened, which may take minutes
         self._opening = threading.Lock()
@@ -121,7 +122,7 @@ class GraphNames:
         return reader.names(rows)
 
 
-def open_names(graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:
+def open_names(graph: GraphReader, *, limit: Limit = background_limit) -> NameIndex:
     """Open the index of names of a graph.
 
     A local graph has an index in SQLite. A graph on a server uses the first of these that is possible:
@@ -188,7 +189,7 @@ def _is_indexed(reader: FullText, places: Sequence[int]) -> bool:
         return False
 
 
-def _count(graph: NamedGraph, reader: NameReader, *, optional: bool = False) -> int | None:
+def _count(graph: GraphReader, reader: NameReader, *, optional: bool = False) -> int | None:
     """Count the names; return None if counting takes too long.
 
     The result is kept in the cache folder of the graph, which changes with its fingerprint.

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit
-from kgqa.graph.names.spellings import spellings
+from kgqa.graph.names.reading import Limit, Name, NameReader, background_limit, spellings
+from kgqa.graph.tables.graph_reader import GraphReader
 from kgqa.model import Entity
 from kgqa.text.hints import Command
 from kgqa.text.words import clean, normalise, sentence
@@ -104,7 +104,7 @@ class NameIndex:
         self._is_own = is_own
 
     @classmethod
-    def open(cls, graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:
+    def open(cls, graph: GraphReader, *, limit: Limit = background_limit) -> NameIndex:
         """Open the index of a graph from the cache, or build the index; in memory if the cache is not writable.
 
         Args:
@@ -131,7 +131,7 @@ class NameIndex:
         return index
 
     @classmethod
-    def _build(cls, graph: NamedGraph, limit: Limit, database: str) -> NameIndex:
+    def _build(cls, graph: GraphReader, limit: Limit, database: str) -> NameIndex:
         index = cls(sqlite3.connect(database, check_same_thread=False))
         info = Command("graph info", graph=clean(graph.store.location))
         advice = f"Build the index beforehand, without a time limit: {info}"

@@ -19,8 +19,7 @@ from typing import Any
 
 from kgqa.errors import InvalidTerm, NamesNotIndexed, QueryRejected
 from kgqa.graph.names.index import INDEXES, TABLES, NameIndex
-from kgqa.graph.names.reading import Limit, Name, NameReader
-from kgqa.graph.names.spellings import MIN_SQUEEZED
+from kgqa.graph.names.reading import MIN_SQUEEZED, Limit, Name, NameReader
 from kgqa.graph.store import count_value
 from kgqa.graph.tables.labels import is_blank_node, values_of
 from kgqa.model import Entity, Literal

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Any
 
 from kgqa.errors import StoreError
+from kgqa.graph.editing import Changes
 from kgqa.graph.query.templates import Variable
 from kgqa.graph.store import Row
-from kgqa.graph.tables.declarations import Select
+from kgqa.graph.tables.graph_reader import Select
 from kgqa.model import Entity, Literal, Named, Step, Value
 from kgqa.schema import Schema
 from kgqa.text.words import is_anonymous, local_words, relation_words, split_words
@@ -48,6 +49,18 @@ def values_of(
         batch = nodes[start : start + BATCH]
         rows += select("values_of", nodes=batch, predicates=iris, predicate=predicate, languages=languages)
     return rows
+
+
+def values_around(
+    changes: Changes, nodes: Iterable[Entity], predicates: Sequence[str], *, select: Select
+) -> tuple[set[tuple[Entity, Entity, Value]], set[tuple[Entity, Entity, Value]]]:
+    """Return node, predicate and value for all values of nodes by some predicates, before and after some changes."""
+    after = set(values_of(sorted(nodes, key=str), predicates, select=select))
+    added, removed = (
+        {(each.subject, Entity(each.relation), each.object) for each in triples if each.relation in predicates}
+        for triples in (changes.added, changes.removed)
+    )
+    return (after - added) | removed, after
 
 
 def find_labels(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kgqa.graph.tables.declarations import Select
+from kgqa.graph.tables.graph_reader import Select
 from kgqa.graph.tables.labels import FindLabels, values_of
 from kgqa.model import Entity, Literal, RelationPath, Value
 from kgqa.model.conditions import XSD

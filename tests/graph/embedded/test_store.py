@@ -308,7 +308,7 @@ def test_only_the_network_is_denied():
     """The sandbox cannot be undone, so the test uses another process."""
     code = (
         "import socket, subprocess, tempfile\n"
-        "from kgqa.graph.embedded.sandbox import deny_network\n"
+        "from kgqa.graph.embedded.worker import deny_network\n"
         "assert deny_network() and deny_network()\n"
         "tempfile.TemporaryFile().write(b'x')\n"
         "assert subprocess.run(['true']).returncode == 0\n"

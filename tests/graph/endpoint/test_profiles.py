@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kgqa.graph.endpoint.profiles import profile_named, profile_of
+from kgqa.graph.endpoint.options import profile_named, profile_of
 
 
 @pytest.mark.parametrize(

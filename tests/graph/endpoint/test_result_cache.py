@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kgqa.graph.endpoint.result_cache import MAX_AGE, ResultCache
+from kgqa.graph.endpoint.fingerprint import MAX_AGE, ResultCache
 
 
 @pytest.fixture

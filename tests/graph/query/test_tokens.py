@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.query.prefixes import shorten_iris, used_prefixes
 from kgqa.graph.query.tokens import (
     expand_prefixes,
     forbid_fetching,
     prepare_for_engine,
     prepare_for_server,
+    shorten_iris,
     tokens,
+    used_prefixes,
 )
 
 NS = "http://rdf.freebase.com/ns/"

@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.graph.opening import open_graph
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.words import condition_words, operation_words
+from kgqa.graph.query.export import condition_words, operation_words
 from kgqa.model import Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import DAY, MONTH, XSD, Comparison, Condition, Operation, year
 

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.options import profile_named
 from kgqa.graph.endpoint.replies import check_complete
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
