@@ -53,7 +53,7 @@ from overhead import Timing, latencies, ratios, verdicts
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import decode_tsv
+from kgqa.graph.query.text import decode_tsv
 from kgqa.graph.store import Row, is_address
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Store
 from kgqa.graph.tables.declarations import listed_mediators
 from kgqa.model import Entity, Literal

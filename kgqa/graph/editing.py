@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import EditReport, Store, count_value
 from kgqa.model import Entity, Literal, Triple, Value
 

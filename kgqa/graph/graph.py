@@ -38,7 +38,7 @@ class KnowledgeGraph:
         store: any implementation of the `Store` protocol.
         schema: the vocabulary of the graph; see `detect_schema`.
         view: IRIs of the graphs to query; empty for the store's default graph.
-        walks: the walk rule, which limits the nodes that a walk may visit twice (see `patterns.path_pattern`); None for
+        walks: the walk rule, which limits the nodes that a walk may visit twice (see `text.path_pattern`); None for
             the schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         timeout: maximum seconds per query of a question; queries over the whole graph get at least

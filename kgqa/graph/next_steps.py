@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 
 from kgqa.errors import StoreTimeout
 from kgqa.graph.queries import Errors, Lookup, Queries
-from kgqa.graph.query.patterns import Node, PathPattern, pattern_text, returns, term_list, values_clause
-from kgqa.graph.query.templates import Variable, render_term
+from kgqa.graph.query.text import (
+    Node,
+    PathPattern,
+    Variable,
+    pattern_text,
+    render_term,
+    returns,
+    term_list,
+    values_clause,
+)
 from kgqa.graph.store import count_value
 from kgqa.graph.tables.declarations import SIDES
 from kgqa.graph.tables.graph_tables import GraphTables

@@ -164,7 +164,7 @@ def open_graph(
         view: IRIs of the graphs to query, or names of views of a corpus, such as `hyper`; empty for the view `facts` of
             a corpus, or the result of `default_view`.
         writable: whether `store.edit` may change the graph; see `open_store`. The demo graph cannot be changed.
-        walks: the walk rule (see `patterns.path_pattern`); None for the rule stored in the folder, or else the
+        walks: the walk rule (see `text.path_pattern`); None for the rule stored in the folder, or else the
             schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         timeout: maximum seconds per query.

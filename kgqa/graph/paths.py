@@ -12,8 +12,16 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.next_steps import OpenPath, find_steps
 from kgqa.graph.queries import NO_NODES, NODE, NODES, Errors, Lookup, Queries
 from kgqa.graph.query.operations import candidate_pattern
-from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, term_list, values_clause
-from kgqa.graph.query.templates import Variable, render_term
+from kgqa.graph.query.text import (
+    Node,
+    PathPattern,
+    Variable,
+    path_pattern,
+    pattern_text,
+    render_term,
+    term_list,
+    values_clause,
+)
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.declarations import SIDES, mediator_filters
 from kgqa.graph.tables.graph_tables import GraphTables, by_frequency
@@ -55,7 +63,7 @@ class PathQueries:
     place of a result instead.
 
     Attributes:
-        walk_rule: which nodes a walk may visit twice; see `patterns.path_pattern`.
+        walk_rule: which nodes a walk may visit twice; see `text.path_pattern`.
         returns_through_mediators: whether a hop through a mediator may lead back to the node before it.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         labels: returns the labels of entities.
@@ -275,18 +283,30 @@ class PathQueries:
         declared = {step: frozenset([type_] if (type_ := tables.target_type(step)) else []) for step in steps}
         if not self.samples_kinds:
             return declared
-        known: dict[Step, frozenset[str]] = tables.values.get("kinds", dict)
-        new = [step for step in steps if step not in known]
-        # a kind is only a hint: none if it takes too long
-        lookups = [Lookup((ANSWER, VALUE), f"{_some_ends(step)}\n{self._types_of_ends}") for step in new]
-        for step, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
-            known[step] = _common_kinds([] if isinstance(rows, StoreTimeout) else rows, tables.schema.noise_prefixes)
+        predicates = "|".join(render_term(Entity(each)) for each in tables.schema.types)
+        types = f"  OPTIONAL {{ ?answer {predicates} ?value . }}" if predicates else ""
+        common = partial(_common_kinds, noise=tables.schema.noise_prefixes)
+        known = self._sampled("kinds", steps, (ANSWER, VALUE), types, common)
         return {step: known[step] or declared[step] for step in steps}
 
-    @property
-    def _types_of_ends(self) -> str:
-        predicates = "|".join(render_term(Entity(each)) for each in self.tables.schema.types)
-        return f"  OPTIONAL {{ ?answer {predicates} ?value . }}" if predicates else ""
+    def _sampled(
+        self,
+        name: str,
+        steps: Iterable[Step],
+        variables: tuple[Variable, ...],
+        pattern: str,
+        read: Callable[[list[Row]], frozenset[str]],
+    ) -> dict[Step, frozenset[str]]:
+        """Return what `read` makes of the rows of a pattern at some ends (?answer) of each step.
+
+        It is kept by name, and is only a hint: no rows are read if it takes too long.
+        """
+        known: dict[Step, frozenset[str]] = self.tables.values.get(name, dict)
+        new = [step for step in steps if step not in known]
+        lookups = [Lookup(variables, f"{_some_ends(step)}\n{pattern}") for step in new]
+        for step, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
+            known[step] = read([] if isinstance(rows, StoreTimeout) else rows)
+        return known
 
     def describing_relations(self, steps: Iterable[Step]) -> dict[Step, tuple[str, ...]]:
         """Return relations that describe the nodes each step leads to, if the graph declares types for few relations.
@@ -298,26 +318,19 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known: dict[str, frozenset[str]] = tables.values.get("subject-relations", dict)
-        inward = {step.relation for step in steps if step.direction == "in"}
-        new = sorted(relation for relation in inward if relation not in known)
-        lookups = [
-            Lookup(
-                (RELATION,),
-                f"{_some_ends(Step(name, 'in'))}\n  ?answer ?relation ?value .",
-            )
-            for name in new
-        ]
-        # the relations are only a hint: none if it takes too long
-        for name, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
-            relations = [] if isinstance(rows, StoreTimeout) else [each for (each,) in rows if isinstance(each, Entity)]
-            known[name] = frozenset(each.iri for each in relations if not tables.is_noise(each.iri))
+        inward = sorted({step for step in steps if step.direction == "in"}, key=_place)
+        known = self._sampled("subject-relations", inward, (RELATION,), "  ?answer ?relation ?value .", self._relations)
         frequent = {
-            name: tuple(by_frequency({each: tables.relations[each] for each in known[name] & tables.relations.keys()}))
-            for name in inward
+            step: tuple(by_frequency({each: tables.relations[each] for each in known[step] & tables.relations.keys()}))
+            for step in inward
         }
-        return {step: (step.relation,) if step.direction == "out" else frequent[step.relation][:MAX_DESCRIBING]
+        return {step: (step.relation,) if step.direction == "out" else frequent[step][:MAX_DESCRIBING]
                 for step in steps}  # fmt: skip
+
+    def _relations(self, rows: Iterable[Row]) -> frozenset[str]:
+        return frozenset(
+            each.iri for (each,) in rows if isinstance(each, Entity) and not self.tables.is_noise(each.iri)
+        )
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
         """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""

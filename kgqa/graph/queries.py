@@ -10,8 +10,7 @@ from functools import cache
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, RowCapMet, StoreCrashed, StoreTimeout
-from kgqa.graph.query.patterns import Node, term_list, values_clause
-from kgqa.graph.query.templates import Variable, render, render_term
+from kgqa.graph.query.text import Node, Variable, render, render_term, term_list, values_clause
 from kgqa.graph.store import Row, Rows, Store, count_value
 from kgqa.model import Entity, Value
 from kgqa.net.threads import Item, Result, ThreadPool, stoppable

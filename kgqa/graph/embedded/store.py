@@ -29,7 +29,7 @@ from kgqa.graph.embedded.working_copy import (
     create_working_copy,
     stored_triples,
 )
-from kgqa.graph.query.templates import decode_tsv
+from kgqa.graph.query.text import decode_tsv
 from kgqa.graph.query.tokens import error_in, prepare_for_engine, to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,

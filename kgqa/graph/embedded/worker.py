@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import io
 import json
 import os
 import platform
@@ -82,18 +81,14 @@ def deny_network() -> bool:
     return status == 0
 
 
-class _CappedWriter(io.RawIOBase):
+class _CappedWriter:
     """A file-like object that collects a TSV result and raises PartialResult at the first row or byte beyond a cap."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
-        super().__init__()
         self.data = bytearray()
         self.error: PartialResult | None = None
         self._rows = -1  # the header is a line too
         self._max_rows, self._max_bytes = max_rows, max_bytes
-
-    def writable(self) -> bool:
-        return True
 
     def write(self, data: Any) -> int:
         self.data += data

@@ -12,7 +12,7 @@ from kgqa.graph.editing import terms
 from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.records import GraphHash, digests_of
 from kgqa.graph.embedded.workers import Worker
-from kgqa.graph.query.templates import decode_term, render_term
+from kgqa.graph.query.text import decode_term, render_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Entity, Triple
 from kgqa.text.hints import Command

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Rows, single_count
 from kgqa.model import Entity
 from kgqa.net.threads import question_end
@@ -31,8 +31,6 @@ MAX_AGE = 7 * 86_400.0
 """Seconds after which a result expires."""
 MAX_BODY_BYTES = 64 << 20
 """The longest body that is stored."""
-PAUSE_SECONDS = 2.0
-"""How long nothing is stored after another process wrote to the file for longer than `busy_timeout`."""
 _SCHEMA = """
 PRAGMA auto_vacuum=INCREMENTAL;
 PRAGMA journal_mode=WAL;
@@ -63,7 +61,6 @@ class ResultCache:
         self._limit = limit_bytes
         self._lock = threading.Lock()
         self._written_bytes = 0
-        self._next_write = 0.0
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._connection.close()  # until the file is open, and after an error, nothing is found
         for _ in range(2):  # a second attempt after a damaged file was removed
@@ -83,14 +80,9 @@ class ResultCache:
                 return zlib.decompress(body)
         return None
 
-    def put(self, key: bytes, body: bytes | bytearray, *, waits: bool = False) -> None:
-        """Store a body, unless it is longer than MAX_BODY_BYTES or a tenth of `limit_bytes`.
-
-        Args:
-            waits: whether to try even if another process has just kept the file busy.
-        """
-        is_paused = time.monotonic() < self._next_write and not waits
-        if is_paused or len(body) > min(MAX_BODY_BYTES, self._limit // 10):
+    def put(self, key: bytes, body: bytes | bytearray) -> None:
+        """Store a body, unless it is longer than MAX_BODY_BYTES or a tenth of `limit_bytes`, or the file is busy."""
+        if len(body) > min(MAX_BODY_BYTES, self._limit // 10):
             return
         packed = zlib.compress(body, 1)
         with self._errors():
@@ -119,7 +111,6 @@ class ResultCache:
             except (OSError, sqlite3.Error) as error:
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                    self._next_write = time.monotonic() + PAUSE_SECONDS
                     return
                 self._connection.close()
                 if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

@@ -23,7 +23,7 @@ from kgqa.graph.endpoint.replies import (
     selection,
 )
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
@@ -246,7 +246,7 @@ class EndpointStore(Store):
     def _forget_results(self) -> None:
         self._changed = repr(time.time())
         if self._cache:
-            self._cache.put(_key("changed", self.url), self._changed.encode(), waits=True)
+            self._cache.put(_key("changed", self.url), self._changed.encode())
         self._slow_queries.clear()
         self._fingerprints = {}
 

@@ -20,7 +20,7 @@ from typing import Any
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
 from kgqa.graph.editing import batches, terms
-from kgqa.graph.query.templates import decode_term, render, render_term
+from kgqa.graph.query.text import decode_term, render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, read_blocks
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import LoadReport, OnError, Progress, Store

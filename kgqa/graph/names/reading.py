@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from kgqa.errors import PartialResult, StoreError
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Row, Rows, Store, single_count
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema

@@ -23,8 +23,7 @@ from kgqa.graph.query.operations import (
     totals,
     valued,
 )
-from kgqa.graph.query.patterns import Node, PathPattern, pattern_text
-from kgqa.graph.query.templates import Comment, render, render_term
+from kgqa.graph.query.text import Comment, Node, PathPattern, pattern_text, render, render_term
 from kgqa.graph.query.tokens import expand_prefixes, solid_tokens, tokens
 from kgqa.model import Candidate, Entity, QueryClass, RelationPath, Step, Value
 from kgqa.model.conditions import Comparison, Condition, Operation

@@ -14,16 +14,17 @@ from decimal import Decimal
 from itertools import product
 
 from kgqa.errors import PartialResult
-from kgqa.graph.query.patterns import (
+from kgqa.graph.query.text import (
     Node,
     PathPattern,
+    Variable,
     edges_along,
     edges_text,
     path_pattern,
     pattern_text,
+    render_term,
     values_clause,
 )
-from kgqa.graph.query.templates import Variable, render_term
 from kgqa.model import Candidate, Entity, Literal, Value
 from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Comparison, Condition, Operation
 from kgqa.settings.table import WalkRule

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from kgqa.graph.editing import Changes
-from kgqa.graph.query.patterns import Node, term_list
-from kgqa.graph.query.templates import Variable, render_term
+from kgqa.graph.query.text import Node, Variable, render_term, term_list
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.graph_reader import Select
 from kgqa.graph.tables.labels import BATCH, values_around

@@ -10,7 +10,7 @@ from typing import Any
 
 from kgqa.errors import PartialResult, RowCapMet, StoreTimeout
 from kgqa.graph.editing import Changes, changes_since
-from kgqa.graph.query.templates import Variable, render
+from kgqa.graph.query.text import Variable, render
 from kgqa.graph.store import Row, Rows, Store
 from kgqa.model import Entity
 from kgqa.net.threads import question_end

@@ -12,7 +12,7 @@ from typing import Any
 
 from kgqa.errors import StoreError
 from kgqa.graph.editing import Changes
-from kgqa.graph.query.templates import Variable
+from kgqa.graph.query.text import Variable
 from kgqa.graph.store import Row
 from kgqa.graph.tables.graph_reader import Select
 from kgqa.model import Entity, Literal, Named, Step, Value

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kgqa.graph.query.templates import decode_term, decode_tsv
+from kgqa.graph.query.text import decode_term, decode_tsv
 from kgqa.model import XSD_STRING, Entity, Literal
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

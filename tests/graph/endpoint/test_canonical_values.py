@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.graph.endpoint.replies import canonical_text
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step

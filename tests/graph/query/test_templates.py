@@ -14,8 +14,7 @@ from rdflib.plugins.sparql.parser import parseUpdate
 from kgqa.errors import InvalidTerm
 from kgqa.graph.query.export import StatementVocabulary
 from kgqa.graph.query.operations import query_text
-from kgqa.graph.query.patterns import PathPattern, pattern_text
-from kgqa.graph.query.templates import Comment, Variable, render, render_term
+from kgqa.graph.query.text import Comment, PathPattern, Variable, pattern_text, render, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.model import Entity, Literal
 
