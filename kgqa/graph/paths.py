@@ -35,8 +35,8 @@ MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
 """Most ends to which walks are looked up at once. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_ENDS = 50
-WIDENINGS = (1, 10, 100)
-"""Factors for the number of edges to request: the next factor is used if too many of the returned edges are noise."""
+NOISE_FACTOR = 10
+"""How many times as many edges of a node are requested as are wanted, because some of them may be noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,6 @@ class PathQueries:
         """Return the pattern of a path with its joins, restrictions and conditions, and filters that exclude mediators.
 
         A hop through a mediator never leads back to the node before it: nobody is their own spouse.
-
-        Raises the same errors as `candidate_pattern`.
         """
         path = candidate.path
         walk = candidate_pattern(candidate, self.walk_rule, self.tables.inverses.get)
@@ -220,14 +218,11 @@ class PathQueries:
         quiet = f"\n  FILTER({others}!({prefixed}))" if noise else ""
         lookups = [Lookup((RELATION, VALUE), f"{_edge(node, side)}{quiet}") for side in SIDES]
         # the graph may mark too many relations as noise to list them in a query: request more edges instead
-        for asked in (limit * times for times in WIDENINGS):
-            rows_of = self.queries.look_up(lookups, limit=asked)
-            edges = [
-                [(step, value) for step, value in _edges(rows, side) if not self.tables.is_noise(step.relation)]
-                for side, rows in zip(SIDES, rows_of)
-            ]
-            if all(len(kept) >= limit or len(rows) < asked for kept, rows in zip(edges, rows_of)):
-                break
+        rows_of = self.queries.look_up(lookups, limit=NOISE_FACTOR * limit)
+        edges = (
+            [(step, value) for step, value in _edges(rows, side) if not self.tables.is_noise(step.relation)]
+            for side, rows in zip(SIDES, rows_of)
+        )
         return [edge for kept in edges for edge in kept[:limit]]
 
     def degrees(self, nodes: Iterable[Entity]) -> dict[Entity, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -141,11 +142,7 @@ def open_names(graph: GraphReader, *, limit: Limit = background_limit) -> NameIn
     if not store.capabilities.remote:
         return NameIndex.open(graph, limit=limit)
     reader, count = FullText(store, schema, graph.view, limit), None
-
-    def hurried() -> float:
-        return CHECK_SECONDS if (left := limit()) is None else min(CHECK_SECONDS, CHECK_SHARE * left)
-
-    checking = reader.within(hurried)
+    checking = reader.within(lambda: min(CHECK_SECONDS, CHECK_SHARE * (limit() or math.inf)))
     if store.capabilities.full_text == "virtuoso" and _is_indexed(checking, FIRST_PLACES):
         count = _count(graph, checking, optional=True)
         names = MAX_LOCAL_NAMES + 1 if count is None else count

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from itertools import product
 
 from kgqa.errors import PartialResult
@@ -41,21 +42,13 @@ _VALID = {"number": _NUMBER, "decimal": _NUMBER, "month": _MONTH, "day": _DAY}
 
 
 def candidate_pattern(candidate: Candidate, rule: WalkRule, inverse: Callable[[str], str | None]) -> PathPattern:
-    """Build the pattern of a path whose nodes are restricted, meet other paths, and fulfil conditions.
-
-    Raises:
-        ValueError: the path of a join has no steps, or a join or condition is not at a node after the topic.
-    """
+    """Build the pattern of a path whose nodes are restricted, meet other paths, and fulfil conditions."""
     walk = path_pattern(candidate.path.topic, candidate.path.steps, rule, inverse=inverse)
-    if any(not each.path.steps for each in candidate.joins):
-        raise ValueError("the path of a join needs at least one step")
-    places = [*(each.at for each in candidate.joins), *(each.at for each in candidate.conditions)]
-    if any(not 0 < at < len(walk.nodes) for at in places):
-        raise ValueError("a join or condition is on a node that the path does not have")
-    joins = []
-    for number, (at, path) in enumerate(((each.at, each.path) for each in candidate.joins), start=1):
-        end, prefix = walk.nodes[at], f"j{number}_"
-        joins.append((at, path_pattern(path.topic, path.steps, rule, inverse=inverse, end=end, prefix=prefix)))
+    meeting = partial(path_pattern, rule=rule, inverse=inverse)
+    joins = [
+        (each.at, meeting(each.path.topic, each.path.steps, end=walk.nodes[each.at], prefix=f"j{number}_"))
+        for number, each in enumerate(candidate.joins, start=1)
+    ]
     conditions = [
         (each.at, condition_text(each, walk.nodes[each.at], f"c{number}_"))
         for number, each in enumerate(candidate.conditions, start=1)
@@ -187,15 +180,10 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
-
-    Raises:
-        ValueError: the operation is at a node that the path does not have.
     """
     end: Node = walk.end if walk else Variable("answer")
     start = end
     if walk and operation.at is not None:
-        if not 0 < operation.at < len(walk.nodes):
-            raise ValueError(f"the operation is at node {operation.at}, but the path has {len(walk.nodes) - 1} steps")
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
     ends = pattern_text(walk) if walk else f"  {values_clause(end, operation.topics)}"
