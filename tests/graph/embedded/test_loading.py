@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-import rdflib
 
 from kgqa.errors import LoadError, StoreBusy, StoreIncomplete
 from kgqa.graph.embedded import loading
@@ -26,7 +25,6 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import load_into_folder, open_store
 from tests.graph.in_process_loads import in_process_loads
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
 TURTLE = """
 @prefix : <http://e/> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -71,10 +69,6 @@ class TestFormats:
             "jsonld": ox.RdfFormat.JSON_LD,
         }  # fmt: skip
         contents = {ending: ox.serialize(quads, format=format) for ending, format in by_engine.items()}
-        dataset = rdflib.Dataset()
-        dataset.parse(data=contents["nq"].decode(), format="nquads")
-        for ending in ("trix", "hext"):
-            contents[ending] = dataset.serialize(format=ending).encode()
         for ending, pack in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
             inner = "nt" if ending == "bz2" else "ttl"
             contents[f"{inner}.{ending}"] = pack.compress(contents[inner])
@@ -97,14 +91,6 @@ class TestFormats:
             assert [(g.iri[-2:], o.iri[-1]) for g, o in rows] == [("g1", "c"), ("g2", "c"), ("g2", "d")]
 
 
-TRIX = (
-    '<TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph>'
-    + "".join(f"<triple><id>x{n}</id><uri>http://e/p{n}</uri><id>x{n * 5 % 12}</id></triple>" for n in range(12))
-    + "</graph></TriX>"
-)
-HEXT = "".join(f'["_:x{n}", "http://e/p{n}", "_:x{n * 5 % 12}", "localId", "", ""]\n' for n in range(12))
-
-
 @pytest.mark.usefixtures("loads_in_process")
 class TestSameFileTwice:
     @pytest.mark.parametrize(
@@ -116,8 +102,6 @@ class TestSameFileTwice:
             ("jsonld", '{"@id": "http://e/a", "http://e/p": [{"http://e/q": 1}, {"http://e/q": 2, "http://e/r": {"http://e/s": "x"}}]}', 6),
             ("rdf", '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"><rdf:Description><e:p><rdf:Description e:q="1"/></e:p></rdf:Description></rdf:RDF>', 2),
             ("trig", "@prefix : <http://e/> . [] :p [] . :g { [] :p [] }", 2),
-            ("trix", TRIX, 12),
-            ("hext", HEXT, 12),
         ],
     )  # fmt: skip
     def test_changes_nothing(self, tmp_path, load, ending, text, count):
@@ -165,8 +149,6 @@ class TestMalformed:
             ("trig", "@prefix : <http://e/> .\n:g {\n:a :p\n}\n}\n", 4),
             ("rdf", "<?xml version='1.0'?>\n<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n<open>\n</rdf:RDF>\n", None),
             ("jsonld", '{"@id": "http://e/a",\n "http://e/p": }\n', 2),
-            ("trix", "<TriX><graph>", None),
-            ("hext", '["http://e/a"\n', None),
             ("n3", "@prefix : <http://e/> .\n:a :p :b .\n:a => .\n", 3),
         ],
     )  # fmt: skip

@@ -20,10 +20,6 @@ RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">{}</rdf:
 ABOUT = '<rdf:Description rdf:about="{}"><p xmlns="http://e/">{}</p></rdf:Description>'
 NESTED = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 9))
 BOMB = f'<!DOCTYPE rdf:RDF [<!ENTITY a0 "0123456789">{NESTED}]>' + RDF.format(ABOUT.format("http://e/1", "&a8;"))
-TRIX = (
-    f'<!DOCTYPE TriX [<!ENTITY a0 "0123456789">{NESTED}]><TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph><triple>'
-    "<uri>http://e/1</uri><uri>http://e/1</uri><plainLiteral>&a8;</plainLiteral></triple></graph></TriX>"
-)
 
 
 def load(tmp_path: Path, name: str, content: str, **options) -> int:
@@ -45,7 +41,6 @@ def nested_xml(levels: int) -> str:
         ("bomb.rdf", BOMB, "entities that refer to other entities"),
         ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one of more than"),
         ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to other entities"),
-        ("bomb.trix", TRIX, "entities that refer to other entities"),
         ("deep.rdf", nested_xml(5_000), "nested deeper than"),
         ("deep.jsonld", nested_json(20_000), "nested deeper than"),
     ],
