@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.errors import QueryRejected
 from kgqa.graph.queries import Queries
-from kgqa.graph.query.export import AnswerInQuery, StatementVocabulary, evidence_query
+from kgqa.graph.query.export import AnswerInQuery, evidence_query
 from kgqa.methods.grounding import MAX_PIECES, with_evidence_query
 from kgqa.model import (
     Answer,
@@ -26,15 +26,15 @@ from kgqa.model import (
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TEXT = "http://text.example/"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
-VOCABULARY = StatementVocabulary(
-    subject=Entity(f"{RDF}subject"),
-    predicate=Entity(f"{RDF}predicate"),
-    object=Entity(f"{RDF}object"),
-    mention=Entity(f"{TEXT}mentionedIn"),
-    document=Entity(f"{TEXT}document"),
-    begin=Entity(f"{TEXT}begin"),
-    end=Entity(f"{TEXT}end"),
-)
+VOCABULARY = {
+    "subject": Entity(f"{RDF}subject"),
+    "predicate": Entity(f"{RDF}predicate"),
+    "object": Entity(f"{RDF}object"),
+    "mention": Entity(f"{TEXT}mentionedIn"),
+    "document": Entity(f"{TEXT}document"),
+    "begin": Entity(f"{TEXT}begin"),
+    "end": Entity(f"{TEXT}end"),
+}
 OTHER_GRAPH = "http://text.example/other-view"
 
 

@@ -103,6 +103,9 @@ class _CappedWriter:
             raise self.error
         return len(data)
 
+    def flush(self) -> None:
+        """Do nothing: nothing is buffered."""
+
 
 class RequestHandler:
     """Runs requests on one open store.

@@ -7,7 +7,7 @@ words, in its first comments.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, takewhile
 from typing import Any, Protocol
@@ -267,26 +267,8 @@ def query_class(seen: Collection[Value], returned: Collection[Value], *, restric
     return "superset" if wanted < got else None
 
 
-@dataclass(frozen=True, slots=True)
-class StatementVocabulary:
-    """The relations by which a graph describes statements and chunks.
-
-    `subject`, `predicate`, `object`: from a statement to the parts of its triple. `mention`: from a statement to a
-    place where it stands. `document`, `begin`, `end`: from such a place, or from a chunk, to its document and to its
-    positions in the document.
-    """
-
-    subject: Entity
-    predicate: Entity
-    object: Entity
-    mention: Entity
-    document: Entity
-    begin: Entity
-    end: Entity
-
-
 def evidence_query(
-    view: Sequence[Entity], statements: Sequence[Entity], chunks: Sequence[Entity], vocabulary: StatementVocabulary
+    view: Sequence[Entity], statements: Sequence[Entity], chunks: Sequence[Entity], vocabulary: Mapping[str, Entity]
 ) -> str:
     """Return the SPARQL 1.1 query for statements and chunks, with the columns piece, s, p, o, document, begin, end.
 
@@ -294,6 +276,9 @@ def evidence_query(
         view: the graphs that contain the statements and the chunks; empty for the store's default graph.
         statements: the statements' IRIs.
         chunks: the chunks' IRIs; s, p and o are unbound in their rows.
+        vocabulary: the relations by which the graphs describe statements and chunks. `subject`, `predicate`, `object`:
+            from a statement to the parts of its triple. `mention`: from a statement to a place where it stands.
+            `document`, `begin`, `end`: from such a place, or from a chunk, to its document and to its positions there.
     """
     text = render("evidence", view=tuple(view), statements=statements, chunks=chunks, vocabulary=vocabulary)
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())

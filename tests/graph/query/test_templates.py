@@ -12,7 +12,6 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.query.export import StatementVocabulary
 from kgqa.graph.query.operations import query_text
 from kgqa.graph.query.text import Comment, PathPattern, Variable, pattern_text, render, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
@@ -24,7 +23,7 @@ WALK = PathPattern(
     edges=((A, R, Variable("e1")), (Variable("answer"), Entity("http://e/q"), Variable("e1"))),
     different=((Variable("answer"), A), (Variable("e1"), A)),
 )
-WORDS = StatementVocabulary(A, B, R, A, B, R, A)
+WORDS = dict(zip("subject predicate object mention document begin end".split(), (A, B, R, A, B, R, A)))
 TEXT = Literal('" } DROP ALL #\n', language="en")
 VALUES = {
     **dict.fromkeys(("confidence", "declared_by", "in_chunk", "marker", "model", "object", "relation", "segment", "subject", "text_relation"), R),
