@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import lzma
 import os
@@ -11,7 +10,6 @@ import re
 import shutil
 import signal
 import tempfile
-from itertools import groupby
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -177,32 +175,7 @@ class TestMalformed:
         assert not (tmp_path / "g").exists()
 
 
-class TestReport:
-    def test_progress_is_monotone(self, tmp_path, loads_in_process):
-        file, more, seen = tmp_path / "big.nt", tmp_path / "more.ttl", []
-        file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
-        more.write_text("@prefix : <http://e/> .\n" + "".join(f":x{n} :p :y{n} .\n" for n in range(40_000)))
-        report = load_graph(tmp_path / "g", [file, more], progress=seen.append)
-        # Turtle is first read into lines, and then its lines are counted again as they are loaded
-        for _, stage in groupby(seen, key=lambda progress: progress.stage):
-            lines = [progress.lines for progress in stage]
-            assert lines == sorted(lines) and lines[-1] <= report.lines
-        assert all(0 <= progress.bytes_done <= progress.bytes_total for progress in seen)
-        assert {progress.stage for progress in seen} == {"reading", "loading", "finishing"}
-
-
 class TestLocks:
-    @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOLCK])
-    def test_graph_is_read_without_a_lock_where_none_can_be_taken(self, load, monkeypatch, number):
-        folder = GraphFolder(load(NUMBER[:2]))
-
-        def refuse(path, *, exclusive):
-            raise OSError(number, os.strerror(number), str(path))
-
-        monkeypatch.setattr("kgqa.graph.embedded.folder.take_lock", refuse)
-        assert folder.read_lock(1) is None
-        assert not folder.is_being_written()
-
     def test_first_load_in_progress(self, tmp_path):
         (tmp_path / "g" / "gen-1").mkdir(parents=True)
         (tmp_path / "g" / "gen-1" / "loading.json").write_text("{}")
@@ -294,21 +267,6 @@ class TestInterrupted:
         load_graph(folder, resume=True)
         after = meta(folder)
         assert (after.triples, after.schema, after.settings) == (50, "rdfs", {"walks": "free"})
-
-    def test_a_restart_that_is_killed_leaves_nothing_to_resume(self, tmp_path, numbers, loads_in_process, monkeypatch):
-        """A resume must not skip the lines of a store that the restart has already emptied."""
-
-        def interrupt(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            load_graph(tmp_path / "g", [numbers], progress=interrupt)
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(shutil, "rmtree", interrupt)
-            load_graph(tmp_path / "g", [numbers], restart=True)
-        with pytest.raises(LoadError, match="no interrupted load"):
-            load_graph(tmp_path / "g", resume=True)
-        assert load_graph(tmp_path / "g", [numbers]).added == 50
 
     def test_a_load_goes_on_in_the_middle_of_a_file(self, tmp_path, big, expected, monkeypatch):
         """Lines that the journal calls done are not loaded again, and the result is the same."""

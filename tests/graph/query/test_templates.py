@@ -116,25 +116,6 @@ class TestTerms:
         with pytest.raises(InvalidTerm):
             render_term(term)
 
-    @pytest.mark.parametrize(
-        "term, text",
-        [
-            (A, "<http://e/a>"),
-            (Entity("urn:x:é"), "<urn:x:é>"),
-            (Variable("answer"), "?answer"),
-            (Literal("x"), '"x"'),
-            (Literal("x", language="en-GB"), '"x"@en-GB'),
-            (Literal("5", "http://e/t"), '"5"^^<http://e/t>'),
-            (Literal('a"b\\c\nd\re\tf\bg\fh'), '"a\\"b\\\\c\\nd\\re\\tf\\bg\\fh"'),
-            (7, "7"),
-            (Comment("a\nb\r\nc\x0bd\u2028e\x85f\x1bg\u202eh"), "# a b c d e f g h"),
-            (Comment(""), "# "),
-            (Comment("a\\u000A} DROP ALL \\U0000000D"), "# a u000A} DROP ALL U0000000D"),
-        ],
-    )
-    def test_text(self, term, text):
-        assert render_term(term) == text
-
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "en", "zh-Hans"]))
     @example("\\u0041", "")
     def test_any_literal_is_unchanged(self, value, language):
