@@ -11,7 +11,6 @@ from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.lexical import terms
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.linking import Mention, find_mentions
-from kgqa.search.name_lookup import within_names
 from kgqa.search.name_matching import NameText
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import stems
@@ -34,10 +33,9 @@ def find_class(graph: KnowledgeGraph, question: str) -> list[Mention]:
         lambda: {stems(type_words(each, graph.schema)): each for each in sorted(graph.tables.classes)},
     )
     text = NameText(question)
-    is_part = within_names(text)
     for start, end in sorted(text.windows(4), key=lambda window: window[0] - window[1]):
         written = text.written(start, end)
-        if (found := classes.get(stems(written))) and not is_part(start, end):
+        if (found := classes.get(stems(written))) and not text.is_part(start, end):
             name = type_words(found, graph.schema)
             return [Mention(written, (NameMatch(Entity(found), name, "label", exact=True),))]
     return []

@@ -9,29 +9,26 @@ question.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath
-from kgqa.rank.lexical import STOPWORDS, terms
+from kgqa.rank.lexical import terms
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.search.masking import drop_mentions
-from kgqa.search.name_lookup import NameLookup, names_in_capitals, within_names
+from kgqa.search.name_lookup import NameLookup
 from kgqa.search.name_matching import NameHit, NameText
+from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import word_list
 from kgqa.text.words import relation_words
 
 MAX_CANDIDATES = 100
 MAX_FITTED = 8
 MAX_MATCHES = 20
-# weights of the score, fitted to the first half of the question sets in benchmarks/linking.py and rounded
-WEIGHTS = {
-    "quality": 7.0, "covered": 5.0, "words": 0.6, "like a relation": -2.2, "lower case": -2.6, "within a name": -1.2,
-    "functional": -8.0,
-}  # fmt: skip
+# with the numbers in `_scored`, fitted to the first half of the question sets in benchmarks/linking.py and rounded
 DEGREE = 0.4
 FIT = 8.0
 DEAD_END = -1.4
@@ -45,12 +42,10 @@ class Mention:
     Attributes:
         text: The part of the question.
         matches: The entities that the text may mean, most likely first; the first entity is used as topic.
-        dead_end: Whether no relation leads on from these entities.
     """
 
     text: str
     matches: tuple[NameMatch, ...]
-    dead_end: bool = False
 
     @property
     def certain(self) -> bool:
@@ -78,46 +73,40 @@ def find_mentions(
     lookup = NameLookup(question, graph.names)
     ranked = rank_hits(graph, lookup, fit, whole_only=whole_only)
     # what has several words and is a whole name is not a part of a longer one
-    whole = {hit.span for hit in ranked if hit.how == "exact" and hit.is_whole and hit.end - hit.start > 1}
+    whole = {hit.span for hit in ranked if hit.how == "exact" and hit.end - hit.start > 1}
     ranked = [hit for hit in ranked if hit.is_whole or hit.span not in whole]
-    best_of_places: dict[tuple[int, int], NameHit] = {}
-    for hit in ranked:
-        best_of_places.setdefault(hit.span, hit)
     chosen: list[NameHit] = []
-    for hit in best_of_places.values():
+    for hit in _ranked({hit.span: hit for hit in reversed(ranked)}.values()):
         overlaps = any(hit.start < other.end and other.start < hit.end for other in chosen)
-        large = hit.quality >= MIN_PART or (not chosen and hit.capitals)
-        if not overlaps and (hit.is_whole or large) and not (chosen and hit.doubtful):
+        is_large = hit.quality >= MIN_PART or (not chosen and hit.capitals)
+        if not overlaps and (hit.is_whole or is_large) and not (chosen and hit.doubtful):
             chosen.append(hit)
-    mentions = [
-        _mention(graph, lookup.written_name(hit), hit, ranked) for hit in sorted(chosen, key=lambda hit: hit.start)
-    ]
+    mentions: list[Mention] = []
+    dead_ends: list[Mention] = []
+    for hit in sorted(chosen, key=lambda hit: hit.start):
+        matches = [other.match for other in ranked if other.span == hit.span and other.is_whole == hit.is_whole]
+        first = next((match for match in matches[:3] if has_relations(graph, match.entity)), None)
+        matches = list(dict.fromkeys((first or matches[0], *matches[:MAX_MATCHES])))
+        (mentions if first else dead_ends).append(Mention(lookup.written_name(hit), tuple(matches)))
     # a mention of an entity without relations counts only if no mention has an entity with relations
-    return [mention for mention in mentions if not mention.dead_end] or mentions
+    return mentions or dead_ends
 
 
-def _mention(graph: KnowledgeGraph, text: str, chosen: NameHit, ranked: Iterable[NameHit]) -> Mention:
-    """Return a mention with the entities that it may mean: if it is a whole name, only those with that name."""
-    unique: dict[Entity, NameMatch] = {}
-    for hit in ranked:
-        if hit.span == chosen.span and hit.is_whole == chosen.is_whole:
-            unique.setdefault(hit.match.entity, hit.match)
-    matches = list(unique.values())[:MAX_MATCHES]
-    alive = next((match for match in matches[:3] if any(_relations_of(graph, [match.entity]))), None)
-    first = alive or matches[0]
-    return Mention(text, (first, *(match for match in matches if match is not first)), alive is None)
+def has_relations(graph: KnowledgeGraph, node: Entity) -> bool:
+    """Return whether paths can start at a node; True if that takes too long to find out."""
+    (found,) = graph.paths.steps([Candidate(RelationPath(node))], tolerated=TOLERATED)
+    return isinstance(found, Exception) or bool(found.steps)
 
 
 def unknown_names(question: str, mentions: Iterable[str]) -> list[str]:
     """Return the names in capitals within a question that no mention covers, such as Johann Sebastian Bach."""
     text = NameText(question)
     covered = [(question.find(mention), question.find(mention) + len(mention)) for mention in mentions]
-    names = [(text.extent(*run, ""), text.keys[slice(*run)]) for run in names_in_capitals(text)]
+    runs = (run for run in text.names_in_capitals() if not set(text.keys[slice(*run)]).issubset(word_list("months")))
     return [
         question[start:end]
-        for (start, end), keys in names
-        if not set(keys).issubset(word_list("months"))
-        and not any(start < right and left < end for left, right in covered)
+        for start, end in (text.extent(*run, "") for run in runs)
+        if not any(start < right and left < end for left, right in covered)
     ]
 
 
@@ -129,72 +118,70 @@ def rank_hits(
     Looking up the degrees of the entities takes two queries per 50 entities, and comparing the relations of the best
     with the question one query.
     """
-    whole = lookup.whole()
-    every = (*whole, *(() if whole_only else lookup.in_part(whole)))
-    # a relation may have a name in the index, but is never a topic
-    hits = [hit for hit in every if hit.match.entity.iri not in graph.tables.relations]
-    classes, longer = graph.tables.classes, within_names(lookup.text)
-    hits = [hit for hit in hits if not (hit.match.entity.iri in classes and longer(*hit.span))]
-    vocabulary = graph.tables.values.get("relation vocabulary", lambda: relation_vocabulary(graph.tables))
+    whole = list(lookup.whole())
+    relations, classes = graph.tables.relations, graph.tables.classes
+    hits = [
+        hit
+        for hit in (*whole, *(() if whole_only else lookup.in_part(whole)))
+        # a relation may have a name in the index, but is never a topic
+        if not (hit.match.entity.iri in relations or (hit.match.entity.iri in classes and lookup.is_part(*hit.span)))
+    ]
+    vocabulary = relation_vocabulary(graph.tables)
     names = {hit.span for hit in hits if hit.how != "part"}
-    ranked = sorted((_scored(hit, lookup, names, vocabulary) for hit in hits), key=_order)[:MAX_CANDIDATES]
+    ranked = _ranked(_scored(hit, lookup, names, vocabulary) for hit in hits)
+    best = {(hit.span, hit.match.entity, hit.is_whole): hit for hit in reversed(ranked)}
+    ranked = _ranked(best.values())[:MAX_CANDIDATES]
     degrees = graph.paths.degrees({hit.match.entity for hit in ranked})
-    with_degrees = (replace(hit, score=hit.score + DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked)
-    ranked = sorted(with_degrees, key=_order)
+    ranked = _ranked(replace(hit, score=hit.score + DEGREE * math.log1p(degrees[hit.match.entity])) for hit in ranked)
     if fit:
-        ranked[:MAX_FITTED] = sorted(_fitted(graph, lookup, ranked[:MAX_FITTED], fit), key=_order)
+        ranked[:MAX_FITTED] = _ranked(_fitted(graph, lookup, ranked[:MAX_FITTED], fit))
     return ranked
+
+
+def _ranked(hits: Iterable[NameHit]) -> list[NameHit]:
+    return sorted(hits, key=lambda hit: (-hit.score, hit.match.kind == "alias", hit.match.entity.iri))
 
 
 def _scored(hit: NameHit, lookup: NameLookup, names: Iterable[tuple[int, int]], vocabulary: frozenset[str]) -> NameHit:
     """Return a hit with the score of its words; `names` are the places of all names that are not parts."""
-    text = lookup.text
-    content = [key for key in text.keys[slice(*hit.span)] if key not in STOPWORDS]
-    upper = any(text.text[word.start].isupper() or word.key[0].isdigit() for word in text.words[slice(*hit.span)])
-    mixed = any(text.text[word.start].isupper() for word in text.words[1:])
-    like_a_relation = bool(content) and set(terms(" ".join(content))) <= vocabulary
-    functional = hit.end - hit.start == 1 and text.is_functional(*hit.span)
+    keys = lookup.keys[slice(*hit.span)]
+    content = set(terms(" ".join(keys)))
+    like_a_relation = bool(content) and content <= vocabulary
+    functional = len(keys) == 1 and lookup.is_functional(*hit.span)
+    upper = any(lookup.upper[slice(*hit.span)]) or any(key[0].isdigit() for key in keys)
+    mixed = any(lookup.upper[1:])
     within = any(start <= hit.start and hit.end <= end and (start, end) != hit.span for start, end in names)
-    features = {
-        "quality": hit.quality,
-        "covered": hit.covered / (lookup.weight(0, len(text.words)) or 1.0),
-        "words": math.log(hit.end - hit.start),
-        "like a relation": like_a_relation,
-        "lower case": mixed and not upper,
-        "within a name": within,
-        "functional": functional,
-    }
+    score = (
+        7.0 * hit.quality
+        + 5.0 * hit.covered / (lookup.weight(0, len(lookup.keys)) or 1.0)
+        + 0.6 * math.log(len(keys))
+        - 2.2 * like_a_relation
+        - 2.6 * (mixed and not upper)
+        - 1.2 * within
+        - 8.0 * functional
+    )
     doubtful = like_a_relation or functional or (not upper and (mixed or not hit.is_whole))
-    score = sum(WEIGHTS[name] * value for name, value in features.items())
     return replace(hit, score=score, capitals=mixed and upper, doubtful=doubtful)
 
 
-def _fitted(graph: KnowledgeGraph, lookup: NameLookup, best: Sequence[NameHit], fit: TextScorer) -> list[NameHit]:
+def _fitted(graph: KnowledgeGraph, lookup: NameLookup, best: Sequence[NameHit], fit: TextScorer) -> Iterator[NameHit]:
     """Add to the scores how well the relations of the entities fit the rest of the question."""
-    fitted = []
-    for hit, relations in zip(best, _relations_of(graph, [hit.match.entity for hit in best])):
-        asked = drop_mentions(lookup.text.text, [lookup.text.written(*hit.span)])
-        gain = FIT * max(0.0, *map(float, fit(asked, relations))) if relations else DEAD_END
-        fitted.append(replace(hit, score=hit.score + gain))
-    return fitted
-
-
-def _relations_of(graph: KnowledgeGraph, entities: Sequence[Entity]) -> list[list[str]]:
-    """Return the relations that lead on from each entity, in words."""
-    expansions = graph.paths.steps([Candidate(RelationPath(entity)) for entity in entities])
+    expansions = graph.paths.steps([Candidate(RelationPath(hit.match.entity)) for hit in best])
     labels = graph.tables.relation_labels
-    return [
-        sorted({relation_words(step.relation, graph.schema, labels) for step in expansion.steps})
-        for expansion in expansions
-    ]
-
-
-def _order(hit: NameHit) -> tuple[float, bool, str]:
-    return (-hit.score, hit.match.kind == "alias", hit.match.entity.iri)
+    for hit, expansion in zip(best, expansions):
+        relations = sorted({relation_words(step.relation, graph.schema, labels) for step in expansion.steps})
+        asked = drop_mentions(lookup.text, [lookup.written(*hit.span)])
+        gain = FIT * max(0.0, *map(float, fit(asked, relations))) if relations else DEAD_END
+        yield replace(hit, score=hit.score + gain)
 
 
 def relation_vocabulary(tables: GraphTables) -> frozenset[str]:
     """Return the stems of all words in the names of a graph's relations; noise relations are left out."""
-    kept = (relation for relation in tables.relations if not tables.is_noise(relation))
-    names = (relation_words(relation, tables.schema, tables.relation_labels) for relation in kept)
-    return frozenset(term for name in names for term in terms(name))
+
+    def read() -> frozenset[str]:
+        kept = (relation for relation in tables.relations if not tables.is_noise(relation))
+        names = (relation_words(relation, tables.schema, tables.relation_labels) for relation in kept)
+        return frozenset(term for name in names for term in terms(name))
+
+    vocabulary: frozenset[str] = tables.values.get("relation vocabulary", read)
+    return vocabulary

@@ -7,11 +7,10 @@ For embeddings, the name is dropped, because relations are then ranked best. For
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, islice
-from typing import TypeVar
+from itertools import takewhile
 
 from kgqa.graph.names.index import NameMatch
 from kgqa.model import Entity
@@ -34,9 +33,6 @@ class Span:
     start: int
     end: int
     topic: Entity
-
-
-Place = TypeVar("Place", Span, NameHit)
 
 
 def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
@@ -76,31 +72,35 @@ def drop_mentions(question: str, names: Iterable[str]) -> str:
     return " ".join(drop_spans(question, mention_spans(question, names)).split())
 
 
-def leaks(texts: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the strings that still contain a name, each with the first name found in it.
+def leaks(texts: Sequence[str], names: Iterable[str]) -> list[str]:
+    """Return the strings that still contain one of the names.
 
     A name may have other spaces and a common ending. Names of up to three letters must occur exactly as written; names
     of only function words are ignored.
     """
-    wanted, squeezed, literal = _leaking_forms(tuple(names))
-    found = []
-    for text in texts:
+    names = tuple(names)
+    wanted, squeezed = _leaking_forms(names)
+
+    def leaks_in(text: str) -> bool:
         worded = NameText(text)
-        forms_in = (each for each in worded.variants(worded.windows_of(squeezed)) if each in wanted)
-        carried = (wanted[form] for form in forms_in if len(form) > 3 or wanted[form] in text)
-        signs = (name for name in literal if any(_literal(text, name.strip())))
-        found += [(text, name) for name in islice(chain(carried, signs), 1)]
-    return found
+        forms_in = wanted.keys() & worded.variants(worded.windows_of(squeezed))
+        carried = any(len(form) > 3 or wanted[form] in text for form in forms_in)
+        return carried or any(any(_literal(text, name)) for name in names)
+
+    return [text for text in texts if leaks_in(text)]
 
 
 @lru_cache(maxsize=100)
-def _leaking_forms(names: tuple[str, ...]) -> tuple[dict[str, str], list[str], list[str]]:
-    """Return the forms of names that leak, each with its name; the forms without spaces; and names without words."""
-    wanted: dict[str, str] = {}
-    for name in names:
-        if not STOPWORDS.issuperset(word_keys(name)):
-            wanted |= {form: name for form, how in forms(name).items() if how in LEAKING and form not in wanted}
-    return wanted, _squeezed(wanted), [name for name in names if not word_keys(name)]
+def _leaking_forms(names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """Return the forms of names that leak, each with its name, and these forms without spaces."""
+    wanted = {
+        form: name
+        for name in reversed(names)
+        if not STOPWORDS.issuperset(word_keys(name))
+        for form, how in forms(name).items()
+        if how in LEAKING
+    }
+    return wanted, _squeezed(wanted)
 
 
 def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Span]:
@@ -114,44 +114,33 @@ def topic_spans(question: str, names: Mapping[Entity, Sequence[str]]) -> list[Sp
         names: Map from a topic to its label, aliases and other names.
     """
     text = NameText(question)
-    wanted = _squeezed(form for given in names.values() for name in given for form in forms(name.strip()))
-    variants = text.variants(text.windows_of(wanted))
+    squeezed = _squeezed(form for given in names.values() for name in given for form in forms(name.strip()))
+    variants = text.variants(text.windows_of(squeezed))
     hits: list[NameHit] = []
     for topic, given in names.items():
         matches = [NameMatch(topic, name, "label", True) for name in dict.fromkeys(map(str.strip, given))]
         found = _whole(text, variants, matches) or _in_part(text, matches)
         best = max((hit.quality for hit in found), default=0.0)
-        hits += [hit for hit in found if hit.quality > best - MARGIN]
-    taken = _without_overlaps(sorted(hits, key=lambda hit: (hit.how == "part", hit.start - hit.end, hit.start)))
-    for index, hit in enumerate(taken):
-        after = taken[index + 1].start if index + 1 < len(taken) else len(text.words)
-        taken[index] = _widened(hit, text.keys, names[hit.match.entity], taken[index - 1].end if index else 0, after)
-    spans = [Span(*text.extent(*hit.span, hit.match.name), hit.match.entity) for hit in taken]
-    signs = [
-        Span(*found.span(), topic)
-        for topic, given in names.items()
-        for name in given
-        for found in _literal(question, name.strip())
-    ]
-    return _without_overlaps([*spans, *sorted(signs, key=lambda span: (span.start - span.end, span.start))])
+        hits += [_widened(hit, text.keys, given) for hit in found if hit.quality > best - MARGIN]
+    hits.sort(key=lambda hit: (hit.how == "part", hit.start - hit.end, hit.start))
+    spans = [Span(*text.extent(*hit.span, hit.match.name), hit.match.entity) for hit in hits]
+    pairs = [(topic, name) for topic, given in names.items() for name in given]
+    signs = [Span(*found.span(), topic) for topic, name in pairs for found in _literal(question, name)]
+    taken: list[Span] = []
+    for span in (*spans, *sorted(signs, key=lambda span: (span.start - span.end, span.start))):
+        if all(span.end <= other.start or span.start >= other.end for other in taken):
+            taken.append(span)
+    return sorted(taken, key=lambda span: span.start)
 
 
 def _squeezed(forms: Iterable[str]) -> list[str]:
     return sorted({form.replace(" ", "") for form in forms})
 
 
-def _literal(text: str, name: str) -> Iterator[re.Match[str]]:
+def _literal(text: str, name: str) -> Iterable[re.Match[str]]:
     """Return where a name without words, such as !!!, stands as it is written."""
-    return re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name and not word_keys(name) else iter(())
-
-
-def _without_overlaps(places: Iterable[Place]) -> list[Place]:
-    """Return the places that overlap no earlier one, in the order of the text."""
-    taken: list[Place] = []
-    for place in places:
-        if all(place.end <= other.start or place.start >= other.end for other in taken):
-            taken.append(place)
-    return sorted(taken, key=lambda place: place.start)
+    name = "" if word_keys(name) else name.strip()
+    return re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text) if name else ()
 
 
 def _whole(
@@ -168,7 +157,7 @@ def _whole(
         hit
         for hit in hits
         if not text.is_functional(*hit.span)
-        or (text.words[hit.start].capitals and hit.end - hit.start == 1)
+        or (hit.end - hit.start == 1 and text.written(*hit.span).isupper())
         or text.written(*hit.span) == hit.match.name
     ]
     return as_written or [hit for hit in hits if hit.quality == 1]
@@ -184,7 +173,7 @@ def _distinctive(words: Iterable[str]) -> set[str]:
     return set(words) - generic_words() - STOPWORDS
 
 
-def _widened(hit: NameHit, keys: Sequence[str], names: Iterable[str], least: int, most: int) -> NameHit:
+def _widened(hit: NameHit, keys: Sequence[str], names: Iterable[str]) -> NameHit:
     """Extend a hit by the words beside it that belong to the same name, as in "Scott" Fitzgerald."""
     known = _distinctive(part for name in names for part in word_keys(name))
 
@@ -192,9 +181,6 @@ def _widened(hit: NameHit, keys: Sequence[str], names: Iterable[str], least: int
         whole = ABBREVIATIONS.get(word, word)
         return word not in STOPWORDS and any(word_certainty(whole, part) > LOOSE["derived"] for part in known)
 
-    start, end = hit.span
-    while start > least and belongs(keys[start - 1]):
-        start -= 1
-    while end < most and belongs(keys[end]):
-        end += 1
-    return replace(hit, start=start, end=end)
+    before = sum(1 for _ in takewhile(belongs, reversed(keys[: hit.start])))
+    after = sum(1 for _ in takewhile(belongs, keys[hit.end :]))
+    return replace(hit, start=hit.start - before, end=hit.end + after)

@@ -27,6 +27,7 @@ _WORD = re.compile(
     rf"(?P<bare>[{_UNSPACED}]|{_LETTER}+(?:['’](?!s(?!{_LETTER})){_LETTER}+)*)"
     rf"(?:['’]s(?!{_LETTER})|(?<=[sS])['’](?=\s))?"  # a possessive ending: Japan's, the Beatles' first album
 )
+_JOINING = re.compile(r"[\s.&'’\u2010-\u2013-]*")
 # endings that turn a name into an adjective or a plural: Japanese, Egyptian, Iraqi, Australians
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
 MIN_LETTERS = 4
@@ -88,12 +89,22 @@ class NameHit:
 
 
 class NameText:
-    """A text in which names are searched; places in it are (start, end) indices of words."""
+    """A text in which names are searched; places in it are (start, end) indices of words.
+
+    Attributes:
+        words: The words, or characters of a script without spaces, as matches in the text: the group `bare` is the word
+            without a possessive ending.
+        keys: The normalised form of each word, for comparison.
+        upper: Whether each word begins with a capital.
+    """
 
     def __init__(self, text: str, *, max_words: int | None = None) -> None:
+        found = ((match, normalise(match["bare"]).replace(" ", "")) for match in _WORD.finditer(text))
+        words = [(match, key) for match, key in found if key][:max_words]
         self.text = text
-        self.words = words_of(text)[:max_words]
-        self.keys = [word.key for word in self.words]
+        self.words = [match for match, _ in words]
+        self.keys = [key for _, key in words]
+        self.upper = [text[word.start()].isupper() for word in self.words]
 
     def windows(self, longest: int) -> Iterator[tuple[int, int]]:
         """Return the places of up to `longest` consecutive words."""
@@ -102,27 +113,25 @@ class NameText:
 
     def windows_of(self, forms: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Return the places of words that may be any of the sorted normalised texts without spaces."""
-
-        def may_begin_with(letters: str) -> bool:
-            at = bisect_left(forms, letters)
-            return at < len(forms) and forms[at].startswith(letters)
-
         for start, key in enumerate(self.keys):
-            goes_on, end = may_begin_with(key.removesuffix("s")), start + 1
-            while goes_on and end <= len(self.keys):
+            end, letters = start, key.removesuffix("s")
+            while end < len(self.keys) and _begins_any(forms, letters):
+                end += 1
                 yield start, end
-                goes_on, end = may_begin_with(normalise(self.written(start, end)).replace(" ", "")), end + 1
+                letters = normalise(self.written(start, end)).replace(" ", "")
 
     def variants(self, windows: Iterable[tuple[int, int]]) -> dict[str, list[tuple[int, int, str]]]:
         """Return the normalised texts by which names are looked up, with their places and kinds (see `LOOSE`)."""
         found: dict[str, list[tuple[int, int, str]]] = {}
         for start, end in windows:
-            bare = normalise(self.text[self.words[start].start : self.words[end - 1].end])
-            full = normalise(self.text[self.words[start].start : self.words[end - 1].tail])
-            texts = {full: "exact", bare: "exact"}
+            bare = normalise(self.written(start, end))
+            texts = {bare.replace(" ", ""): "squeezed"}
             if len(bare) > 3 and bare.endswith("s") and not bare.endswith("ss"):
                 texts[bare[:-1]] = "plural"
-            texts = {bare.replace(" ", ""): "squeezed", **texts}
+            texts |= {
+                normalise(self.text[self.words[start].start() : self.words[end - 1].end()]): "exact",
+                bare: "exact",
+            }
             for text, how in texts.items():
                 found.setdefault(text, []).append((start, end, how))
         return found
@@ -130,7 +139,7 @@ class NameText:
     def extent(self, start: int, end: int, name: str) -> tuple[int, int]:
         """Return the first character of some words and the one after them, with the signs of a name, such as C++."""
         before, after = re.match(r"[\W_]*", name).group(), re.search(r"[\W_]*$", name).group()  # type: ignore[union-attr]
-        first, last = self.words[start].start, self.words[end - 1].end
+        first, last = self.words[start].start(), self.words[end - 1].end("bare")
         first -= len(before) * self.text.endswith(before, 0, first)
         return first, last + len(after) * self.text.startswith(after, last)
 
@@ -142,6 +151,28 @@ class NameText:
     def is_functional(self, start: int, end: int) -> bool:
         """Return whether some words name nothing by themselves."""
         return question_words().issuperset(self.keys[start:end])
+
+    def names_in_capitals(self) -> list[tuple[int, int]]:
+        """Return the places of consecutive words with capitals.
+
+        A comma and the like end a name. The first word of the text counts only if it may be a part of a name. In a text
+        in capitals, in title case, or without any capital, there are none.
+        """
+        asking = [key in question_words() for key in self.keys]
+        titled = [upper for upper, functional in zip(self.upper[1:], asking[1:]) if functional]
+        if self.text.isupper() or sum(titled) > max(1, len(titled) / 2):
+            return []
+        runs: list[tuple[int, int]] = []
+        for index in (index for index, upper in enumerate(self.upper) if upper and not asking[index]):
+            between = self.text[self.words[index - 1].end() : self.words[index].start()]
+            is_joined = runs and runs[-1][1] == index and _JOINING.fullmatch(between)
+            runs.append((runs.pop()[0] if is_joined else index, index + 1))
+        return [run for run in runs if run != (0, 1)]
+
+    def is_part(self, start: int, end: int) -> bool:
+        """Return whether some words are a part of a longer name in capitals."""
+        runs = self.names_in_capitals()
+        return any(first <= start and end <= last and end - start < last - first for first, last in runs)
 
     def align(self, match: NameMatch, weight: Callable[[str], float], *, gaps: bool = True) -> NameHit | None:
         """Return the best hit of a part of a name; with `gaps`, one word in it may not belong to the name.
@@ -178,6 +209,12 @@ class NameText:
         return best
 
 
+def _begins_any(texts: Sequence[str], letters: str) -> bool:
+    """Return whether any of the sorted texts begins with some letters."""
+    at = bisect_left(texts, letters)
+    return at < len(texts) and texts[at].startswith(letters)
+
+
 @lru_cache(maxsize=50_000)
 def forms(name: str) -> dict[str, str]:
     """Return the normalised texts that mean a name written in full, each with its kind (see `LOOSE`)."""
@@ -194,40 +231,10 @@ def forms(name: str) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a text, or a character of a script without spaces between words.
-
-    Attributes:
-        start: Index of the first character in the text.
-        end: Index after the last character, without a possessive ending.
-        tail: Index after the last character, including a possessive ending.
-        key: The normalised form in which words are compared.
-        capitals: Whether the word is written in capitals.
-    """
-
-    start: int
-    end: int
-    tail: int
-    key: str
-    capitals: bool = False
-
-
-def words_of(text: str) -> list[Word]:
-    """Return the words of a text with their positions."""
-    found = _WORD.finditer(text)
-    words = (Word(m.start(), m.end("bare"), m.end(), _key(m["bare"]), m["bare"].isupper()) for m in found)
-    return [word for word in words if word.key]
-
-
-def _key(word: str) -> str:
-    return normalise(word).replace(" ", "")
-
-
 @lru_cache(maxsize=100_000)
 def word_keys(text: str) -> tuple[str, ...]:
     """Return the words of a name in their normalised form, for comparison."""
-    return tuple(word.key for word in words_of(text))
+    return tuple(NameText(text).keys)
 
 
 @lru_cache(maxsize=100_000)

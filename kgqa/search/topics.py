@@ -10,14 +10,13 @@ from dataclasses import replace
 from kgqa.errors import NamesNotIndexed, NoTopicFound, QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
-from kgqa.model import Answer, Candidate, Entity, Named, Question, RelationPath, Step, Value
+from kgqa.model import Answer, Entity, Named, Question, Step, Value
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.schema import value_of
 from kgqa.search.classes import find_topics, instances_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
-from kgqa.search.linking import Mention, find_mentions, unknown_names
+from kgqa.search.linking import Mention, find_mentions, has_relations, unknown_names
 from kgqa.search.masking import MENTIONED, mention_spans, replace_spans, topic_spans
-from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import pattern, stems
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Command, Hint, Option
@@ -163,21 +162,15 @@ def check_topics(
 
 def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
     """Return the entity that a topic without relations is the same as or redirects to, and add a note to `notes`."""
-    if _has_relations(graph, topic):
+    if topic.iri in graph.tables.classes or has_relations(graph, topic):
         return topic
     for step in (Step(predicate, direction) for predicate in SAME_AS for direction in ("out", "in")):
         for other in graph.paths.hop([topic], (step,), limit=MAX_SHOWN).get(topic, ()):
-            if isinstance(other, Entity) and _has_relations(graph, other):
+            if isinstance(other, Entity) and has_relations(graph, other):
                 link = local_words(step.relation)
                 notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
                 return other
     return topic
-
-
-def _has_relations(graph: KnowledgeGraph, node: Entity) -> bool:
-    """Return whether paths can start at a node; True if that takes too long to find out."""
-    (found,) = graph.paths.steps([Candidate(RelationPath(node))], tolerated=TOLERATED)
-    return isinstance(found, Exception) or bool(found.steps)
 
 
 def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: list[str]) -> Entity:
@@ -293,8 +286,7 @@ def link_topics(
             notes.append(_reading_note(graph, f"“{clean(mention.text)}”", meant))
     if unknown := [name for name in unknown if " " in name]:
         notes.append(f"In this graph{_called(unknown)[1:]}.")
-    first = ((mention, mention.matches[0].entity) for mention in found)
-    return list(dict.fromkeys(followed(graph, topic, notes) if mention.dead_end else topic for mention, topic in first))
+    return list(dict.fromkeys(followed(graph, mention.matches[0].entity, notes) for mention in found))
 
 
 def _is_named(mention: Mention) -> bool:

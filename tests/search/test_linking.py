@@ -13,7 +13,6 @@ from kgqa.graph.names.index import NameMatch
 from kgqa.model import Entity
 from kgqa.search.linking import find_mentions, rank_hits, unknown_names
 from kgqa.search.name_lookup import NameLookup
-from kgqa.search.name_matching import words_of
 
 from ..memory_graph import memory_graph
 
@@ -177,10 +176,3 @@ def test_unknown_names_are_those_in_capitals_that_no_mention_covers():
     assert unknown_names("Did Johann Sebastian Bach, Bjarne Berg meet?", ["Bjarne Berg"]) == ["Johann Sebastian Bach"]
     assert unknown_names("What Is The Capital City Of France in March?", []) == []
     assert unknown_names("who is johann?", []) == unknown_names("WHO IS JOHANN?", []) == []
-
-
-def test_words_have_their_position():
-    text = "the Beatles' hit, O’Neal's São_Paulo"
-    words = words_of(text)
-    assert [word.key for word in words] == ["the", "beatles", "hit", "oneal", "sao", "paulo"]
-    assert text[words[3].start : words[3].end] == "O’Neal" and text[words[1].start : words[1].tail] == "Beatles'"

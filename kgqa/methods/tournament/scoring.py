@@ -122,8 +122,7 @@ class PathScores:
         `limits` are the conditions and the operation of the path in words.
         """
         scores = self.complete([candidate, *rivals])
-        tables = self._kind.graph.tables
-        vocabulary = tables.values.get("relation vocabulary", lambda: relation_vocabulary(tables))
+        vocabulary = relation_vocabulary(self._kind.graph.tables)
         events = word_table("events", "en")
         others = {each for each in self._cues.words if vocabulary & {*stems(each), *stems(events.get(each, ""))}}
         texts = [*candidate.hops, candidate.leads_to, *limits]
