@@ -19,16 +19,16 @@ from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes
 from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.embedded.records import GraphHash, GraphMeta
-from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
-from kgqa.graph.embedded.working_copy import (
+from kgqa.graph.embedded.records import (
     MAX_TRANSACTION,
     Change,
+    GraphHash,
+    GraphMeta,
     contained,
-    copied,
-    create_working_copy,
+    parts,
     stored_triples,
 )
+from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
 from kgqa.graph.query.text import decode_tsv
 from kgqa.graph.query.tokens import error_in, prepare_for_engine, to_standard_sparql
 from kgqa.graph.store import (
@@ -72,7 +72,7 @@ class EmbeddedStore(Store):
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta`, `GraphFolder.write_lock`,
-            `create_working_copy`.
+            `GraphFolder.create_working_copy`.
     """
 
     def __init__(
@@ -201,13 +201,23 @@ class EmbeddedStore(Store):
                 raise
 
     def _make(self, change: Change, worker: Worker) -> None:
-        """Make an edit: as one transaction, or on a copy which then becomes the working copy."""
+        """Make an edit: as one transaction or, if it is large, in parts on a copy that becomes the working copy."""
         if len(change.adds) + len(change.removes) <= MAX_TRANSACTION:
             change.make(worker)
-        else:
-            old, self._copy = self._copy, change.make_on_copy(worker, self.folder, self._locks)
-            self._pool.open(self.folder.store_dir(self._copy))
-            self.folder.remove_generation(old)
+            return
+        old, generation = self._copy, self.folder.next_generation()
+        with self.folder.copied(worker, generation):
+            writer = Worker(self.folder.store_dir(generation), "write", self._locks)
+            try:
+                for lines in parts([*change.removes]):
+                    writer.call({"op": "edit", "adds": "", "removes": lines})
+                for lines in parts([*change.adds]):
+                    writer.call({"op": "extend", "lines": lines})
+            finally:
+                writer.kill()
+        self._copy = generation
+        self._pool.open(self.folder.store_dir(generation))
+        self.folder.remove_generation(old)
 
     def _record(self, change: Change) -> EditReport:
         """Record an edit that has been made, and return its report."""
@@ -242,7 +252,7 @@ class EmbeddedStore(Store):
             if self.writable and self._meta.graphs != self._published:
                 meta = structs.replace(self._meta, generation=self.folder.next_generation())
                 try:
-                    with self._writer() as worker, copied(self.folder, worker, meta.generation):
+                    with self._writer() as worker, self.folder.copied(worker, meta.generation):
                         self.folder.publish(meta, self._copy)
                 finally:
                     if self.folder.current() == meta.generation:  # even if what follows the publication was interrupted
@@ -331,7 +341,7 @@ class EmbeddedStore(Store):
         self._meta = self.folder.meta()
         self._published = self._meta.graphs
         self._notice = self.folder.lost_edits()
-        self._copy = create_working_copy(self.folder, self._meta.generation)
+        self._copy = self.folder.create_working_copy(self._meta.generation)
         self._pool.open(self.folder.store_dir(self._copy))
 
     def _open_current(self) -> None:

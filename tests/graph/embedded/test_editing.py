@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from kgqa.errors import StoreBusy, StoreCrashed, StoreIncomplete
+from kgqa.graph.embedded import records
 from kgqa.graph.embedded import store as store_module
-from kgqa.graph.embedded import working_copy
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import MAX_GRAPHS, GraphHash, GraphMeta
@@ -94,7 +94,7 @@ class TestEdits:
     def test_a_large_edit_is_made_in_parts_and_completely_or_not_at_all(self, new_store, load, monkeypatch):
         store, requests = new_store([*LINES, *QUADS], writable=True), []
         monkeypatch.setattr(store_module, "MAX_TRANSACTION", 2)
-        monkeypatch.setattr(working_copy, "PART", 2)
+        monkeypatch.setattr(records, "PART", 2)
         made, call, before = numbered(*range(5)), Worker.call, store.fingerprint_of()
 
         def killed_once(worker: Worker, request: dict, **options: object) -> memoryview:
