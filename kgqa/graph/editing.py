@@ -1,4 +1,4 @@
-"""What all stores share in editing: the history of edits, and what an edit has to change."""
+"""What all stores share in editing: the history of edits, what an edit has to change, and values that follow edits."""
 
 from __future__ import annotations
 

@@ -356,18 +356,14 @@ class GraphFolder:
         """Return whether a process is loading or editing."""
         return held(self.path / "write.lock")
 
-    def read_lock(self, generation: int) -> BinaryIO | None:
-        """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.
+    def read_lock(self, generation: int) -> BinaryIO:
+        """Take the lock for reading a generation.
 
         Raises:
             BlockingIOError: the generation is being removed, because a later one has been published.
+            OSError: locking is not possible, e.g. on a read-only disk.
         """
-        try:
-            return take_lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
-        except BlockingIOError:
-            raise
-        except OSError:
-            return None
+        return take_lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
 
 
 def _link(source: Path, target: Path) -> None:

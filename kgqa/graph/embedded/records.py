@@ -1,4 +1,4 @@
-"""The content of graph.json, and order-independent hashes of graphs, kept as triples come and go."""
+"""The content of graph.json, order-independent hashes of graphs, and the changes that edits make to both."""
 
 from __future__ import annotations
 

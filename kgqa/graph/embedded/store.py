@@ -22,7 +22,6 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import (
     MAX_TRANSACTION,
     Change,
-    GraphHash,
     GraphMeta,
     contained,
     parts,
@@ -88,9 +87,6 @@ class EmbeddedStore(Store):
         self.writable = writable
         self.timeout = timeout
         self._locks: list[BinaryIO] = []
-        self._meta: GraphMeta
-        self._published: dict[str, GraphHash]
-        self._copy: int
         size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
         mode = "write" if writable else "read"
         self._pool = WorkerPool(size, mode=mode, locks=self._locks, name=self.location)
@@ -352,11 +348,10 @@ class EmbeddedStore(Store):
         for _ in range(MAX_TRIES):
             _release(self._locks)
             self._meta = self.folder.meta()
-            with suppress(BlockingIOError):
-                if lock := self.folder.read_lock(self._meta.generation):
-                    self._locks.append(lock)
-                if self.folder.current() == self._meta.generation:
-                    return self._pool.open(self.folder.store_dir(self._meta.generation))
+            with suppress(OSError):  # the generation is being removed, or a read-only disk has no locks
+                self._locks.append(self.folder.read_lock(self._meta.generation))
+            if self.folder.current() == self._meta.generation:
+                return self._pool.open(self.folder.store_dir(self._meta.generation))
         raise StoreBusy(
             f"{self.folder.path} is replaced again and again by loads of other processes.", "Try again later."
         )

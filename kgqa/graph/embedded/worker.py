@@ -7,6 +7,9 @@ worker and starts another.
 The worker ignores Ctrl-C; the parent process handles it. A thread waits until the connection is closed and then ends
 the process, even in the middle of a query, so that no worker outlives its parent. The thread that reads a request also
 runs the request, because passing requests between threads would take as long as a small query.
+
+Queries with SERVICE or LOAD are refused before they reach a worker (`query.tokens`). In addition, on Linux the worker
+process gives up the system calls that create sockets (seccomp in filter mode, see seccomp(2)).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Fingerprints of graphs on servers, computed from the number of triples, in total and for some predicates.
+"""Fingerprints of graphs on servers, and the cache of complete results that is kept under them.
+
+A fingerprint is computed from the number of triples, in total and for some predicates.
 
 The same data has the same fingerprint on all servers of the same kind. A change is missed if all counts stay equal. A
 change to a large graph may be missed for up to a day, because counts that took long are saved and used for a day. If it

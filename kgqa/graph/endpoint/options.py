@@ -1,4 +1,4 @@
-"""Options for SPARQL endpoints, read from the settings: login, limits, profile and cache."""
+"""Options for SPARQL endpoints, read from the settings, and the profiles of the kinds of servers (endpoints.toml)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the names of a graph: of some entities, or all of them, page by page if the graph is on a server."""
+"""Reads the names of a graph, page by page if the graph is on a server, and spells names in other ways."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class NameReader:
     def count(self, *wanted: str) -> int:
         """Count the triples that give names of the wanted kinds, or any names, to entities."""
         kept = {iri: [kind for kind in kinds if kind in wanted or not wanted] for iri, kinds in self.kinds.items()}
-        return sum(len(kinds) * self._count(iri) for iri, kinds in kept.items() if kinds)
+        return sum(len(kinds) * self._count(iri, fresh=False) for iri, kinds in kept.items() if kinds)
 
     def share(self) -> NameShare | None:
         """Count the subjects of the graph and those with a label; None if it is too large, or the store fails."""
@@ -131,8 +131,8 @@ class NameReader:
         found = {iri: count for iri, count in counts.items() if count}
         return NameShare(single_count(labelled), single_count(subjects), found)
 
-    def _count(self, predicate: str) -> int:
-        return single_count(self.select("names_count", predicate=Entity(predicate)))
+    def _count(self, predicate: str, *, fresh: bool = True) -> int:
+        return single_count(self.select("names_count", fresh=fresh, predicate=Entity(predicate)))
 
     def _pairs(self, predicate: Entity) -> Iterator[Row]:
         """Read all subjects and objects of a predicate; on a server in pages, unsorted, because it cannot sort so many.

@@ -1,4 +1,4 @@
-"""Exported queries: the query that returns the answers of a path, and the one that returns the evidence of an answer.
+"""Exported queries, of the answers of a path and of the evidence of an answer, and their words.
 
 An exported query is built from the topic and the path, and must not contain an answer. It carries what it asks for, in
 words, in its first comments.

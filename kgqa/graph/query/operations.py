@@ -1,4 +1,7 @@
-"""The exported query of a path and of each operation on its ends, as text.
+"""Conditions on the nodes of a path, and the exported query of each operation on its ends, as text.
+
+Values are compared by their text, because graphs write them with many datatypes. IF guards each conversion: Virtuoso
+fails the whole query if a text cannot be converted, even behind another filter.
 
 The ends with the largest or smallest value are those at the top of a sorted list. The values are looked at first, which
 decides how they are sorted and how many ends are at the top.

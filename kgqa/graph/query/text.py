@@ -1,7 +1,8 @@
-"""Renders the SPARQL templates in queries/*.rq.
+"""SPARQL text: terms, whole queries from the templates in queries/*.rq, and graph patterns of relation paths.
 
-Templates take only typed RDF terms, variables, numbers and comments. A plain string raises InvalidTerm, so that text
-from questions or labels never becomes part of a query unescaped.
+Templates and patterns take only typed RDF terms, variables, numbers and comments. A plain string raises InvalidTerm, so
+that text from questions or labels never becomes part of a query unescaped. Exploration, the ends of a path and the
+exported query use the same pattern, and therefore agree.
 """
 
 from __future__ import annotations

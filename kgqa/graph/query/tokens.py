@@ -1,4 +1,4 @@
-"""SPARQL tokens, and checks and rewrites of queries that work on tokens.
+"""SPARQL tokens, and checks and rewrites of queries that work on tokens: prefixes, errors, Virtuoso's dialect.
 
 The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first. A keyword inside a string,
 comment or IRI is therefore never mistaken for a keyword of the query.

@@ -1,4 +1,13 @@
-"""What a graph declares about its relations and types."""
+"""What a graph declares about its relations and types, and which of its nodes are mediators.
+
+Mediators are nodes that only connect others (a marriage, a performance). The rules of the schema decide which nodes are
+mediators: by a type that is marked as a mediator type, the range or domain of a relation, the prefix of an IRI, or the
+namespace of a relation. Whether a node has a name does not matter, except for types none of whose nodes has one, where
+the schema says so. A list of the schema (`listed_mediators`) decides on types and relations about which the graph
+declares nothing.
+
+The edges that end in mediators are counted once for a whole graph; an edit changes the counts by what it touches.
+"""
 
 from __future__ import annotations
 

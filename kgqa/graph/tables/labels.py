@@ -1,7 +1,8 @@
-"""Labels and aliases of entities and relations, looked up for many nodes in one query.
+"""Labels and aliases of entities and relations, looked up for many nodes in one query, and the units of numbers.
 
 If a node has several labels, one is chosen by the schema's order of predicates, then by language, then by text. Every
-engine therefore gives the same label.
+engine therefore gives the same label. The unit of a number is that of its relation, of a node that holds the number and
+its unit, of its datatype, or in the name of the relation.
 """
 
 from __future__ import annotations
