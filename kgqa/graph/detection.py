@@ -94,7 +94,7 @@ def missing_mediators(store: Store, view: Sequence[str], schema: Schema) -> str:
     graphs, marker = tuple(Entity(iri) for iri in view), Entity(schema.mediator_marked_by[0])
     if store.ask(render("has_predicate", view=graphs, predicate=marker)):
         return ""
-    relations = [Entity(iri) for iri in sorted(listed_mediators(schema).relations)]
+    relations = [Entity(iri) for iri in sorted(listed_mediators(schema.mediator_list, schema.id_base)[1])]
     batches = (relations[start : start + RELATION_BATCH] for start in range(0, len(relations), RELATION_BATCH))
     if any(store.ask(render("any_relation", view=graphs, relations=batch)) for batch in batches):
         return ""

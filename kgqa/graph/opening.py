@@ -12,7 +12,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import LoadError, SettingsError, StoreBusy, StoreUnavailable
+from kgqa.errors import SettingsError, StoreBusy, StoreUnavailable
 from kgqa.graph.detection import default_view, detect_schema
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
@@ -301,8 +301,6 @@ def load_into_folder(
     """
     folder, paths = Path(folder), [Path(file) for file in files]
     check_no_corpus(folder)
-    if not (paths or options.get("resume")):
-        raise LoadError("No file to load.", "Name at least one RDF file.")
     with ExitStack() as stack:
         if progress is None and in_notebook():
             progress = stack.enter_context(_load_bar(paths))

@@ -22,6 +22,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -100,11 +101,11 @@ def take_lock(path: Path, *, exclusive: bool) -> BinaryIO:
     return file
 
 
+@dataclass(frozen=True)
 class GraphFolder:
     """Reads and writes the records, locks and generations of one graph folder."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def create(self) -> None:
         """Create the folder, if needed.

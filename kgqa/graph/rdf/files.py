@@ -102,16 +102,16 @@ def check_unchanged(job: FileJob, restart: Command) -> None:
         raise LoadError(f"{job.path} has changed since the interrupted load.", "Start the load again: ", restart)
 
 
+@dataclass
 class MalformedLines:
     """Counts the malformed lines of a load and keeps the first few.
 
     If `on_error` is `fail`, the first malformed line raises LoadError instead.
     """
 
-    def __init__(self, on_error: OnError) -> None:
-        self.on_error = on_error
-        self.count = 0
-        self.examples: list[MalformedLine] = []
+    on_error: OnError
+    count: int = 0
+    examples: list[MalformedLine] = field(default_factory=list)
 
     def add(self, file: str, line: int, message: str) -> None:
         """Add a malformed line. Raises LoadError unless malformed lines are skipped."""

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Literal as OneOf
-from typing import NamedTuple
 
 import msgspec
 
@@ -65,15 +64,14 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict
 
 
 def declaring_predicates(schema: Schema) -> tuple[str, ...]:
-    """Return the predicates of the triples that `read_declarations` reads."""
-    marked = (*schema.noise_marked_by[:1], *(schema.mediator_marked_by or ())[:1])
+    """Return the predicates by which a graph declares things, apart from the one that marks noise."""
+    marked = (schema.mediator_marked_by or ())[:1]
     return tuple(dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked)))
 
 
 def read_declarations(schema: Schema, read: Select) -> Declarations:
     """Read the declarations of a graph. Raises the same errors as `GraphTables.read`."""
-    marked = (schema.mediator_marked_by or ())[:1]
-    predicates = [Entity(each) for each in dict.fromkeys((*schema.inverse, *schema.range, *schema.domain, *marked))]
+    predicates = list(map(Entity, declaring_predicates(schema)))
     statements: dict[str, list[tuple[str, Value]]] = {predicate.iri: [] for predicate in predicates}
     for subject, predicate, value in (
         read("declarations", what="Declarations", predicates=predicates) if predicates else ()
@@ -120,23 +118,22 @@ def declared_nodes(declaration: Sequence[str], read: Select) -> list[str]:
     return sorted(node.iri for (node,) in rows if isinstance(node, Entity))
 
 
-class ListedMediators(NamedTuple):
-    """The mediator types of a kind of graph, and the relations whose range is one of these types; all are full IRIs."""
-
-    types: frozenset[str] = frozenset()
-    relations: frozenset[str] = frozenset()
-
-
-def listed_mediators(schema: Schema) -> ListedMediators:
-    """Return the list that a schema names, for slices of a well-known graph that lack the triples of its schema."""
-    return _read_list(schema.mediator_list, schema.id_base) if schema.mediator_list else ListedMediators()
-
-
 @cache
-def _read_list(name: str, base: str) -> ListedMediators:
+def listed_mediators(name: str, base: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the mediator types of a kind of graph, and the relations whose range is one of these types.
+
+    They are for slices of a well-known graph that lack the triples of its schema.
+
+    Args:
+        name: the name of the list, see `Schema.mediator_list`; empty for no list.
+        base: what stands before the ids of the list to make full IRIs.
+    """
+    if not name:
+        return frozenset(), frozenset()
     text = (files("kgqa") / "schemas" / f"{name}_mediators.txt").read_text(encoding="utf-8")
     ids = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
-    return ListedMediators(*(frozenset(base + each for each in part.split()) for part in ids.split("\n\n")))
+    types, relations = (frozenset(base + each for each in part.split()) for part in ids.split("\n\n"))
+    return types, relations
 
 
 Edges = dict[str, tuple[int, int, int]]
@@ -243,15 +240,15 @@ class MediatorTable:
             return True
         if relation.startswith(schema.mediator_object_of if side == "out" else schema.mediator_subject_of):
             return True
-        listed = listed_mediators(schema)
         if side == "out":
-            return not types and relation in listed.relations
+            return not types and relation in listed_mediators(schema.mediator_list, schema.id_base)[1]
         domain = schema.domain_in_name(relation)
         return domain in self.declared.mediator_types or (not types and domain in self._types)
 
     @cached_property
     def _types(self) -> frozenset[str]:
-        return self.declared.mediator_types | (listed_mediators(self.schema).types - self.declared.other_types)
+        listed, _ = listed_mediators(self.schema.mediator_list, self.schema.id_base)
+        return self.declared.mediator_types | (listed - self.declared.other_types)
 
     @property
     def leads(self) -> dict[Direction, dict[str, Extent]]:

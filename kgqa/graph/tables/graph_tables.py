@@ -208,7 +208,7 @@ class GraphTables(GraphReader):
         schema = self._with_unnamed(named_types)
         if tables.notes or (schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations):
             return None
-        same = changes.relations.isdisjoint(declaring_predicates(schema))
+        same = changes.relations.isdisjoint((*declaring_predicates(schema), *schema.noise_marked_by[:1]))
         if self._counts_names:
             named_types = follow_named_types(named_types, changes, schema=schema, select=self.select)
             if types_without_names(named_types) != types_without_names(tables.named_types):
