@@ -35,8 +35,8 @@ MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
 """Most ends to which walks are looked up at once. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_ENDS = 50
-NOISE_FACTOR = 10
-"""How many times as many edges of a node are requested as are wanted, because some of them may be noise."""
+MAX_NOISE = 1000
+"""How many more edges of a node are requested than are wanted, because the graph may mark so many of them as noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ class PathQueries:
         quiet = f"\n  FILTER({others}!({prefixed}))" if noise else ""
         lookups = [Lookup((RELATION, VALUE), f"{_edge(node, side)}{quiet}") for side in SIDES]
         # the graph may mark too many relations as noise to list them in a query: request more edges instead
-        rows_of = self.queries.look_up(lookups, limit=NOISE_FACTOR * limit)
+        rows_of = self.queries.look_up(lookups, limit=limit + MAX_NOISE)
         edges = (
             [(step, value) for step, value in _edges(rows, side) if not self.tables.is_noise(step.relation)]
             for side, rows in zip(SIDES, rows_of)

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +22,7 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.records import (
     MAX_TRANSACTION,
     Change,
+    GraphHash,
     GraphMeta,
     contained,
     parts,
@@ -87,6 +88,9 @@ class EmbeddedStore(Store):
         self.writable = writable
         self.timeout = timeout
         self._locks: list[BinaryIO] = []
+        self._meta: GraphMeta
+        self._published: dict[str, GraphHash]
+        self._copy: int
         size = 1 if writable else max(1, workers or min(4, os.cpu_count() or 1))
         mode = "write" if writable else "read"
         self._pool = WorkerPool(size, mode=mode, locks=self._locks, name=self.location)
@@ -183,10 +187,9 @@ class EmbeddedStore(Store):
             try:
                 # the only worker is held, so that a query sees all of the edit with its new version, or nothing
                 with self._writer() as worker:
-                    adds, removes = net_changes(wanted, unwanted, present=partial(contained, worker))
-                    added, removed = {line: wanted[line] for line in adds}, {line: unwanted[line] for line in removes}
-                    change = Change(graph, added, removed)
-                    if adds or removes:
+                    new, old = net_changes(wanted, unwanted, present=lambda lines: contained(worker, lines))
+                    change = Change(graph, {line: wanted[line] for line in new}, {line: unwanted[line] for line in old})
+                    if new or old:
                         self._uncertain = change
                         self._make(change, worker)
                     return self._record(change)

@@ -215,9 +215,12 @@ def _stage(
 def _parse(stream: Any, job: FileJob) -> Iterator[ox.Quad]:
     """Yield the quads of a file, and keep the prefixes that it declares in its job."""
     format = STREAMED[job.format]
-    checked = {ox.RdfFormat.RDF_XML: CheckedXml, ox.RdfFormat.JSON_LD: ShallowJson}.get(format)
+    if format == ox.RdfFormat.RDF_XML:
+        stream = CheckedXml(stream)
+    elif format == ox.RdfFormat.JSON_LD:
+        stream = ShallowJson(stream)
     quads = ox.parse(
-        checked(stream) if checked else stream,
+        stream,
         format=format,
         base_iri=Path(job.path).as_uri(),
         rename_blank_nodes=False,
