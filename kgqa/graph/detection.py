@@ -8,6 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout, StoreUnavailable
+from kgqa.graph.editing import batches
 from kgqa.graph.query.text import render
 from kgqa.graph.store import Store
 from kgqa.graph.tables.declarations import listed_mediators
@@ -95,8 +96,8 @@ def missing_mediators(store: Store, view: Sequence[str], schema: Schema) -> str:
     if store.ask(render("has_predicate", view=graphs, predicate=marker)):
         return ""
     relations = [Entity(iri) for iri in sorted(listed_mediators(schema.mediator_list, schema.id_base)[1])]
-    batches = (relations[start : start + RELATION_BATCH] for start in range(0, len(relations), RELATION_BATCH))
-    if any(store.ask(render("any_relation", view=graphs, relations=batch)) for batch in batches):
+    parts = batches(relations, RELATION_BATCH)
+    if any(store.ask(render("any_relation", view=graphs, relations=part)) for part in parts):
         return ""
     unlisted = f", and has no relation that is known to lead to mediators in {schema.title}" if relations else ""
     return (

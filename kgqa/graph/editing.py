@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -98,7 +99,7 @@ def present_triples(store: Store, graph: str, triples: Sequence[Triple]) -> set[
     found: set[Triple] = set()
     for literals, most in ((False, PRESENT_LINKS), (True, PRESENT_LITERALS)):
         asked = [triple for triple in triples if isinstance(triple.object, Literal) == literals]
-        for batch in batches(asked, most, PRESENT_CHARS):
+        for batch in batches(asked, most, PRESENT_CHARS, length=triple_chars):
             query = render("present_triples", view=view, literals=literals, triples=list(map(terms, batch)))
             found.update(batch[count_value(row[0])] for row in store.select(query, fresh=True))
     return found
@@ -110,7 +111,7 @@ def triple_chars(triple: Triple) -> int:
 
 
 def batches(
-    items: Sequence[Item], most: int, most_chars: int, *, length: Callable[[Any], int] = triple_chars
+    items: Sequence[Item], most: int, most_chars: float = math.inf, *, length: Callable[[Any], int] = lambda item: 0
 ) -> Iterator[Sequence[Item]]:
     """Split items into batches of at most `most` items and a total length of `most_chars`, or of one longer item."""
     start = size = 0

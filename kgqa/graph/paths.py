@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, cast
 
 from kgqa.errors import StoreTimeout
+from kgqa.graph.editing import batches
 from kgqa.graph.next_steps import OpenPath, find_steps
 from kgqa.graph.queries import NO_NODES, NODE, NODES, Errors, Lookup, Queries
 from kgqa.graph.query.operations import candidate_pattern
@@ -241,8 +242,7 @@ class PathQueries:
 
     def _edge_counts(self, nodes: Iterable[Entity], group: Variable) -> Iterator[tuple[Direction, Entity, int]]:
         """Count the distinct edges of nodes by direction and by the values of ?node or ?relation."""
-        wanted = _askable(nodes)
-        parts = [wanted[start : start + NODES] for start in range(0, len(wanted), NODES)]
+        parts = list(batches(_askable(nodes), NODES))
         asked = [(side, f"  {values_clause(NODE, part)}{_edge(NODE, side)}") for side in SIDES for part in parts]
         lookups = [Lookup((group, COUNT), _counted((NODE, RELATION, VALUE), text, group), most=1) for _, text in asked]
         for (side, _), rows in zip(asked, self.queries.look_up(lookups)):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from msgspec import Meta, structs
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.editing import terms
+from kgqa.graph.editing import batches, terms
 from kgqa.graph.embedded.workers import Worker
 from kgqa.graph.query.text import decode_term, render_term
 from kgqa.graph.rdf.lines import stored_line
@@ -187,4 +187,4 @@ def contained(worker: Worker, lines: Sequence[bytes]) -> set[bytes]:
 
 def parts(lines: Sequence[bytes]) -> Iterator[str]:
     """Split N-Quads lines into texts of at most PART lines."""
-    return (b"".join(lines[start : start + PART]).decode() for start in range(0, len(lines), PART))
+    return (b"".join(part).decode() for part in batches(lines, PART))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import StoreTimeout
+from kgqa.graph.editing import batches
 from kgqa.graph.names.reading import Limit, Name, NameReader, background_limit, spellings
 from kgqa.graph.tables.graph_reader import GraphReader
 from kgqa.model import Entity
@@ -251,8 +252,7 @@ class NameIndex:
 
     def _rows_of_each(self, query: str, values: Sequence[str]) -> Iterator[Any]:
         """Run a query for batches of values; its {} stands for the placeholders of a batch."""
-        for start in range(0, len(values), BATCH):
-            batch = values[start : start + BATCH]
+        for batch in batches(values, BATCH):
             yield from self._rows(query.format(",".join("?" * len(batch))), batch)
 
     # --- names that an index on a server reads before a lookup; this index has them all

@@ -21,7 +21,7 @@ from typing import Literal as OneOf
 
 import msgspec
 
-from kgqa.graph.editing import Changes
+from kgqa.graph.editing import Changes, batches
 from kgqa.graph.query.text import Node, Variable, render_term, term_list
 from kgqa.graph.store import Row, count_value
 from kgqa.graph.tables.graph_reader import Select
@@ -184,10 +184,9 @@ def follow_edges(edges: Edges, changes: Changes, *, schema: Schema, types: Abstr
                 delta[triple.relation, place] += sign if node in before else 0
     # a node that became a mediator, or is none any more, counts with all its edges
     for turned, sign in ((after - before, 1), (before - after, -1)):
-        nodes = sorted(turned, key=str)
-        for start in range(0, len(nodes), BATCH):
+        for nodes in batches(sorted(turned, key=str), BATCH):
             for place, side in enumerate(SIDES, 1):
-                rows = select("relation_totals", entities=nodes[start : start + BATCH], out=side == "in")
+                rows = select("relation_totals", entities=nodes, out=side == "in")
                 delta.update({(name, place): sign * count for name, count in _numbers(rows).items()})
     new = dict(edges)
     for name in {name for name, _ in delta}:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.errors import StoreError
-from kgqa.graph.editing import Changes
+from kgqa.graph.editing import Changes, batches
 from kgqa.graph.query.text import Variable
 from kgqa.graph.store import Row
 from kgqa.graph.tables.graph_reader import Select
@@ -49,8 +49,7 @@ def values_of(
     iris = [Entity(predicate) for predicate in dict.fromkeys(predicates)]
     predicate = Variable("predicate") if remote else None
     rows: list[Any] = []
-    for start in range(0, len(nodes) if iris else 0, BATCH):
-        batch = nodes[start : start + BATCH]
+    for batch in batches(nodes, BATCH) if iris else ():
         rows += select("values_of", nodes=batch, predicates=iris, predicate=predicate, languages=languages)
     return rows
 
