@@ -58,11 +58,11 @@ from kgqa.training.fitting import (
     Vectors,
     embed_examples,
     fit_ranker,
-    rank_of_gold,
+    scores_of,
 )
-from kgqa.training.ontology import read_ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import gold_path_reader, training_questions, without_evaluated
+from kgqa.training.sources import read_ontology
 
 KS = (1, 3, 10, 30)
 MINIMUM_RATIO, MAXIMUM_ERRORS, MAXIMUM_TRAINING, MAXIMUM_SCORING = 1.5, 2 / 3, 180.0, 0.1
@@ -131,6 +131,12 @@ def zero_shot_ranks(
     return ranks
 
 
+def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
+    """Return the rank of the gold path; a path with the same score counts as better."""
+    scores = scores_of(ranker, example.question, example.pool, vectors)
+    return int((scores >= scores[example.gold]).sum())
+
+
 def shares(ranks: Sequence[int]) -> dict[str, float]:
     return {f"hit@{k}": 100 * float(np.mean([rank <= k for rank in ranks])) for k in KS}
 
@@ -145,7 +151,7 @@ def scoring_seconds(
         Candidate(RelationPath(topic, tuple(builder.steps[step] for step in row if step >= 0)), "")
         for row in largest.pool
     ]
-    score = ranker_scorer(ranker, encoder, text_of)
+    score = ranker_scorer(ranker, encoder, text_of, 1.0)
     times = []
     for _ in range(repeat + 1):
         began = time.perf_counter()
@@ -181,7 +187,7 @@ def main() -> int:
     evaluated = [row for each in sets.values() for row in each]
     kept = without_evaluated(rows, evaluated, paths_of, ontology.inverses)
     names = known_names()
-    builder = PoolBuilder(ontology=ontology)
+    builder = PoolBuilder([ontology])
 
     def made(rows) -> list[Example]:
         gold = training_questions(rows, paths_of, [lambda topics: {t: names[t] for t in topics if t in names}])

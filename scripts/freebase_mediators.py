@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from kgqa.schema import Schema, bundled_schema
-from kgqa.training.ontology import read_ontology
+from kgqa.training.sources import read_ontology
 
 LIST = Path(__file__).resolve().parents[1] / "kgqa" / "schemas" / "freebase_mediators.txt"
 HEAD = """\

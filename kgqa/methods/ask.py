@@ -42,7 +42,7 @@ from kgqa.search.topics import (
     names_of_topics,
     request_of,
 )
-from kgqa.settings.table import own_keywords
+from kgqa.settings.table import RankSettings, own_keywords
 from kgqa.settings.values import Settings, resolve
 from kgqa.storage.cache import Cache
 from kgqa.storage.corpus_file import read_corpus_file
@@ -120,7 +120,7 @@ def open_resources(
             owned = (corpus,)
         if chosen.corpus and corpus is not None:
             corpus.index  # noqa: B018  # is brought up to date before the first question
-        ranker = _open_ranker(settings.rank.ranker, graph, encoder)
+        ranker = _open_ranker(settings.rank, graph, encoder)
         opened.pop_all()
     cache.prune()
     return Resources(graph, encoder, settings, ranker, models, prompts, corpus, owned)
@@ -167,8 +167,8 @@ def _resolved(given: Mapping[str, Any], *, opened: bool) -> Settings:
     return settings
 
 
-def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> Scorer | None:
-    if file is None:
+def _open_ranker(settings: RankSettings, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> Scorer | None:
+    if settings.ranker is None:
         return None
     if encoder is None:
         raise ModelUnavailable(
@@ -179,9 +179,10 @@ def _open_ranker(file: str | None, graph: KnowledgeGraph, encoder: CachedEncoder
     from kgqa.rank.trained_ranker import TrainedRanker, ranker_scorer
 
     return ranker_scorer(
-        TrainedRanker.load(Path(file)),
+        TrainedRanker.load(Path(settings.ranker)),
         encoder,
         lambda relation: relation_words(relation, graph.schema, graph.tables.relation_labels),
+        settings.trained_share,
     )
 
 

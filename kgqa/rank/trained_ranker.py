@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.model import Candidate, RelationPath, Step
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.storage.atomic_files import replace_file
 from kgqa.storage.loading import parse_json, read_bytes
 
@@ -198,14 +198,19 @@ class TrainedRanker:
 
 
 def ranker_scorer(
-    ranker: TrainedRanker, encoder: CachedEncoder, relation_text: Callable[[str], str]
+    ranker: TrainedRanker, encoder: CachedEncoder, relation_text: Callable[[str], str], share: float
 ) -> Callable[[str, Sequence[Candidate]], np.ndarray]:
     """Return a function that scores candidates for a question without its topic mentions.
+
+    The score is share * head + (1 - share) * cosine, where head is the ranker's score, and cosine is that of the
+    question and the words of the path, as without a ranker. The head is a cosine of the same embedding model, plus the
+    bias for one step, so both are used as they are.
 
     Args:
         ranker: The ranker.
         encoder: The embedding model with which the ranker was trained.
         relation_text: Maps a relation's IRI to words, see `words.relation_words`.
+        share: Weight of the head, 0 to 1. With 1, no path is embedded.
 
     Raises:
         ModelUnavailable: The ranker was trained on the vectors of a different embedding model.
@@ -221,6 +226,9 @@ def ranker_scorer(
         return encoder.encode(list(map(text_of, relations)))
 
     def score(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        return ranker.score(encoder.encode_questions([question])[0], [each.path for each in candidates], vectors)
+        head = ranker.score(encoder.encode_questions([question])[0], [each.path for each in candidates], vectors)
+        if share == 1.0:
+            return head
+        return share * head + (1.0 - share) * cosines(encoder, question, [each.words for each in candidates])
 
     return score

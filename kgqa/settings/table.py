@@ -246,6 +246,13 @@ class RankSettings(Section, name="rank"):
     ranker: str | None = setting(
         None, "file of a trained ranker, written by `kgqa rank train`", option="--ranker", metavar="FILE"
     )
+    trained_share: float = setting(
+        0.5,
+        "share of the trained ranker in a path's similarity, the rest is the cosine of the words. 0: the ranker has no "
+        "effect; 1: the ranker alone",
+        minimum=0,
+        maximum=1,
+    )
     seed: int = setting(0, "seed of the random number generator for ranking", minimum=0, option="--seed")
     alignment: float = setting(0.5, "weight of how well the question's words align with a path's hops", minimum=0)
     answer_type: float = setting(0.3, "weight of the type of answer that the question asks for", minimum=0)

@@ -1,4 +1,4 @@
-"""Fitting of a `TrainedRanker`, with softmax cross-entropy between the gold path and other paths of its pool.
+"""Fitting of a `TrainedRanker`, by softmax cross-entropy between the gold path and other paths of its pool; its test.
 
 Relations and questions are embedded once, before the fit. The three learned matrices start as the identity, and a term
 of the loss keeps them close to it. Far from the identity, the embeddings of relations not seen in training would lose
@@ -7,7 +7,6 @@ their meaning. Torch is imported only when the fit starts.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,10 @@ from kgqa.rank.trained_ranker import TrainedRanker, directions_of
 from kgqa.text.hints import Install
 
 SCALE = 20.0  # factor from cosines to logits
+COMPARED = 30
+"""How many other paths the gold path of a test is compared with, at most."""
+TESTED = 200
+"""How many examples a test has, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +91,11 @@ def embed_examples(
     )
 
 
-def hit_rate(ranker: TrainedRanker, examples: Sequence[Example], vectors: Vectors) -> float:
-    """Return the share of examples, 0 to 1, whose gold path is the best of the pool."""
-    return float(np.mean([rank_of_gold(ranker, example, vectors) == 1 for example in examples])) if examples else 0.0
-
-
-def rank_of_gold(ranker: TrainedRanker, example: Example, vectors: Vectors) -> int:
-    """Return the rank of the gold path in its pool; 1 is the best.
-
-    A path with the same score as the gold path counts as better; otherwise, a ranker that gives all paths the same
-    score would seem perfect.
-    """
-    pool = example.pool
-    used = np.unique(pool[pool >= 0])
-    rows = np.where(pool < 0, -1, np.searchsorted(used, pool))
-    question = vectors.questions[example.question]
-    scores = ranker.score_rows(question, vectors.relations[used], vectors.directions[used], rows)
-    return int((scores >= scores[example.gold]).sum())
+def scores_of(ranker: TrainedRanker, question: str, rows: np.ndarray, vectors: Vectors) -> np.ndarray:
+    """Return the ranker's scores of some rows of a pool for a question, float64 of shape (len(rows),)."""
+    used = np.unique(rows[rows >= 0])
+    numbers = np.where(rows < 0, -1, np.searchsorted(used, rows))
+    return ranker.score_rows(vectors.questions[question], vectors.relations[used], vectors.directions[used], numbers)
 
 
 def split_examples(examples: Sequence[Example], share: float, seed: int) -> tuple[list[Example], list[Example]]:
@@ -140,9 +131,10 @@ def fit_ranker(
         raise SettingsError(
             "There is nothing to train on: no question has a gold path and other paths to compare it with."
         )
-    if importlib.util.find_spec("torch") is None:
-        raise ModelUnavailable(f"Training a ranker needs torch: {Install('sbert')}")
-    import torch
+    try:
+        import torch
+    except ImportError as error:
+        raise ModelUnavailable(f"Training a ranker needs torch: {Install('sbert')}") from error
 
     threads = torch.get_num_threads()
     # more threads are hardly faster for such small matrices, are slow on a busy machine, and change the last digits
@@ -172,15 +164,15 @@ def _fit(
     # no weight decay, which pulls matrices towards zero: a term of the loss pulls them towards the identity
     optimiser = torch.optim.AdamW([*maps, directions, bias], lr=settings.rate, weight_decay=0.0)
     total = settings.epochs * -(-len(examples) // settings.batch)
-    for done, batch in enumerate(_batches(examples, settings), start=1):
-        table = torch.from_numpy(np.stack([rows for _, rows in batch]))
+    for done, (batch, rows) in enumerate(_batches(examples, settings), start=1):
+        table = torch.from_numpy(rows)
         lengths = (table >= 0).sum(dim=2)
         used, numbers = torch.unique(table, return_inverse=True)  # -1 comes first
         steps = relations[used] + directions[turns[used]]
         first, further = steps @ first_map.T, (steps @ further_map.T) * (used >= 0)[:, None]
         rest = embedding(numbers[:, :, 1:], further).sum(dim=2) / (lengths - 1).clamp(min=1)[:, :, None]
         paths = embedding(numbers[:, :, 0], first) + rest
-        queries = torch.stack([questions[example.question] for example, _ in batch]) @ question_map.T
+        queries = torch.stack([questions[example.question] for example in batch]) @ question_map.T
         norms = ((paths * paths).sum(dim=2) + 1e-12).sqrt() * queries.norm(dim=1, keepdim=True)
         cosines = torch.bmm(paths, queries[:, :, None])[:, :, 0] / norms
         logits = (SCALE * (cosines + bias * (lengths == 1))).masked_fill(lengths == 0, -torch.inf)
@@ -195,26 +187,82 @@ def _fit(
     return TrainedRanker(arrays[0], arrays[1], arrays[2], arrays[3], float(bias.detach()), vectors.embeddings)
 
 
-_Sampled = tuple[Example, np.ndarray]
+def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[tuple[list[Example], np.ndarray]]:
+    """Yield batches of examples, in a new order and with newly sampled paths in every epoch.
 
-
-def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[list[_Sampled]]:
-    """Yield batches of examples, in a new order and with newly sampled paths in every epoch."""
+    The rows of a batch are int64 of shape (examples, negatives + 1, length of the longest path), the gold path first.
+    """
     random = np.random.default_rng(settings.seed)
     width = max(example.pool.shape[1] for example in examples)
     for _ in range(settings.epochs):
         order = random.permutation(len(examples))
         for start in range(0, len(order), settings.batch):
-            yield [
-                (examples[n], _sampled(examples[n], settings.negatives, width, random))
-                for n in order[start : start + settings.batch]
-            ]
+            batch = [examples[number] for number in order[start : start + settings.batch]]
+            rows = [sampled(example, settings.negatives, random) for example in batch]
+            shape = (settings.negatives + 1, width)
+            yield batch, np.stack([_padded(each.astype(np.int64), shape) for each in rows])
 
 
-def _sampled(example: Example, negatives: int, width: int, random: np.random.Generator) -> np.ndarray:
-    """Return the row of the gold path and at most `negatives` others, int64 of shape (negatives + 1, width)."""
+def sampled(example: Example, negatives: int, random: np.random.Generator) -> np.ndarray:
+    """Return the row of the gold path and those of at most `negatives` other paths."""
     others = len(example.pool) - 1
     drawn = np.arange(others) if others <= negatives else random.choice(others, negatives, replace=False)
-    rows = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
-    missing = (negatives + 1 - len(rows), width - rows.shape[1])
-    return np.pad(rows.astype(np.int64), [(0, each) for each in missing], constant_values=-1)
+    rows: np.ndarray = example.pool[np.concatenate([[example.gold], drawn + (drawn >= example.gold)])]
+    return rows
+
+
+def _padded(rows: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    return np.pad(rows, [(0, most - size) for most, size in zip(shape, rows.shape)], constant_values=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """How often the gold path of a test is ranked first, as shares from 0 to 1; of n equal scores, each counts 1/n.
+
+    Attributes:
+        examples: Number of gold paths.
+        cosine: By the cosine of the question and the words of the path, without training.
+        head: By the trained ranker alone.
+        mixed: By both, each with its share.
+    """
+
+    examples: int
+    cosine: float
+    head: float
+    mixed: float
+
+
+def hits(
+    ranker: TrainedRanker,
+    examples: Sequence[Example],
+    vectors: Vectors,
+    words: Sequence[str],
+    encoder: CachedEncoder,
+    *,
+    share: float,
+    seed: int,
+) -> Hits:
+    """Test a ranker on some of the examples, each with some of the paths of its pool.
+
+    Args:
+        ranker: The ranker.
+        examples: The examples; none of them may be trained on.
+        vectors: The vectors of the examples.
+        words: The words of each step's relation.
+        encoder: The embedding model.
+        share: Share of the ranker in the mixed score, 0 to 1.
+        seed: Seed of the choice of examples and paths.
+    """
+    random = np.random.default_rng(seed)
+    found = []
+    for number in random.permutation(len(examples))[:TESTED]:
+        example = examples[number]
+        rows = sampled(example, COMPARED, random)
+        texts = [", ".join(words[step] for step in row if step >= 0) for row in rows]
+        distinct = list(dict.fromkeys(texts))
+        scores = dict(zip(distinct, encoder.encode_once(distinct) @ vectors.questions[example.question]))
+        cosine, head = np.array([scores[text] for text in texts]), scores_of(ranker, example.question, rows, vectors)
+        scored = np.array([cosine, head, share * head + (1 - share) * cosine])
+        best = scored >= scored.max(axis=1, keepdims=True) - 1e-6
+        found.append(best[:, 0] / best.sum(axis=1))
+    return Hits(len(found), *(np.mean(found, axis=0).tolist() if found else (0.0, 0.0, 0.0)))

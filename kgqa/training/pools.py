@@ -3,47 +3,53 @@
 If the topic is in a graph, the pool contains its paths of up to two edges in that graph, except paths that end at
 mediators. For other topics, the pool is simulated with an ontology: it contains the paths that an entity of the topic's
 type could have.
+
+A ranker that learns from the questions of one data set learns its habits too, such as a preference for short paths.
+Template questions counteract this: random paths of one to three edges, worded with the names of their relations and
+types. Each is compared with paths of its start, and with paths that differ from it in one respect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model import Step
 from kgqa.rank.trained_ranker import path_table
-from kgqa.search.tolerance import TOLERATED
 from kgqa.training.fitting import Example
-from kgqa.training.ontology import Ontology
 from kgqa.training.questions import TrainingQuestion
+from kgqa.training.sources import MAX_EDGES, Source, Steps
 
-MAX_EDGES = 2
-MAX_POOL = 60_000
+EACH = 6
+"""How many template questions are made of the paths of one start."""
+OTHERS = 100
+"""How many random paths of the start the path of a template question is compared with, at most."""
+NEAR = 20
+"""How many longer paths, and how many paths with another last step, it is compared with, at most."""
+FRAMES = ("what is {}?", "what are {}?", "which is {}?", "who is {}?", "name {}", "{}?", "tell me {}")
+FORWARD = ("the {0} of {1}", "{1}'s {0}", "the {0} that {1} has", "{1} {0}")
+BACKWARD = ("the {2} that has {1} as {0}", "the {2} whose {0} is {1}", "the {2} with {0} {1}", "what {1} is the {0} of")
+STARTS = ("", "", "it", "the {}", "this {}")
+"""The topic; its name is removed from questions, and only its type may remain."""
 
-
-_Path = tuple[Step, ...]
-_Pool = tuple[Mapping[_Path, int], np.ndarray]
+_Pool = tuple[Mapping[Steps, int], np.ndarray]
 """Paths with the numbers of their rows, and the rows, as in `Example`."""
 
 
 class PoolBuilder:
     """Builds training examples and numbers the steps of their paths.
 
-    Attributes:
-        from_graph: Number of examples with a pool from a graph.
-        from_ontology: Number of examples with a pool from the ontology.
+    All methods raise `StoreError` if a graph cannot be read; a start that takes too long is left out.
     """
 
-    def __init__(self, *, graphs: Sequence[KnowledgeGraph] = (), ontology: Ontology | None = None) -> None:
-        self._graphs = tuple(graphs)
-        self._ontology = ontology
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = tuple(sources)
         self._numbers: dict[Step, int] = {}
-        self._pools: dict[Entity | str, _Pool] = {}  # by topic, or by the type of topics that are in no graph
-        self.from_graph = 0
-        self.from_ontology = 0
+        self._pools: dict[tuple[Source, Any], _Pool] = {}  # by source and start
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -51,100 +57,74 @@ class PoolBuilder:
         return tuple(self._numbers)
 
     def example(self, question: TrainingQuestion) -> Example | None:
-        """Build a training example; return None if neither a graph nor the ontology has the gold path."""
-        if example := self._from_graph(question):
-            self.from_graph += 1
-        elif example := self._from_ontology(question):
-            self.from_ontology += 1
-        return example
+        """Build a training example with the first source that has the gold path; return None if none has it."""
+        found = (self._example(source, question) for source in self._sources)
+        return next((example for example in found if example), None)
 
-    def _from_graph(self, question: TrainingQuestion) -> Example | None:
-        topic = question.path.topic
-        graph = next((graph for graph in self._graphs if topic in graph.paths.present([topic])), None)
-        if graph is None:
-            return None
-
-        def onward(start: _Path) -> list[Step]:
-            (found,) = graph.paths.steps([Candidate(RelationPath(topic, start))], tolerated=TOLERATED)
-            steps = () if isinstance(found, TOLERATED) else found.steps
-            return [step for step in steps if not graph.tables.leads_to_mediator(step)]
-
-        try:
-            if topic not in self._pools:
-                self._pools[topic] = self._pool(())  # a topic that takes too long is not explored again
-                self._pools[topic] = self._pool(_paths_in(graph, topic))
-            pool = self._pools[topic]
-            steps = _as_explored(graph, question.path.steps, pool[0])
-            beside = _continuations(steps, onward) if steps[:MAX_EDGES] in pool[0] else ()
-            return self._example(question, pool, steps, beside)
-        except StoreTimeout:
-            return None
-
-    def _from_ontology(self, question: TrainingQuestion) -> Example | None:
-        ontology = self._ontology
-        if ontology is None:
-            return None
-        steps = tuple(ontology.folded(step) for step in question.path.steps)
-        start = ontology.start(steps[0])
+    def _example(self, source: Source, question: TrainingQuestion) -> Example | None:
+        start: Any = source.start(question.path)
         if start is None:
             return None
-        if start not in self._pools:
-            self._pools[start] = self._pool(_paths_of(ontology, start))
-        # an ontology is incomplete, so a gold path that it lacks is added to the pool
-        beside = [steps, *_continuations(steps, lambda start: _ontology_onward(ontology, start[-1]))]
-        return self._example(question, self._pools[start], steps, beside)
+        try:
+            if (source, start) not in self._pools:
+                self._pools[source, start] = self._pool(())  # a topic that takes too long is not explored again
+                self._pools[source, start] = self._pool(source.paths(start))
+            rows, table = self._pools[source, start]
+            gold = source.folded(question.path.steps, rows)
+            if gold not in rows and (not source.complete or gold[:MAX_EDGES] in rows):
+                starts = [gold[:length] for length in range(MAX_EDGES, len(gold))]
+                beside = [(*steps, step) for steps in starts for step in source.onward(start, steps)]
+                rows, table = self._pool([*rows, *beside, *([] if source.complete else [gold])])
+        except StoreTimeout:
+            return None
+        return Example(question.asked, table, rows[gold]) if gold in rows and len(rows) > 1 else None
 
-    def _pool(self, paths: Iterable[_Path]) -> _Pool:
+    def templates(self, source: Source, count: int, seed: int) -> list[Example]:
+        """Build at most `count` examples of template questions over a source."""
+        draw = random.Random(seed)
+        found: list[Example] = []
+        for start in source.starts(draw, count):
+            try:
+                for path, others in _drawn(source, start, draw) if len(found) < count else ():
+                    _, table = self._pool([path, *variants(path), *others])
+                    found.append(Example(question_of(path, source, draw), table, 0))
+            except StoreTimeout:
+                continue
+        return found[:count]
+
+    def _pool(self, paths: Iterable[Steps]) -> _Pool:
         rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
         return rows, path_table(list(rows), self._numbers, width=MAX_EDGES)
 
-    def _example(self, question: TrainingQuestion, pool: _Pool, gold: _Path, beside: Sequence[_Path]) -> Example | None:
-        """Build an example from a pool; if the pool lacks the gold path, add the paths in `beside` to it."""
-        rows, table = pool if gold in pool[0] or not beside else self._pool([*pool[0], *beside])
-        return Example(question.asked, table, rows[gold]) if gold in rows and len(rows) > 1 else None
+
+def _drawn(source: Source, start: Any, draw: random.Random) -> Iterator[tuple[Steps, list[Steps]]]:
+    """Yield random paths of a start, of one to three edges, each with other paths of this start."""
+    pool = source.paths(start)
+    by_length = [[path for path in pool if len(path) == length] for length in range(1, MAX_EDGES + 1)]
+    for _ in range(EACH if len(pool) > 1 else 0):
+        path, siblings = draw.choice(draw.choice(by_length) or pool), []
+        further = [(*path, step) for step in source.onward(start, path)]
+        if further and len(path) == MAX_EDGES and draw.random() < 0.5:
+            path, siblings = draw.choice(further), further
+            further = [(*path, step) for step in source.onward(start, path)]
+        groups = ((pool, OTHERS), (siblings, NEAR), (further, NEAR))
+        yield path, [each for paths, most in groups for each in draw.sample(paths, min(most, len(paths)))]
 
 
-def _paths_in(graph: KnowledgeGraph, topic: Entity) -> list[_Path]:
-    """Return an entity's paths of at most `MAX_EDGES` edges, except paths whose end nodes are all mediators."""
-    found: list[_Path] = []
-    frontier = [RelationPath(topic)]
-    for _ in range(MAX_EDGES):
-        onward = [path.then(step) for path in frontier for step in graph.paths.steps([Candidate(path)])[0].steps]
-        found += [path.steps for path in onward if not graph.paths.ends_on_mediators(path)]
-        frontier = onward
-        if len(found) > MAX_POOL:
-            break
-    return found[:MAX_POOL]
+def question_of(path: Steps, source: Source, draw: random.Random) -> str:
+    """Word a path as a question without the name of its topic."""
+    type_ = source.type_words(path[0].reversed())
+    text = draw.choice(STARTS if type_ else STARTS[:3]).format(type_)
+    for step in path:
+        forms = FORWARD if step.direction == "out" else BACKWARD
+        text = draw.choice(forms).format(source.words(step.relation), text, source.type_words(step) or "thing")
+    return " ".join(draw.choice(FRAMES).format(text).split())
 
 
-def _as_explored(graph: KnowledgeGraph, steps: _Path, pool: Iterable[_Path]) -> _Path:
-    """Return the gold path, with each relation replaced by its inverse if the pool contains only the inverse."""
-    here = {step for path in pool for step in path}
-
-    def either(step: Step) -> Step:
-        twins = [inverse] if (inverse := graph.tables.inverses.get(step.relation)) else []
-        twins += graph.tables.declarations.inverse_of.get(step.relation, ())
-        every = [step, *(Step(twin, step.reversed().direction) for twin in twins)]
-        return next((each for each in every if each in here), step)
-
-    return tuple(either(step) for step in steps)
-
-
-def _paths_of(ontology: Ontology, start: str) -> list[_Path]:
-    """Return the paths of one or two edges that an entity of a type could have, except paths that end at mediators."""
-    found: list[_Path] = []
-    for first in ontology.steps_from(start, widened=True):
-        if not ontology.leads_to_mediator(first):
-            found.append((first,))
-        found += [(first, second) for second in _ontology_onward(ontology, first)]
-    return found[:MAX_POOL]
-
-
-def _ontology_onward(ontology: Ontology, step: Step) -> list[Step]:
-    return [each for each in ontology.steps_from(ontology.end(step)) if not ontology.leads_to_mediator(each)]
-
-
-def _continuations(steps: _Path, onward: Callable[[_Path], Sequence[Step]]) -> list[_Path]:
-    """Return the paths that consist of at least the first `MAX_EDGES` edges of a gold path and one further edge."""
-    starts = [steps[:length] for length in range(MAX_EDGES, len(steps))]
-    return [(*start, step) for start in starts for step in onward(start)]
+def variants(path: Steps) -> list[Steps]:
+    """Return paths with two neighbouring steps swapped, without the first or last step, or with a step turned round."""
+    pairs = range(len(path) - 1)
+    swapped = [(*path[:at], path[at + 1], path[at], *path[at + 2 :]) for at in pairs]
+    shorter = [path[1:], path[:-1]] if pairs else []
+    turned = [(*path[:at], step.reversed(), *path[at + 1 :]) for at, step in enumerate(path)]
+    return [*swapped, *shorter, *turned]

@@ -6,19 +6,33 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kgqa.errors import SettingsError
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
 from kgqa.text.hints import Option
 from kgqa.text.words import counted, relation_words
-from kgqa.training.fitting import TrainingSettings, embed_examples, fit_ranker, hit_rate, split_examples
-from kgqa.training.ontology import Ontology
+from kgqa.training.fitting import (
+    TESTED,
+    Example,
+    Hits,
+    TrainingSettings,
+    embed_examples,
+    fit_ranker,
+    hits,
+    split_examples,
+)
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import Row, gold_path_reader, training_questions, without_evaluated
+from kgqa.training.sources import GraphSource, Ontology, Source
 
 HELD_OUT = 0.1
+FEWEST = 1000
+"""How many template questions are used at least; otherwise, as many as there are examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +45,10 @@ class TrainingReport:
         unread: Number of questions without a readable gold path.
         without_pool: Number of gold paths for which neither a graph nor the ontology gives a pool.
         examples: Number of gold paths used for training.
-        from_graph: Number of gold paths with a pool from a graph.
-        from_ontology: Number of gold paths with a pool from the ontology.
-        held_out: Number of gold paths kept for the test.
-        before: Share of the test's gold paths, 0 to 1, ranked first without training, by the cosine between the
-            question and the sum of the path's relations.
-        after: Share of the test's gold paths, 0 to 1, ranked first by the trained ranker.
-        training_seconds: Seconds taken by the fit.
+        templates: Number of template questions used for training.
+        own: The test on a tenth of the questions.
+        transfer: The test on template questions over what is not trained on.
+        held_out: What the transfer is tested on, in words.
         seconds: Total seconds.
     """
 
@@ -46,12 +57,10 @@ class TrainingReport:
     unread: int
     without_pool: int
     examples: int
-    from_graph: int
-    from_ontology: int
-    held_out: int
-    before: float
-    after: float
-    training_seconds: float
+    templates: int
+    own: Hits
+    transfer: Hits
+    held_out: str
     seconds: float
 
 
@@ -62,11 +71,14 @@ def train_ranker(
     schema: Schema,
     graphs: Sequence[KnowledgeGraph] = (),
     ontology: Ontology | None = None,
+    further: Sequence[KnowledgeGraph] = (),
+    unseen: Sequence[KnowledgeGraph] = (),
     evaluated: Sequence[Row] = (),
     settings: TrainingSettings | None = None,
+    share: float = 0.5,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> tuple[TrainedRanker, TrainingReport]:
-    """Train a ranker on lines of question files.
+    """Train a ranker on lines of question files, and on template questions.
 
     Args:
         questions: The questions.
@@ -74,8 +86,12 @@ def train_ranker(
         schema: Schema of the ontology, and of questions whose topics are in no graph.
         graphs: Graphs that contain topics of the questions.
         ontology: Provides pools for topics that are in no graph.
+        further: Graphs of which only template questions are made, as they are of `graphs` and `ontology`.
+        unseen: Graphs that are not trained on; their template questions test the transfer. If empty, the transfer is
+            tested on the template questions with some relations that are not trained on.
         evaluated: Questions of a later evaluation; these questions are excluded from training.
         settings: Settings of the fit; None for the defaults.
+        share: Share of the ranker in the mixed score of the tests, 0 to 1.
         progress: Called with the stage (`pools` or `training`), the number of finished items and of all items.
 
     Raises:
@@ -91,7 +107,8 @@ def train_ranker(
         inverses |= graph.tables.inverses
     kept = without_evaluated(questions, evaluated, paths_of, inverses)
     gold = training_questions(kept, paths_of, [graph.labels for graph in graphs])
-    builder = PoolBuilder(graphs=graphs, ontology=ontology)
+    sources: list[Source] = [*map(GraphSource, graphs), *([ontology] if ontology else [])]
+    builder = PoolBuilder(sources)
     examples = []
     for number, question in enumerate(gold, start=1):
         if example := builder.example(question):
@@ -108,27 +125,60 @@ def train_ranker(
             Option("ontology"),
             ".",
         )
-    vectors = embed_examples(examples, builder.steps, encoder, relation_texts(graphs, schema))
+
     part, apart = split_examples(examples, HELD_OUT, settings.seed)
-    fitting = time.monotonic()
-    ranker = fit_ranker(part, vectors, settings, progress=lambda done, total, loss: progress("training", done, total))
-    fitted = time.monotonic()
-    untrained = TrainedRanker.identity(ranker.size, encoder.name)
+    sources += map(GraphSource, further)
+    count = max(len(part), FEWEST) // len(sources)
+    worded = [each for source in sources for each in builder.templates(source, count, settings.seed)]
+    others = [each for graph in unseen for each in builder.templates(GraphSource(graph), TESTED, settings.seed)]
+    if unseen:
+        held_out = counted(len(unseen), "other graph")
+    else:
+        worded, others, count = without_relations(worded, examples, builder.steps, settings.seed)
+        held_out = f"{counted(count, 'relation')} in no question"
+    text_of = relation_texts([*graphs, *further, *unseen], schema)
+    vectors = embed_examples([*examples, *worded, *others], builder.steps, encoder, text_of)
+    ranker = fit_ranker(
+        [*part, *worded], vectors, settings, progress=lambda done, total, loss: progress("training", done, total)
+    )
+    words = [text_of(step.relation) for step in builder.steps]
+    own, transfer = (
+        hits(ranker, tested, vectors, words, encoder, share=share, seed=settings.seed) for tested in (apart, others)
+    )
     report = TrainingReport(
         questions=len(questions),
         dropped=len(questions) - len(kept),
         unread=sum(not paths_of(row) for row in kept),
         without_pool=len(gold) - len(examples),
         examples=len(part),
-        from_graph=builder.from_graph,
-        from_ontology=builder.from_ontology,
-        held_out=len(apart),
-        before=hit_rate(untrained, apart, vectors),
-        after=hit_rate(ranker, apart, vectors),
-        training_seconds=fitted - fitting,
+        templates=len(worded),
+        own=own,
+        transfer=transfer,
+        held_out=held_out,
         seconds=time.monotonic() - started,
     )
     return ranker, report
+
+
+def without_relations(
+    templates: Sequence[Example], examples: Sequence[Example], steps: Sequence[Step], seed: int
+) -> tuple[list[Example], list[Example], int]:
+    """Split template questions by whether their gold path has a held-out relation.
+
+    Held out is a tenth of the relations that are in no gold path of the examples.
+
+    Returns:
+        The templates without a held-out relation, the templates with one, and the number of held-out relations.
+    """
+
+    def relations(example: Example) -> set[str]:
+        return {steps[number].relation for number in example.pool[example.gold] if number >= 0}
+
+    asked = set().union(*map(relations, examples))
+    unasked = sorted(set().union(*map(relations, templates)) - asked)
+    chosen = set(np.random.default_rng(seed).permutation(unasked)[: 1 + int(HELD_OUT * len(unasked))])
+    apart = [example for example in templates if not chosen.isdisjoint(relations(example))]
+    return [example for example in templates if chosen.isdisjoint(relations(example))], apart, len(chosen)
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:

@@ -73,9 +73,11 @@ def trained(tmp_path_factory, session_cache):
 def test_train_on_a_graph(trained):
     folder, found = trained
     assert found["questions"] == COUNT and found["dropped"] == found["unread"] == found["without_pool"] == 0
-    assert found["from_graph"] == COUNT and found["from_ontology"] == 0
-    assert found["examples"] + found["held_out"] == COUNT and 0 < found["held_out"] <= COUNT / 4
-    assert found["after"] >= found["before"] and found["after"] >= 0.9
+    own, transfer = found["own"], found["transfer"]
+    assert found["examples"] + own["examples"] == COUNT and 0 < own["examples"] <= COUNT / 4
+    assert own["head"] >= own["cosine"] and own["head"] >= 0.9 and own["mixed"] >= own["cosine"]
+    assert found["templates"] == 1000 and found["held_out"] == "0 relations in no question"
+    assert transfer["examples"] == 0, "every relation of the graph is in a question"
     assert found["bytes"] == (folder / "my.ranker").stat().st_size < 2_000_000
     TrainedRanker.load(folder / "my.ranker")
 
@@ -86,7 +88,27 @@ def test_training_is_deterministic(trained):
     assert (folder / "again.ranker").read_bytes() == (folder / "my.ranker").read_bytes()
     other = run_cli(*TRAIN, "othemy.ranker", "--epochs", "1", "--seed", "2", cwd=folder)
     assert (folder / "othemy.ranker").read_bytes() != (folder / "my.ranker").read_bytes()
-    assert "Without --evaluate" in other.err and "hit@1 in the test" in other.out
+    assert "Without --evaluate" in other.err and "held-out questions" in other.out
+
+
+def test_transfer_to_a_graph_that_is_not_trained_on(kgqa, files):
+    people = [f'<{NS}m.{n}> <{NS}type.object.name> "Pub {n}"@en .' for n in range(20)]
+    for number in range(20):
+        people += [
+            f"<{NS}m.{number}> <{NS}{relation}> <{NS}m.{(number * 7 + step) % 20}> ."
+            for step, relation in enumerate(
+                ["pub.pub.landlord", "pub.pub.brewery", "pub.brewery.town", "pub.town.mayor"]
+            )
+        ]
+    (files / "pubs.nt").write_text("\n".join(people) + "\n")
+    assert kgqa("graph", "load", "pubs.nt", "--into", "pubs", "--schema", "freebase").returncode == 0
+    options = ("--ontology", "roles", "--out", "my.ranker", "--epochs", "1")
+    done = kgqa("rank", "train", "train.jsonl", "--transfer", "pubs", "--templates", "pubs", *options, "--json")
+    assert done.returncode == 0, done.err
+    found = json.loads(done.out)
+    assert found["held_out"] == "1 other graph" and found["transfer"]["examples"] == 200
+    shares = [found["transfer"][name] for name in ("cosine", "head", "mixed")]
+    assert all(0 < share <= 1 for share in shares)
 
 
 def test_asking_with_a_ranker(trained):
@@ -108,7 +130,7 @@ def test_asking_with_a_ranker(trained):
 def test_train_on_an_ontology(kgqa, files):
     done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--out", "my.ranker", "--json", "--epochs", "2")
     assert done.returncode == 0, done.err
-    assert json.loads(done.out)["from_ontology"] == COUNT
+    assert json.loads(done.out)["without_pool"] == 0
     assert TrainedRanker.load(files / "my.ranker").size == 384
 
 

@@ -96,6 +96,32 @@ def test_batch_scores_equal_single_scores(model, many, question):
         assert abs(score) <= 1 + abs(model.one_step_bias) + 1e-3
 
 
+class TableEncoder:
+    """An encoder of two dimensions that knows a few texts by heart."""
+
+    name = "m"
+
+    def encode(self, texts):
+        known = RELATIONS | {"question": [1.0, 0.0], "far": [0.0, 1.0], "near": [0.8, 0.6], "opposite": [-1.0, 0.0]}
+        return np.array([known[text] for text in texts], dtype=np.float32)
+
+    encode_questions = encode
+
+
+@pytest.mark.parametrize(
+    ("share", "scores"),
+    [
+        (0.0, [0.0, 0.8, 1.0, -1.0]),  # the cosines of the words
+        (1.0, [1.5, 1.1, 0.5, HALF]),  # the head, with its bias for one step
+        (0.25, [0.375, 0.875, 0.875, 0.25 * HALF - 0.75]),
+    ],
+)
+def test_share_mixes_head_and_cosine(share, scores):
+    score = ranker_scorer(replace(ranker(), one_step_bias=0.5), TableEncoder(), str, share)
+    pool = [Candidate(path(p), w) for p, w in [("a", "far"), ("d", "near"), ("b", "a"), ("a b", "opposite")]]
+    assert score("question", pool) == pytest.approx(scores, abs=1e-6)
+
+
 # ---- the file ----
 
 
@@ -179,7 +205,10 @@ class CountingEncoder:
 def test_only_relations_and_the_question_are_embedded(encoder):
     counting = CountingEncoder(encoder._encoder)
     score = ranker_scorer(
-        TrainedRanker.identity(384, counting.name), CachedEncoder(counting, None), lambda relation: f"the {relation}"
+        TrainedRanker.identity(384, counting.name),
+        CachedEncoder(counting, None),
+        lambda relation: f"the {relation}",
+        1.0,
     )
     pool = [Candidate(path(text), "words of a path") for text in ("capital", "mascot", "capital mascot", "^mascot")]
     first = score("which city is the seat of government?", pool)
@@ -192,4 +221,4 @@ def test_only_relations_and_the_question_are_embedded(encoder):
 
 def test_ranker_of_other_embeddings_is_refused(encoder):
     with pytest.raises(ModelUnavailable, match="another-model"):
-        ranker_scorer(TrainedRanker.identity(384, "another-model"), encoder, str)
+        ranker_scorer(TrainedRanker.identity(384, "another-model"), encoder, str, 0.5)

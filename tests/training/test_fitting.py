@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from kgqa.training.fitting import (
     TrainingSettings,
     Vectors,
     fit_ranker,
-    hit_rate,
-    rank_of_gold,
+    hits,
+    scores_of,
 )
 
 SIZE = 16
@@ -47,6 +48,11 @@ def rotated_examples(examples: int, seed: int = 0) -> tuple[list[Example], Vecto
         questions[f"q{seed}-{number}"] = (vector / np.linalg.norm(vector)).astype(np.float32)
         made.append(Example(f"q{seed}-{number}", pool, gold))
     return made, Vectors(relations, np.zeros(STEPS, dtype=np.intp), questions, "m")
+
+
+def hit_rate(ranker: TrainedRanker, examples: list[Example], vectors: Vectors) -> float:
+    scored = [(scores_of(ranker, e.question, e.pool, vectors), e.gold) for e in examples]
+    return float(np.mean([(scores >= scores[gold]).sum() == 1 for scores, gold in scored]))
 
 
 def path_vector(one: Vectors, other: Vectors) -> Vectors:
@@ -114,11 +120,27 @@ def test_missing_torch_is_an_error():
     assert install_command("sbert") in done.stdout, done.stderr
 
 
-# ---- the parts ----
+class Words:
+    """An encoder of two dimensions that knows two words."""
+
+    def encode_once(self, texts):
+        return np.array([{"good": [1.0, 0.0], "bad": [0.0, 1.0]}[text] for text in texts])
 
 
-@pytest.mark.parametrize(("question", "rank"), [([1, 0, 0], 1), ([0.5, 0.6, 0], 2), ([0, 0.5, 0.6], 3), ([0, 0, 0], 3)])
-def test_rank_of_the_gold_path(question, rank):
-    vectors = Vectors(np.eye(3, dtype=np.float32), np.zeros(3, dtype=np.intp), {"q": np.array(question, float)}, "m")
-    example = Example("q", np.array([[0], [1], [2]], dtype=np.int32), 0)
-    assert rank_of_gold(TrainedRanker.identity(3, "m"), example, vectors) == rank
+@pytest.mark.parametrize(
+    ("question", "share", "expected"),
+    [
+        ([1, 0], 0.5, (1.0, 0.0, 0.5)),  # the ranker has learned the opposite
+        ([1, 0], 0.25, (1.0, 0.0, 1.0)),
+        ([0, 1], 0.75, (0.0, 1.0, 1.0)),
+        ([1, 1], 0.5, (0.5, 0.5, 0.5)),  # of two equal scores, each is a half
+    ],
+)
+def test_hits_by_hand(question, share, expected):
+    questions = {"q": np.array(question, dtype=np.float32)}
+    vectors = Vectors(np.eye(2, dtype=np.float32), np.zeros(2, dtype=np.intp), questions, "m")
+    turned = replace(TrainedRanker.identity(2, "m"), question_map=np.array([[0, 1], [1, 0]], dtype=np.float32))
+    example = Example("q", np.array([[1], [0]], dtype=np.int32), 1)
+    found = hits(turned, [example] * 3, vectors, ["good", "bad"], Words(), share=share, seed=0)
+    assert (found.examples, found.cosine, found.head, found.mixed) == (3, *expected)
+    assert hits(turned, [], vectors, [], Words(), share=share, seed=0).examples == 0

@@ -12,7 +12,6 @@ from kgqa.graph.paths import PathQueries
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
 from kgqa.training.gold_queries import gold_paths, query_paths
-from kgqa.training.ontology import Ontology, read_ontology
 from kgqa.training.pools import PoolBuilder
 from kgqa.training.questions import (
     TrainingQuestion,
@@ -20,6 +19,7 @@ from kgqa.training.questions import (
     training_questions,
     without_evaluated,
 )
+from kgqa.training.sources import GraphSource, Ontology, read_ontology
 
 from ..memory_graph import memory_graph
 
@@ -182,7 +182,7 @@ def gold_of(builder: PoolBuilder, example) -> tuple[Step, ...]:
 
 
 def test_simulated_pool(ontology):
-    builder = PoolBuilder(ontology=ontology)
+    builder = PoolBuilder([ontology])
     example = builder.example(gold("people.person.education education.education.degree"))
     assert gold_of(builder, example) == steps("people.person.education education.education.degree")
     assert pool_of(builder, example) == {
@@ -198,11 +198,10 @@ def test_simulated_pool(ontology):
     }
     again = builder.example(gold("people.person.place_of_birth"))
     assert again.pool is example.pool and gold_of(builder, again) == steps("people.person.place_of_birth")
-    assert (builder.from_graph, builder.from_ontology) == (0, 2)
 
 
 def test_long_gold_path_is_among_its_siblings(ontology):
-    builder = PoolBuilder(ontology=ontology)
+    builder = PoolBuilder([ontology])
     text = "people.person.place_of_birth location.location.people_born_here people.person.date_of_birth"
     pool = pool_of(builder, builder.example(gold(text)))
     assert steps(text) in pool
@@ -235,7 +234,7 @@ def graph() -> KnowledgeGraph:
 
 
 def test_pool_from_a_graph(graph, ontology):
-    builder = PoolBuilder(graphs=[graph], ontology=ontology)
+    builder = PoolBuilder([GraphSource(graph), ontology])
     example = builder.example(gold("people.person.education education.education.degree"))
     assert gold_of(builder, example) == steps("people.person.education education.education.degree")
     assert pool_of(builder, example) == {
@@ -244,19 +243,17 @@ def test_pool_from_a_graph(graph, ontology):
         steps("people.person.education education.education.degree"),
         steps("people.person.place_of_birth location.location.contains"),
     }
-    assert (builder.from_graph, builder.from_ontology) == (1, 0)
 
 
 def test_ontology_replaces_missing_topic_or_path_of_the_graph(graph, ontology):
-    builder = PoolBuilder(graphs=[graph], ontology=ontology)
+    builder = PoolBuilder([GraphSource(graph), ontology])
     assert builder.example(gold("people.person.place_of_birth", topic="m.99"))
     assert builder.example(gold("people.person.date_of_birth"))
-    assert (builder.from_graph, builder.from_ontology) == (0, 2)
-    assert PoolBuilder(graphs=[graph]).example(gold("people.person.date_of_birth")) is None
+    assert PoolBuilder([GraphSource(graph)]).example(gold("people.person.date_of_birth")) is None
 
 
 def test_long_gold_path_in_a_graph(graph):
-    builder = PoolBuilder(graphs=[graph])
+    builder = PoolBuilder([GraphSource(graph)])
     text = "people.person.place_of_birth location.location.contains location.location.motto"
     example = builder.example(gold(text))
     assert gold_of(builder, example) == steps(text)
@@ -272,13 +269,13 @@ def test_topic_that_takes_too_long_is_explored_once(graph, monkeypatch):
         raise StoreTimeout("too late")
 
     monkeypatch.setattr(PathQueries, "steps", steps_of)
-    builder = PoolBuilder(graphs=[graph])
+    builder = PoolBuilder([GraphSource(graph)])
     assert [builder.example(gold("people.person.place_of_birth")) for _ in range(2)] == [None, None]
     assert len(asked) == 1
 
 
 def test_inverse_is_replaced_by_the_relation_of_the_graph(graph):
-    builder = PoolBuilder(graphs=[graph])
+    builder = PoolBuilder([GraphSource(graph)])
     example = builder.example(gold("^location.location.people_born_here"))
     assert gold_of(builder, example) == steps("people.person.place_of_birth")
 
