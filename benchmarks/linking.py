@@ -53,9 +53,8 @@ from kgqa.graph.store import Rows
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import open_encoder
 from kgqa.rank.tournaments.chooser import TextScorer
-from kgqa.search.linking import find_mentions, rank_hits
+from kgqa.search.linking import NameLookup, find_mentions, rank_hits
 from kgqa.search.masking import leaks, placeholders, replace_spans, topic_spans
-from kgqa.search.name_lookup import NameLookup
 from kgqa.search.name_matching import word_keys
 from kgqa.storage.cache import Cache
 

@@ -143,7 +143,7 @@ def answer(
             k=settings.explore.beam,
             prefilter=ranking.prefilter,
             shown=shown_name,
-            worded=(lambda candidate: " ".join(view.elements(candidate))) if view else None,
+            worded=lambda candidate: " ".join(view.elements(candidate)) if view else candidate.words,
             named_only=view is not None and not view.published,
             trace=trace,
         )

@@ -30,8 +30,8 @@ def select_entities(
     k: int,
     prefilter: Callable[[Sequence[Candidate]], list[Candidate]],
     shown: Callable[[Entity, str], str],
-    worded: Callable[[Candidate], str] | None = None,
-    named_only: bool = False,
+    worded: Callable[[Candidate], str],
+    named_only: bool,
     trace: Trace,
 ) -> list[Candidate]:
     """Restrict paths to `k` of their end entities in total, and drop paths without a selected entity.
@@ -46,11 +46,19 @@ def select_entities(
         k: How many entities to select, over all paths.
         prefilter: Reduces a pool of more than `FILTER_ABOVE` entities.
         shown: Maps an entity and its name to the text shown to the chooser; topics are masked in this text.
-        worded: Maps a path to the text shown to the chooser; None for `Candidate.words`.
+        worded: Maps a path to the text shown to the chooser.
         named_only: Whether to offer only entities with a name. Paths that end only at others stay as they are.
         trace: Records the selection.
     """
-    reached = _reached(graph, candidates, trace)
+    tolerated = (*TOLERATED, ResultCapped)
+    ends_of = graph.paths.ends(candidates, tolerated=tolerated)
+    every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words, tolerated=tolerated)
+    reached = [
+        (candidate, end)
+        for candidate, ends in every
+        for end in ends.values
+        if isinstance(end, Entity) and not end.iri.startswith("_:")
+    ]
     offers = [
         (candidate, entity, shown(entity, named.name))
         for (candidate, entity), named in zip(reached, graph.named(entity for _, entity in reached))
@@ -64,7 +72,7 @@ def select_entities(
         stand_ins = [Candidate(RelationPath(entity), f"{path.words} {text}") for path, entity, text in offers]
         offer_of = dict(zip(map(id, stand_ins), offers))
         pool = [offer_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
-    chosen, answered = _choose(question, pool, chooser, k, worded or (lambda candidate: candidate.words))
+    chosen, answered = _choose(question, pool, chooser, k, worded)
     trace.record(
         Entities(selected=tuple(text for *_, text in chosen), reached=len(offers), offered=len(pool), answered=answered)
     )
@@ -75,24 +83,11 @@ def select_entities(
     for candidate in candidates:
         entities = tuple(entity for path, entity, _ in chosen if path is candidate)
         if entities:
-            position = len(candidate.path)
-            kept = tuple(each for each in candidate.restricted if each[0] != position)
-            result.append(replace(candidate, restricted=(*kept, (position, entities))))
+            restricted = {**dict(candidate.restricted), len(candidate.path): entities}
+            result.append(replace(candidate, restricted=tuple(restricted.items())))
         elif id(candidate) in silent:
             result.append(candidate)
     return result
-
-
-def _reached(graph: KnowledgeGraph, candidates: Sequence[Candidate], trace: Trace) -> list[tuple[Candidate, Entity]]:
-    tolerated = (*TOLERATED, ResultCapped)
-    ends_of = graph.paths.ends(candidates, tolerated=tolerated)
-    every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words, tolerated=tolerated)
-    return [
-        (candidate, end)
-        for candidate, ends in every
-        for end in ends.values
-        if isinstance(end, Entity) and not end.iri.startswith("_:")
-    ]
 
 
 def _choose(
@@ -105,16 +100,18 @@ def _choose(
     """
     left = list(pool)
     while True:
-        chunks = [_by_path(left[start : start + CHUNK]) for start in range(0, len(left), CHUNK)]
-        groups = [[EntityGroup(worded(of[0][0]), tuple(text for *_, text in of)) for of in chunk] for chunk in chunks]
+        chunks = [list(chain(*_by_path(left[start : start + CHUNK]))) for start in range(0, len(left), CHUNK)]
+        groups = [
+            [EntityGroup(worded(offers[0][0]), tuple(text for *_, text in offers)) for offers in _by_path(chunk)]
+            for chunk in chunks
+        ]
         picked = chooser.pick_grouped(question, groups, k)
-        orders = [list(chain.from_iterable(chunk)) for chunk in chunks]
-        answers = [order[i] for order, pick in zip(orders, picked) if isinstance(pick, AnsweringPick) for i in pick]
+        answers = [chunk[i] for chunk, pick in zip(chunks, picked) if isinstance(pick, AnsweringPick) for i in pick]
         if answers:
             return answers, True
         # after an unusable reply the first
         survivors = [
-            order[i] for order, pick in zip(orders, picked) for i in (range(len(order))[:k] if pick is None else pick)
+            chunk[i] for chunk, pick in zip(chunks, picked) for i in (range(len(chunk))[:k] if pick is None else pick)
         ]
         if len(chunks) <= 1 or len(survivors) >= len(left):
             return survivors[:k], False
@@ -122,7 +119,5 @@ def _choose(
 
 
 def _by_path(chunk: Sequence[Offer]) -> list[list[Offer]]:
-    groups: dict[int, list[Offer]] = {}
-    for offer in chunk:
-        groups.setdefault(id(offer[0]), []).append(offer)
-    return list(groups.values())
+    paths = {id(path): path for path, *_ in chunk}.values()
+    return [[offer for offer in chunk if offer[0] is path] for path in paths]

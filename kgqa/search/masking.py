@@ -42,11 +42,9 @@ def placeholders(topics: Iterable[Entity]) -> dict[Entity, str]:
 
 def replace_spans(question: str, spans: Sequence[Span], marks: Mapping[Entity, str]) -> str:
     """Replace each span of a question by the mark of its topic, such as a placeholder or an id, or by a space."""
-    parts, at = [], 0
-    for span in spans:
-        parts += [question[at : span.start], marks.get(span.topic, " ")]
-        at = span.end
-    return "".join([*parts, question[at:]])
+    for span in reversed(spans):
+        question = question[: span.start] + marks.get(span.topic, " ") + question[span.end :]
+    return question
 
 
 def drop_spans(question: str, spans: Sequence[Span]) -> str:

@@ -15,7 +15,7 @@ from itertools import takewhile
 
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.names.reading import initials_of, spellings
-from kgqa.rank.lexical import STOPWORDS
+from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.words import word_list, word_table
 from kgqa.text.words import normalise
 
@@ -32,7 +32,6 @@ _JOINING = re.compile(r"[\s.&'’\u2010-\u2013-]*")
 ENDINGS = ("s", "es", "n", "an", "ian", "ese", "ish", "i", "ns", "ans", "ians", "nian", "nians", "ic")
 MIN_LETTERS = 4
 """Shorter words are not derived from others, nor misspelled."""
-SAME_SPELLING = 0.8
 # quality of a hit for each kind of difference between text and name
 LOOSE = {
     "exact": 1.0, "article": 0.97, "plural": 0.93, "bracket": 0.92, "squeezed": 0.9, "comma": 0.88, "derived": 0.8,
@@ -127,7 +126,7 @@ class NameText:
             bare = normalise(self.written(start, end))
             texts = {bare.replace(" ", ""): "squeezed"}
             if len(bare) > 3 and bare.endswith("s") and not bare.endswith("ss"):
-                texts[bare[:-1]] = "plural"
+                texts |= dict.fromkeys((bare[:-1], stem(bare)), "plural")
             texts |= {
                 normalise(self.text[self.words[start].start() : self.words[end - 1].end()]): "exact",
                 bare: "exact",
@@ -145,8 +144,7 @@ class NameText:
 
     def written(self, start: int, end: int, name: str = "") -> str:
         """Return some words as they are written, with the signs of a name, such as C++."""
-        first, last = self.extent(start, end, name)
-        return self.text[first:last]
+        return self.text[slice(*self.extent(start, end, name))]
 
     def is_functional(self, start: int, end: int) -> bool:
         """Return whether some words name nothing by themselves."""
@@ -171,8 +169,9 @@ class NameText:
 
     def is_part(self, start: int, end: int) -> bool:
         """Return whether some words are a part of a longer name in capitals."""
-        runs = self.names_in_capitals()
-        return any(first <= start and end <= last and end - start < last - first for first, last in runs)
+        return any(
+            first <= start and end <= last and end - start < last - first for first, last in self.names_in_capitals()
+        )
 
     def align(self, match: NameMatch, weight: Callable[[str], float], *, gaps: bool = True) -> NameHit | None:
         """Return the best hit of a part of a name; with `gaps`, one word in it may not belong to the name.
@@ -183,30 +182,33 @@ class NameText:
             gaps: Whether stopwords and one other word may stand between the words of the name, else only an initial.
         """
         name = word_keys(match.name)
-        total = sum(0.3 if part in STOPWORDS else weight(part) for part in name)
-        best: NameHit | None = None
-        for start, key in enumerate(self.keys):
-            if key in STOPWORDS or not any(word_certainty(key, part) for part in name):
-                continue
+        weights = {part: 0.3 if part in STOPWORDS else weight(part) for part in name}
+        total = sum(weights[part] for part in name)
+
+        def hits_from(start: int) -> Iterator[NameHit]:
             left, gained, covered, foreign, since = list(name), 0.0, 0.0, 0, 0
-            for index in range(start, len(self.keys)):
-                word = self.keys[index]
+            for index, word in enumerate(self.keys[start:], start):
                 part = max(left, key=lambda part: word_certainty(word, part), default="")
                 certainty = word_certainty(word, part)
-                if not certainty:
+                if certainty:
+                    left.remove(part)
+                    foreign, since = foreign + since, 0
+                    gained += certainty * weights[part]
+                    if word not in STOPWORDS:
+                        covered += certainty * weight(word)
+                        yield NameHit(start, index + 1, match, gained / total * 0.9**foreign, "part", covered)
+                else:
                     since += word not in STOPWORDS
                     if not (left and (gaps or len(word) == 1)) or since + foreign > 1:
-                        break
-                    continue
-                left.remove(part)
-                foreign, since = foreign + since, 0
-                gained += certainty * (0.3 if part in STOPWORDS else weight(part))
-                if word not in STOPWORDS:
-                    covered += certainty * weight(word)
-                    share = gained / total * 0.9**foreign
-                    if best is None or share > best.quality:
-                        best = NameHit(start, index + 1, match, share, "part", covered)
-        return best
+                        return
+
+        starts = (
+            start
+            for start, key in enumerate(self.keys)
+            if key not in STOPWORDS and any(word_certainty(key, part) for part in name)
+        )
+        hits = (hit for start in starts for hit in hits_from(start))
+        return max(hits, key=lambda hit: hit.quality, default=None)
 
 
 def _begins_any(texts: Sequence[str], letters: str) -> bool:
@@ -241,7 +243,7 @@ def word_keys(text: str) -> tuple[str, ...]:
 def derived_words(name: str) -> frozenset[str]:
     """Return a name with each of the `ENDINGS`, such as Jamaican for Jamaica; none of a short name."""
     stems = {name, name[:-1] if name[-1:] in tuple("aeoy") else name}
-    return frozenset(stem + ending for stem in stems for ending in ENDINGS) if len(name) >= MIN_LETTERS else frozenset()
+    return frozenset(form + ending for form in stems for ending in ENDINGS) if len(name) >= MIN_LETTERS else frozenset()
 
 
 @lru_cache(maxsize=200_000)
@@ -257,25 +259,16 @@ def word_certainty(word: str, part: str) -> float:
     short, long = sorted((word, part), key=len)
     if len(short) >= 3 and long in (f"{short}s", f"{short}es"):
         return 0.97
-    is_derived = word[:3] == part[:3] and (word in derived_words(part) or part in derived_words(word))
-    if is_derived or _same_beginning(word, part):
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, part)))
+    is_derived = common >= 3 and (word in derived_words(part) or part in derived_words(word))
+    # most letters are the same beginning: Hungarian and Hungary
+    if is_derived or (common >= max(5, 0.75 * len(short)) and spelling_similarity(word, part) >= 0.7):
         return 0.8
-    return 0.7 if _is_misspelling(word, part) else 0.0
+    may_be_slip = len(short) >= MIN_LETTERS and len(long) - len(short) <= 2 and not re.search(r"\d", word + part)
+    return 0.7 if may_be_slip and spelling_similarity(word, part) >= 0.8 else 0.0
 
 
 @lru_cache(maxsize=100_000)
 def spelling_similarity(left: str, right: str) -> float:
     """Return the similarity of two words, 0 to 1: twice the number of common letters, in order, per letter of both."""
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
-
-
-def _is_misspelling(left: str, right: str) -> bool:
-    if min(len(left), len(right)) < MIN_LETTERS or abs(len(left) - len(right)) > 2:
-        return False
-    return not re.search(r"\d", left + right) and spelling_similarity(left, right) >= SAME_SPELLING
-
-
-def _same_beginning(left: str, right: str) -> bool:
-    """Return whether two words have a common beginning with most of their letters, such as Hungarian and Hungary."""
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right)))
-    return common >= 5 and common >= 0.75 * min(len(left), len(right)) and spelling_similarity(left, right) >= 0.7

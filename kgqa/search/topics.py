@@ -44,13 +44,15 @@ def names_of_topics(
     `given` says that the topics were given with the question; then its text is searched for their names.
     """
     named = graph.named(topics)
+    known = graph.names.names_of(topics)
     names: dict[Value, list[str]] = {
-        entity: [topic.name, *graph.names.names_of([entity])[entity]] for entity, topic in zip(topics, named)
+        topic: [
+            name.name,
+            *known[topic],
+            *(mention.text for mention in mentions for match in mention.matches if match.entity == topic),
+        ]
+        for topic, name in zip(topics, named)
     }
-    for mention in mentions:
-        for match in mention.matches:
-            if match.entity in names:
-                names[match.entity].append(mention.text)
     for span in topic_spans(text, {topic: names[topic] for topic in topics}) if given else ():
         names[span.topic].append(text[span.start : span.end])
     return named, names
@@ -64,10 +66,9 @@ def generic_topics(graph: KnowledgeGraph, topics: Sequence[Entity], mentioned: C
     """
     if len(topics) < 2:
         return set()
-    found = set(instances_of(graph, topics))
     silent = [topic for topic in topics if topic not in mentioned]
-    if 0 < len(silent) < len(topics):
-        found |= {topic for topic, degree in graph.paths.degrees(silent).items() if degree > MANY_EDGES}
+    degrees = graph.paths.degrees(silent) if len(silent) < len(topics) else {}
+    found = {*instances_of(graph, topics), *(topic for topic in degrees if degrees[topic] > MANY_EDGES)}
     return found if len(found) < len(topics) else set()
 
 
@@ -88,13 +89,11 @@ def request_of(text: str, names: Iterable[str]) -> tuple[str | None, Request | N
 
 def named_in(graph: KnowledgeGraph, text: str, mentions: Sequence[Mention]) -> list[str]:
     """Return the names of entities in a question; `mentions` are its mentions if they are known."""
-    try:
-        every = mentions or find_mentions(graph, text)
-    except NamesNotIndexed:
-        return []  # the topics are given with --topic, so the missing index of names is not an error
+    with suppress(NamesNotIndexed):  # no error, because the topics are given with --topic
+        mentions = mentions or find_mentions(graph, text)
     # "directed the most films" is similar to the name of a type, "film director"
     most = pattern(r"\b(?:most|least|fewest)\b")
-    return [each.text for each in every if each.matches[0].exact or not most.search(each.text)]
+    return [each.text for each in mentions if each.matches[0].exact or not most.search(each.text)]
 
 
 def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: TextScorer | None) -> list[Mention]:
@@ -105,20 +104,20 @@ def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: TextSco
         mentions = [mention for side in sides for mention in find_mentions(graph, side, fit=fit)[-1:]]
     if request.counted and not any(each.matches[0].exact for each in mentions):
         mentions = find_mentions(graph, request.counted, fit=fit) or mentions
-    return [_with_plural_first(each) for each in mentions]
-
-
-def _with_plural_first(mention: Mention) -> Mention:
-    """Return a mention with the entities first whose name is the same but for its ending: "films" names "Film"."""
-    wanted = stems(mention.text)
-    same = [match for match in mention.matches if stems(match.name) == wanted]
-    return replace(mention, matches=(*same, *(match for match in mention.matches if match not in same)))
+    # first what has the same name but for its ending: "films" names "Film"
+    return [
+        replace(each, matches=tuple(sorted(each.matches, key=lambda match: stems(match.name) != stems(each.text))))
+        for each in mentions
+    ]
 
 
 def declined(question: Question, kind: str) -> Answer:
     """Return the answer for a question of a kind for which nothing in the graph was found."""
-    reason = f"The question asks for {kind}, and no relation or value was found in the graph that decides it."
-    return Answer(question, "unsupported", reason=reason)
+    return Answer(
+        question,
+        "unsupported",
+        reason=f"The question asks for {kind}, and no relation or value was found in the graph that decides it.",
+    )
 
 
 def check_text(text: str) -> str:
@@ -164,11 +163,12 @@ def followed(graph: KnowledgeGraph, topic: Entity, notes: list[str]) -> Entity:
     """Return the entity that a topic without relations is the same as or redirects to, and add a note to `notes`."""
     if topic.iri in graph.tables.classes or has_relations(graph, topic):
         return topic
-    for step in (Step(predicate, direction) for predicate in SAME_AS for direction in ("out", "in")):
+    for step in [Step(predicate, direction) for predicate in SAME_AS for direction in ("out", "in")]:
         for other in graph.paths.hop([topic], (step,), limit=MAX_SHOWN).get(topic, ()):
             if isinstance(other, Entity) and has_relations(graph, other):
-                link = local_words(step.relation)
-                notes.append(f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {link}.")
+                notes.append(
+                    f"Read {_listed(graph, [topic])} as {_listed(graph, [other])}, by {local_words(step.relation)}."
+                )
                 return other
     return topic
 
@@ -185,54 +185,50 @@ def entity_called(graph: KnowledgeGraph, name: str, settings: Settings, notes: l
         matches = graph.names.for_text(text).exact([normalise(text)]).get(normalise(text), [])
         for same in (str, str.casefold):  # as written, else in any case
             matches = [each for each in matches if same(text) in map(same, each.spellings)] or matches
-        whole, parts = ([], []) if matches or _IRI.fullmatch(text) else _similar(graph, text)
+        similar = [] if matches or _IRI.fullmatch(text) else _similar(graph, text)
     except NamesNotIndexed:
         raise QuestionError(
             f"{text!r} is not an entity id in this graph.", "Look it up: ", _search(settings, text)
         ) from None
-    entities = list(dict.fromkeys(match.entity for match in matches))
-    labelled = list(dict.fromkeys(match.entity for match in matches if match.kind == "label"))
-    near = list(dict.fromkeys(match.entity for match in (*whole, *parts)))
+    entities = [match.entity for match in matches]
+    whole_first = sorted(similar, key=lambda found: not found[1])
+    near = list(dict.fromkeys(match.entity for match, _ in whole_first))
     if len(entities) == 1:
         notes.append(f"Read the topic “{text}” as {_listed(graph, entities)}.")
-        return entities[0]
-    if len(labelled) == 1 or (len(near) == 1 and whole):
-        meant = list(dict.fromkeys((*labelled, *entities, *near)))
-        notes.append(_reading_note(graph, f"the topic “{text}”", meant, "ID"))
-        return meant[0]
-    if entities:
+    elif [match.kind for match in matches].count("label") == 1 or (len(near) == 1 and whole_first[0][1]):
+        notes.append(_reading_note(graph, f"the topic “{text}”", entities or near, "ID"))
+    elif entities:
         raise QuestionError(
             f"{len(entities)} entities are called “{text}”: {_listed(graph, entities)}.",
             "Choose one by its id: ",
             Option("topic", "ID"),
         )
-    raise NoTopicFound(
-        f"No entity of this graph has the id or the name “{text}”."
-        + (f" Similar names: {_listed(graph, near)}." if near else ""),
-        Hint(
-            *("Choose an entity with ", Option("topic", "ID"), ", or search: ", _search(settings, "NAME")),
-            client=_SEARCH_FIRST,
-        ),
-    )
+    else:
+        raise NoTopicFound(
+            f"No entity of this graph has the id or the name “{text}”."
+            + (f" Similar names: {_listed(graph, near)}." if near else ""),
+            Hint(
+                *("Choose an entity with ", Option("topic", "ID"), ", or search: ", _search(settings, "NAME")),
+                client=_SEARCH_FIRST,
+            ),
+        )
+    return (entities or near)[0]
 
 
 def search_similar(graph: KnowledgeGraph, text: str, *, limit: int) -> list[NameMatch]:
     """Find entities by name as `KnowledgeGraph.search` does; if there are none, by a similar name."""
-    return graph.search(text, limit=limit) or _similar(graph, text)[0][:limit]
+    return graph.search(text, limit=limit) or [match for match, is_whole in _similar(graph, text) if is_whole][:limit]
 
 
-def _similar(graph: KnowledgeGraph, text: str) -> tuple[list[NameMatch], list[NameMatch]]:
-    """Return the names similar to a text: those that all of it means, and those that a part of it means."""
+def _similar(graph: KnowledgeGraph, text: str) -> list[tuple[NameMatch, bool]]:
+    """Return the names similar to a text, each with whether all of the text means it, and not only a part."""
     words = normalise(text).split()
-    whole: list[NameMatch] = []
-    parts: list[NameMatch] = []
-    for mention in find_mentions(graph, text):
-        (whole if normalise(mention.text).split() == words else parts).extend(mention.matches)
+    mentions = find_mentions(graph, text)
+    found = [(match, normalise(mention.text).split() == words) for mention in mentions for match in mention.matches]
     for match in graph.search(text, limit=MAX_SHOWN):
-        found = normalise(match.name).split()
-        is_whole = all(any(each.startswith(word) for each in found) for word in words)
-        (whole if is_whole else parts).append(match)
-    return whole, parts
+        name = normalise(match.name).split()
+        found.append((match, all(any(each.startswith(word) for each in name) for word in words)))
+    return found
 
 
 def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
@@ -241,8 +237,7 @@ def _listed(graph: KnowledgeGraph, entities: Sequence[Entity]) -> str:
 
 
 def _search(settings: Settings, name: str) -> Command:
-    path = settings.graph.path
-    return Command("graph search", name, **({"graph": path} if path else {}))
+    return Command("graph search", name, **({"graph": settings.graph.path} if settings.graph.path else {}))
 
 
 _SEARCH_FIRST = Hint("First ", Command("graph search"), ", then ", Option("topic"))
@@ -259,9 +254,14 @@ def link_topics(
         NoTopicFound: There is no mention.
         QuestionError: The graph is empty.
     """
-    short = graph.schema.short_id
     linked = (
-        LinkedMention(m.text, tuple(short(match.entity.iri) for match in m.matches[:5]), _is_named(m)) for m in found
+        LinkedMention(
+            each.text,
+            tuple(graph.schema.short_id(match.entity.iri) for match in each.matches[:5]),
+            # perhaps in another form, such as "films" for Film
+            each.matches[0].exact or stems(each.text) == stems(each.matches[0].name),
+        )
+        for each in found
     )
     trace.record(Linked(mentions=tuple(linked)))
     unknown = unknown_names(text, [mention.text for mention in found])
@@ -274,29 +274,24 @@ def link_topics(
                 Command("graph load", "FILE", into="GRAPH"),
             )
         raise NoTopicFound(
-            f"No entity of this graph was found in the question{_called(unknown)}.",
+            f"No entity of this graph was found in the question{f': {_called(unknown)}' if unknown else ''}.",
             Hint(
                 *("Look up its id with `", Command("graph search", "NAME"), "` and add ", Option("topic", "ID")),
                 client=_SEARCH_FIRST,
             ),
         )
-    for mention in found:
-        if not mention.certain:
-            meant = [match.entity for match in mention.matches[:4]]
-            notes.append(_reading_note(graph, f"“{clean(mention.text)}”", meant))
+    notes += (
+        _reading_note(graph, f"“{clean(mention.text)}”", [match.entity for match in mention.matches[:4]])
+        for mention in found
+        if not mention.certain
+    )
     if unknown := [name for name in unknown if " " in name]:
-        notes.append(f"In this graph{_called(unknown)[1:]}.")
+        notes.append(f"In this graph {_called(unknown)}.")
     return list(dict.fromkeys(followed(graph, mention.matches[0].entity, notes) for mention in found))
 
 
-def _is_named(mention: Mention) -> bool:
-    """Return whether a mention is a whole name, perhaps in another form, such as "films" for Film."""
-    return mention.matches[0].exact or stems(mention.text) == stems(mention.matches[0].name)
-
-
 def _called(names: Sequence[str]) -> str:
-    listed = " or ".join(f"“{clean(name)}”" for name in names[:MAX_SHOWN])
-    return f": nothing is called {listed}" if listed else ""
+    return "nothing is called " + " or ".join(f"“{clean(name)}”" for name in names[:MAX_SHOWN])
 
 
 def _reading_note(graph: KnowledgeGraph, words: str, meant: Sequence[Entity], value: str | None = None) -> str:

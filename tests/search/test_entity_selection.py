@@ -28,14 +28,14 @@ class NamedEntityChooser(ScoringChooser):
         return found
 
 
-def select(graph, question, *paths, k=3, chooser=None, prefilter=lambda pool: list(pool), shown=lambda e, name: name,
-           **options):  # fmt: skip
-    chooser = chooser or NamedEntityChooser()
+def select(graph, question, *paths, prefilter=list, named_only=False):
+    chooser = NamedEntityChooser()
     candidates = worded(graph, [Candidate(each) for each in paths], BeamSettings())
     trace = Trace()
     found = select_entities(
-        graph, question, candidates, chooser, k=k, prefilter=prefilter, shown=shown, trace=trace, **options
-    )
+        graph, question, candidates, chooser, k=3, prefilter=prefilter, shown=lambda _, name: name,
+        worded=lambda each: each.words, named_only=named_only, trace=trace,
+    )  # fmt: skip
     return found, chooser, trace
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.model import Entity
-from kgqa.search.linking import find_mentions, rank_hits, unknown_names
-from kgqa.search.name_lookup import NameLookup
+from kgqa.search.linking import NameLookup, find_mentions, rank_hits, unknown_names
 
 from ..memory_graph import memory_graph
 
@@ -168,6 +167,15 @@ CLASSES = f"""
 def test_words_of_classes_and_whole_names(question, expected):
     graph = memory_graph([line for line in CLASSES.replace(" . <", " .\n<").splitlines() if line], schema="rdfs")
     assert [(text.removeprefix("the "), name) for text, name in used_words(graph, question)] == expected
+
+
+def test_plurals_are_whole_names():
+    names = ("Brewery", "Church", "Movie")
+    lines = [f'<http://e/{name}> {LABEL} "{name}" .' for name in names]
+    graph = memory_graph([*lines, *(f"<http://e/{name}> <http://r/p> <http://e/end> ." for name in names)])
+    assert used_words(graph, "breweries, churches, movies", whole_only=True) == [
+        ("breweries", "Brewery"), ("churches", "Church"), ("movies", "Movie")
+    ]  # fmt: skip
 
 
 def test_unknown_names_are_those_in_capitals_that_no_mention_covers():
