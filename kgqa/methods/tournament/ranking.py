@@ -9,7 +9,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 
 from kgqa.errors import SettingsError
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.export import all_words
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.export import all_words
 from kgqa.model import Candidate, Entity, Literal, RelationPath
 from kgqa.model.conditions import Comparison, Condition
 from kgqa.rank.lexical import stem, terms
