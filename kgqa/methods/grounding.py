@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import isclose, nan
 
@@ -12,13 +12,14 @@ from kgqa.graph.paths import Ends
 from kgqa.graph.query.export import (
     AnswerInQuery,
     Exported,
-    all_words,
+    StatementVocabulary,
     evidence_query,
     export,
     query_class,
     refuse_named_end,
 )
-from kgqa.graph.query.tokens import iris_of
+from kgqa.graph.query.prefixes import iris_of
+from kgqa.graph.query.words import all_words
 from kgqa.methods.evidence import gather_evidence
 from kgqa.methods.units import present_notes, with_units
 from kgqa.model import (
@@ -251,7 +252,7 @@ def answer_of_entities(
     )
 
 
-def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: Mapping[str, Entity]) -> Answer:
+def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: StatementVocabulary) -> Answer:
     """Return the answer with the query that returns its statements, and the chunks of its quotes and hyperedges.
 
     The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run it in
@@ -260,7 +261,7 @@ def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: Mappi
     Args:
         graph: A view of the graphs that contain the statements and chunks.
         answer: The answer with its evidence.
-        vocabulary: The relations of statements and chunks; see `evidence_query`.
+        vocabulary: The relations of statements and chunks.
 
     Raises:
         AnswerInQuery: The query contains an answer, which is a bug in kgqa.

@@ -1,20 +1,21 @@
-"""Reads the names of a graph, page by page if the graph is on a server, and spells names in other ways."""
+"""Reads the names of a graph: of some entities, or all of them, page by page if the graph is on a server."""
 
 from __future__ import annotations
 
 import copy
-import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from pathlib import Path
+from typing import Protocol, Self
 
 from kgqa.errors import PartialResult, StoreError
-from kgqa.graph.query.text import render
+from kgqa.graph.query.templates import render
 from kgqa.graph.store import Row, Rows, Store, single_count
+from kgqa.graph.tables.changes import Changes
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.words import is_anonymous, local_words, normalise
+from kgqa.text.words import is_anonymous, local_words
 
 Name = tuple[str, str, str]
 """The IRI of an entity, one of its names, and the kind of name: `label`, `alias`, or `iri` for words from the IRI."""
@@ -27,6 +28,23 @@ Limit = Callable[[], float | None]
 
 The function raises BudgetExhausted when the question has no time left.
 """
+
+
+class NamedGraph(Protocol):
+    """A graph whose names are read and indexed. The index follows its edits."""
+
+    store: Store
+    schema: Schema
+    view: tuple[Entity, ...]
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that keeps the index between processes; None to keep it in memory."""
+        ...
+
+    def version(self) -> str: ...
+
+    def changes_since(self, version: str) -> Changes | None: ...
 
 
 def background_limit() -> float:
@@ -116,7 +134,7 @@ class NameReader:
     def count(self, *wanted: str) -> int:
         """Count the triples that give names of the wanted kinds, or any names, to entities."""
         kept = {iri: [kind for kind in kinds if kind in wanted or not wanted] for iri, kinds in self.kinds.items()}
-        return sum(len(kinds) * self._count(iri, fresh=False) for iri, kinds in kept.items() if kinds)
+        return sum(len(kinds) * self._count(iri) for iri, kinds in kept.items() if kinds)
 
     def share(self) -> NameShare | None:
         """Count the subjects of the graph and those with a label; None if it is too large, or the store fails."""
@@ -131,8 +149,8 @@ class NameReader:
         found = {iri: count for iri, count in counts.items() if count}
         return NameShare(single_count(labelled), single_count(subjects), found)
 
-    def _count(self, predicate: str, *, fresh: bool = True) -> int:
-        return single_count(self.select("names_count", fresh=fresh, predicate=Entity(predicate)))
+    def _count(self, predicate: str) -> int:
+        return single_count(self.select("names_count", predicate=Entity(predicate)))
 
     def _pairs(self, predicate: Entity) -> Iterator[Row]:
         """Read all subjects and objects of a predicate; on a server in pages, unsorted, because it cannot sort so many.
@@ -163,41 +181,3 @@ class NameReader:
                 f"The server sent only {distinct:,} of {total:,} names.",
                 "If somebody is changing the graph, try again when the change is complete.",
             )
-
-
-MIN_SQUEEZED = 5
-"""Names of more than this many characters are looked up without their spaces too."""
-LAST_SPACED = "\u2e7f"
-"""Characters above this one belong to scripts without spaces: their names are always looked up without spaces too."""
-MAX_INITIALS = 5
-_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
-_SMALL_WORDS = frozenset(
-    "a an and at by de del der des di du for from in la le of on or the to van von with".split()  # noqa: SIM905 - shorter
-)
-
-
-def spellings(name: str) -> dict[str, str]:
-    """Return the other normalised spellings of a name, each with its kind, see `LooseMatch.how`."""
-    norm = normalise(name)
-    found: dict[str, str] = {}
-    without_article = re.sub(r"^(?:the|an?) (?=.)", "", norm)
-    without_bracket = normalise(_BRACKETS.sub("", name))
-    for spelling, how in (
-        (without_article, "article"),
-        (without_bracket, "bracket"),
-        (normalise(name.split(",")[0]) if "," in name else "", "comma"),
-        (norm.replace(" ", "") if len(norm) > MIN_SQUEEZED or norm[:1] > LAST_SPACED else "", "squeezed"),
-        (initials_of(norm), "initials"),
-    ):
-        if spelling and spelling != norm:
-            found.setdefault(spelling, how)
-    return found
-
-
-def initials_of(norm: str) -> str:
-    """Return the initials of a normalised name, leaving out small words such as `of`.
-
-    The result is empty if only one word remains, or more than MAX_INITIALS words.
-    """
-    words = [word for word in norm.split() if word not in _SMALL_WORDS]
-    return "".join(word[0] for word in words) if 2 <= len(words) <= MAX_INITIALS else ""

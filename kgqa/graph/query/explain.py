@@ -10,8 +10,10 @@ import threading
 from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
-from kgqa.graph.query.export import COMPARED, ExportableGraph, carried_words, node_words, relations_words
-from kgqa.graph.query.tokens import error_in, expand_prefixes, forbid_fetching, iris_of, unknown_prefix
+from kgqa.graph.query.export import carried_words
+from kgqa.graph.query.prefixes import error_in, iris_of, unknown_prefix
+from kgqa.graph.query.tokens import expand_prefixes, forbid_fetching
+from kgqa.graph.query.words import COMPARED, ExportableGraph, node_words, relations_words
 from kgqa.model import Entity, Step
 from kgqa.text.words import clean, local_words
 
