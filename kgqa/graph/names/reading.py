@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 from kgqa.errors import PartialResult, StoreError
@@ -49,37 +49,35 @@ class NameShare:
         return f"{self.labelled:,} of {self.subjects:,} subjects have a name ({percent}%){by and ', by '}{by}"
 
 
+@dataclass(frozen=True)
 class NameReader:
     """Reads names from a graph. Thread-safe. All methods raise the same errors as `Store.select`.
 
-    Args:
-        limit: time limit of each query.
-
     Attributes:
-        kinds: for each predicate of names, the kinds of its names; a predicate may be listed as label and as alias.
+        limit: time limit of each query.
     """
 
-    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], limit: Limit = background_limit) -> None:
-        self._store = store
-        self._schema = schema
-        self._view = tuple(view)
-        self._limit = limit
-        self.kinds: dict[str, list[str]] = {}
-        for kind, predicates in (("label", schema.label), ("alias", schema.alias)):
-            for predicate in predicates:
-                self.kinds.setdefault(predicate, []).append(kind)
+    store: Store
+    schema: Schema
+    view: Sequence[Entity]
+    limit: Limit = background_limit
+
+    @cached_property
+    def kinds(self) -> dict[str, list[str]]:
+        """For each predicate of names, the kinds of its names; a predicate may be listed as label and as alias."""
+        kinds = {"label": self.schema.label, "alias": self.schema.alias}
+        predicates = dict.fromkeys((*self.schema.label, *self.schema.alias))
+        return {each: [kind for kind, listed in kinds.items() if each in listed] for each in predicates}
 
     def within(self, limit: Limit) -> Self:
         """Return a reader with another limit."""
-        bound = copy.copy(self)
-        bound._limit = limit
-        return bound
+        return replace(self, limit=limit)
 
     def select(self, template: str, *, fresh: bool = True, max_rows: int | None = None, **values: object) -> Rows:
         """Run the query queries/TEMPLATE.rq over the view and return the rows of its result."""
         predicates = [Entity(predicate) for predicate in self.kinds]
-        query = render(template, view=self._view, **{"predicates": predicates, **values})
-        return self._store.select(query, timeout=self._limit(), fresh=fresh, max_rows=max_rows)
+        query = render(template, view=self.view, **{"predicates": predicates, **values})
+        return self.store.select(query, timeout=self.limit(), fresh=fresh, max_rows=max_rows)
 
     def names(self, rows: Sequence[Row] | Rows) -> list[Name]:
         """Return the names in rows of entity, predicate and name; those of blank nodes are left out.
@@ -121,10 +119,10 @@ class NameReader:
     def share(self) -> NameShare | None:
         """Count the subjects of the graph and those with a label; None if it is too large, or the store fails."""
         try:
-            if not self._store.may_scan([graph.iri for graph in self._view]):
+            if not self.store.may_scan([graph.iri for graph in self.view]):
                 return None
-            counts = {iri: self._count(iri) for iri in self._schema.label}
-            labelled = self.select("names_labelled", predicates=[Entity(iri) for iri in self._schema.label])
+            counts = {iri: self._count(iri) for iri in self.schema.label}
+            labelled = self.select("names_labelled", predicates=[Entity(iri) for iri in self.schema.label])
             subjects = self.select("subject_count")
         except StoreError:
             return None
@@ -140,7 +138,7 @@ class NameReader:
         A server may order the rows differently for each page. The pages are therefore complete only if all of them
         together have as many distinct rows as the server counts.
         """
-        if not self._store.capabilities.remote:
+        if not self.store.capabilities.remote:
             yield from self.select("predicate_pairs", fresh=False, max_rows=MAX_ROWS, predicate=predicate)
             return
         total, size, offset = self._count(predicate.iri), PAGE_ROWS, 0

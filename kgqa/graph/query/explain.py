@@ -7,6 +7,7 @@ and aggregates are put into words one by one, from the algebra of the query.
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
@@ -68,13 +69,15 @@ def parse_query(sparql: str) -> Any:
         return parseQuery(sparql)
 
 
+@dataclass(frozen=True)
 class _Explainer:
-    """Puts the algebra of one query into words."""
+    """Puts the algebra of one query into words.
 
-    def __init__(self, graph: ExportableGraph) -> None:
-        self._graph = graph
-        self._results: dict[str, str] = {}
-        """The words of the aggregates, by the variables that the parser made for them."""
+    `results`: the words of the aggregates, by the variables that the parser made for them.
+    """
+
+    graph: ExportableGraph
+    results: dict[str, str] = field(default_factory=dict)
 
     def query(self, algebra: Any) -> str:
         variables = ", ".join(map(self._words, algebra.PV or ()))
@@ -108,7 +111,7 @@ class _Explainer:
             case "AggregateJoin":
                 for each in node.A:
                     distinct = "different " if each.distinct else ""
-                    self._results[each.res] = f"{_AGGREGATES[each.name]} {distinct}{self._words(each.vars)}"
+                    self.results[each.res] = f"{_AGGREGATES[each.name]} {distinct}{self._words(each.vars)}"
                 return [*first, *(f"for each {self._words(group)}" for group in node.p.expr or ())]
             case "OrderBy":
                 return [*first, "the rows are sorted"]
@@ -120,7 +123,7 @@ class _Explainer:
     def _triple(self, subject: Any, relation: Any, value: Any) -> str:
         match _kind(relation):
             case "URIRef":
-                named = relations_words(self._graph, [Step(str(relation))])
+                named = relations_words(self.graph, [Step(str(relation))])
             case "Variable":
                 named = f"anything (?{relation})"
             case _:
@@ -131,11 +134,11 @@ class _Explainer:
         """Return a term or an expression in words."""
         match _kind(term):
             case "Variable":
-                return self._results.get(term) or f"?{term}"
+                return self.results.get(term) or f"?{term}"
             case "URIRef":
                 entity, local = Entity(str(term)), local_words(str(term))
-                words = node_words(self._graph, entity)
-                return words if local in words or self._graph.labels([entity]) else f"{local} ({words})"
+                words = node_words(self.graph, entity)
+                return words if local in words or self.graph.labels([entity]) else f"{local} ({words})"
             case "Literal":
                 return f"“{clean(term)}”"
             case "BNode":
