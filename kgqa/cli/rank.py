@@ -155,18 +155,14 @@ def train(
         )
     ranker.save(out)
     size = out.stat().st_size
-    unused = (
-        f"Not used: {counted(report.unread, 'question')} without a readable gold path, "
-        f"{report.without_pool:,} gold paths without a pool of other paths"
-    )
     lines = (
         f"{counted(report.questions, 'question')}; {report.dropped:,} excluded by --evaluate",
-        *([unused] if report.unread or report.without_pool else ()),
+        f"Not used, because the gold path is unreadable or not in a pool: {report.unused:,}",
         f"{counted(report.examples, 'example')} and {counted(report.templates, 'template question')} for training",
         "Gold path ranked first, in %       n  embeddings  ranker  both",
         _line("held-out questions", report.own),
         _line(report.held_out, report.transfer),
-        f"Ranker written to {out} ({size / 1e6:.1f} MB, {report.seconds:.0f} s).",
+        f"Ranker written to {out} ({size / 1e6:.1f} MB).",
         f"To use the ranker: kgqa ask ... --chooser trained --ranker {out}",
     )
     print_result(as_json, {"ranker": str(out), "bytes": size, **asdict(report)}, lines)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -220,13 +219,13 @@ def ranker_scorer(
             f"The ranker was trained with the embedding model {ranker.embeddings}, but this one is {encoder.name}.",
             f"Set rank.model to the model of the ranker, or train a ranker for {encoder.name}: kgqa rank train",
         )
-    text_of = cache(relation_text)
-
-    def vectors(relations: Sequence[str]) -> np.ndarray:
-        return encoder.encode(list(map(text_of, relations)))
 
     def score(question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        head = ranker.score(encoder.encode_questions([question])[0], [each.path for each in candidates], vectors)
+        head = ranker.score(
+            encoder.encode_questions([question])[0],
+            [each.path for each in candidates],
+            lambda relations: encoder.encode(list(map(relation_text, relations))),
+        )
         if share == 1.0:
             return head
         return share * head + (1.0 - share) * cosines(encoder, question, [each.words for each in candidates])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import ModelUnavailable
 from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker, directions_of
@@ -116,21 +116,15 @@ def fit_ranker(
     """Fit a ranker.
 
     Args:
-        examples: The examples; those with only one path are ignored.
+        examples: The examples, each with more than one path.
         vectors: The vectors of the examples.
         settings: Settings of the fit; None for the defaults.
         progress: Called after every batch with the number of finished batches, the number of all batches and the
             batch's loss.
 
     Raises:
-        SettingsError: No example has more than one path.
         ModelUnavailable: Torch is not installed.
     """
-    examples = [example for example in examples if len(example.pool) > 1]
-    if not examples:
-        raise SettingsError(
-            "There is nothing to train on: no question has a gold path and other paths to compare it with."
-        )
     try:
         import torch
     except ImportError as error:
@@ -190,7 +184,7 @@ def _fit(
 def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterator[tuple[list[Example], np.ndarray]]:
     """Yield batches of examples, in a new order and with newly sampled paths in every epoch.
 
-    The rows of a batch are int64 of shape (examples, negatives + 1, length of the longest path), the gold path first.
+    The rows of a batch are int64 of shape (examples, paths, length of the longest path), the gold path first.
     """
     random = np.random.default_rng(settings.seed)
     width = max(example.pool.shape[1] for example in examples)
@@ -199,8 +193,7 @@ def _batches(examples: Sequence[Example], settings: TrainingSettings) -> Iterato
         for start in range(0, len(order), settings.batch):
             batch = [examples[number] for number in order[start : start + settings.batch]]
             rows = [sampled(example, settings.negatives, random) for example in batch]
-            shape = (settings.negatives + 1, width)
-            yield batch, np.stack([_padded(each.astype(np.int64), shape) for each in rows])
+            yield batch, np.stack([_padded(each, (max(map(len, rows)), width)) for each in rows])
 
 
 def sampled(example: Example, negatives: int, random: np.random.Generator) -> np.ndarray:
@@ -212,7 +205,9 @@ def sampled(example: Example, negatives: int, random: np.random.Generator) -> np
 
 
 def _padded(rows: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    return np.pad(rows, [(0, most - size) for most, size in zip(shape, rows.shape)], constant_values=-1)
+    return np.pad(
+        rows.astype(np.int64), [(0, most - size) for most, size in zip(shape, rows.shape)], constant_values=-1
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +254,8 @@ def hits(
         example = examples[number]
         rows = sampled(example, COMPARED, random)
         texts = [", ".join(words[step] for step in row if step >= 0) for row in rows]
-        distinct = list(dict.fromkeys(texts))
-        scores = dict(zip(distinct, encoder.encode_once(distinct) @ vectors.questions[example.question]))
-        cosine, head = np.array([scores[text] for text in texts]), scores_of(ranker, example.question, rows, vectors)
+        cosine = encoder.encode_once(texts) @ vectors.questions[example.question]
+        head = scores_of(ranker, example.question, rows, vectors)
         scored = np.array([cosine, head, share * head + (1 - share) * cosine])
         best = scored >= scored.max(axis=1, keepdims=True) - 1e-6
         found.append(best[:, 0] / best.sum(axis=1))

@@ -26,16 +26,16 @@ from kgqa.training.sources import MAX_EDGES, Source, Steps
 
 EACH = 6
 """How many template questions are made of the paths of one start."""
-OTHERS = 100
-"""How many random paths of the start the path of a template question is compared with, at most."""
-NEAR = 20
-"""How many longer paths, and how many paths with another last step, it is compared with, at most."""
+OTHERS = 50
+"""How many paths of the start, longer paths, and paths with another last step a template question has, at most."""
 FRAMES = ("what is {}?", "what are {}?", "which is {}?", "who is {}?", "name {}", "{}?", "tell me {}")
 FORWARD = ("the {0} of {1}", "{1}'s {0}", "the {0} that {1} has", "{1} {0}")
 BACKWARD = ("the {2} that has {1} as {0}", "the {2} whose {0} is {1}", "the {2} with {0} {1}", "what {1} is the {0} of")
 STARTS = ("", "", "it", "the {}", "this {}")
 """The topic; its name is removed from questions, and only its type may remain."""
 
+Template = tuple[str, list[Steps]]
+"""A template question, its path, and other paths of the same start."""
 _Pool = tuple[Mapping[Steps, int], np.ndarray]
 """Paths with the numbers of their rows, and the rows, as in `Example`."""
 
@@ -43,7 +43,7 @@ _Pool = tuple[Mapping[Steps, int], np.ndarray]
 class PoolBuilder:
     """Builds training examples and numbers the steps of their paths.
 
-    All methods raise `StoreError` if a graph cannot be read; a start that takes too long is left out.
+    All methods raise `StoreError` if a graph cannot be read.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -79,26 +79,48 @@ class PoolBuilder:
             return None
         return Example(question.asked, table, rows[gold]) if gold in rows and len(rows) > 1 else None
 
-    def templates(self, source: Source, count: int, seed: int) -> list[Example]:
-        """Build at most `count` examples of template questions over a source."""
-        draw = random.Random(seed)
-        found: list[Example] = []
-        for start in source.starts(draw, count):
-            try:
-                for path, others in _drawn(source, start, draw) if len(found) < count else ():
-                    _, table = self._pool([path, *variants(path), *others])
-                    found.append(Example(question_of(path, source, draw), table, 0))
-            except StoreTimeout:
-                continue
-        return found[:count]
+    def lengthened(self, question: TrainingQuestion, draw: random.Random) -> Template | None:
+        """Return a question about the answers of a question, worded with it; None if nothing is known of them."""
+        for source in self._sources:
+            start: Any = source.start(question.path)
+            gold = source.folded(question.path.steps, ())
+            if further := [(*gold, step) for step in (source.onward(start, gold) if start else ())]:
+                path = draw.choice(further)
+                text = question_of(path[-1:], source, draw, question.asked.rstrip("? "))
+                return text, [path, gold, *_some(draw, list(self._pools.get((source, start), ((), ()))[0]), further)]
+        return None
+
+    def template_example(self, template: Template, *, near: bool) -> Example:
+        """Build the example of a template question; with `near`, its path is compared with its `variants`, too.
+
+        Most variants are not in a graph, so no search would find them.
+        """
+        question, (path, *others) = template
+        return Example(question, self._pool([path, *(variants(path) if near else ()), *others])[1], 0)
 
     def _pool(self, paths: Iterable[Steps]) -> _Pool:
         rows = {path: row for row, path in enumerate(dict.fromkeys(paths))}
         return rows, path_table(list(rows), self._numbers, width=MAX_EDGES)
 
 
-def _drawn(source: Source, start: Any, draw: random.Random) -> Iterator[tuple[Steps, list[Steps]]]:
-    """Yield random paths of a start, of one to three edges, each with other paths of this start."""
+def templates(source: Source, count: int, seed: int) -> list[Template]:
+    """Return at most `count` template questions over a source; a start that takes too long is left out.
+
+    Raises:
+        StoreError: A graph cannot be read.
+    """
+    draw = random.Random(seed)
+    found: list[Template] = []
+    for start in source.starts(draw, count):
+        try:
+            found += _templates_at(source, start, draw) if len(found) < count else ()
+        except StoreTimeout:
+            continue
+    return found[:count]
+
+
+def _templates_at(source: Source, start: Any, draw: random.Random) -> Iterator[Template]:
+    """Yield template questions about random paths of a start, each with other paths of this start."""
     pool = source.paths(start)
     by_length = [[path for path in pool if len(path) == length] for length in range(1, MAX_EDGES + 1)]
     for _ in range(EACH if len(pool) > 1 else 0):
@@ -107,14 +129,17 @@ def _drawn(source: Source, start: Any, draw: random.Random) -> Iterator[tuple[St
         if further and len(path) == MAX_EDGES and draw.random() < 0.5:
             path, siblings = draw.choice(further), further
             further = [(*path, step) for step in source.onward(start, path)]
-        groups = ((pool, OTHERS), (siblings, NEAR), (further, NEAR))
-        yield path, [each for paths, most in groups for each in draw.sample(paths, min(most, len(paths)))]
+        yield question_of(path, source, draw), [path, *_some(draw, pool, siblings, further)]
 
 
-def question_of(path: Steps, source: Source, draw: random.Random) -> str:
-    """Word a path as a question without the name of its topic."""
+def _some(draw: random.Random, *groups: Sequence[Steps]) -> list[Steps]:
+    return [path for paths in groups for path in draw.sample(paths, min(OTHERS, len(paths)))]
+
+
+def question_of(path: Steps, source: Source, draw: random.Random, topic: str = "") -> str:
+    """Word a path as a question about a topic; without its name, the topic is left out or named by its type."""
     type_ = source.type_words(path[0].reversed())
-    text = draw.choice(STARTS if type_ else STARTS[:3]).format(type_)
+    text = topic or draw.choice(STARTS if type_ else STARTS[:3]).format(type_)
     for step in path:
         forms = FORWARD if step.direction == "out" else BACKWARD
         text = draw.choice(forms).format(source.words(step.relation), text, source.type_words(step) or "thing")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kgqa.errors import SettingsError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Step
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.schema import Schema
@@ -18,7 +17,6 @@ from kgqa.text.hints import Option
 from kgqa.text.words import counted, relation_words
 from kgqa.training.fitting import (
     TESTED,
-    Example,
     Hits,
     TrainingSettings,
     embed_examples,
@@ -26,12 +24,12 @@ from kgqa.training.fitting import (
     hits,
     split_examples,
 )
-from kgqa.training.pools import PoolBuilder
+from kgqa.training.pools import PoolBuilder, Template, templates
 from kgqa.training.questions import Row, gold_path_reader, training_questions, without_evaluated
 from kgqa.training.sources import GraphSource, Ontology, Source
 
 HELD_OUT = 0.1
-FEWEST = 1000
+FEWEST = 300
 """How many template questions are used at least; otherwise, as many as there are examples."""
 
 
@@ -42,26 +40,22 @@ class TrainingReport:
     Attributes:
         questions: Number of all questions.
         dropped: Number of questions excluded because they are in the evaluation.
-        unread: Number of questions without a readable gold path.
-        without_pool: Number of gold paths for which neither a graph nor the ontology gives a pool.
+        unused: Number of questions without a readable gold path, and of gold paths without a pool.
         examples: Number of gold paths used for training.
         templates: Number of template questions used for training.
         own: The test on a tenth of the questions.
         transfer: The test on template questions over what is not trained on.
         held_out: What the transfer is tested on, in words.
-        seconds: Total seconds.
     """
 
     questions: int
     dropped: int
-    unread: int
-    without_pool: int
+    unused: int
     examples: int
     templates: int
     own: Hits
     transfer: Hits
     held_out: str
-    seconds: float
 
 
 def train_ranker(
@@ -100,7 +94,6 @@ def train_ranker(
         StoreError: A graph cannot be read.
     """
     settings = settings or TrainingSettings()
-    started = time.monotonic()
     paths_of = gold_path_reader([*(graph.schema for graph in graphs), schema], graphs)
     inverses = dict(ontology.inverses) if ontology else {}
     for graph in graphs:
@@ -128,14 +121,20 @@ def train_ranker(
 
     part, apart = split_examples(examples, HELD_OUT, settings.seed)
     sources += map(GraphSource, further)
-    count = max(len(part), FEWEST) // len(sources)
-    worded = [each for source in sources for each in builder.templates(source, count, settings.seed)]
-    others = [each for graph in unseen for each in builder.templates(GraphSource(graph), TESTED, settings.seed)]
-    if unseen:
-        held_out = counted(len(unseen), "other graph")
-    else:
-        worded, others, count = without_relations(worded, examples, builder.steps, settings.seed)
-        held_out = f"{counted(count, 'relation')} in no question"
+    drawn = [
+        each for source in sources for each in templates(source, max(len(part), FEWEST) // len(sources), settings.seed)
+    ]
+    apart_drawn = [each for graph in unseen for each in templates(GraphSource(graph), TESTED, settings.seed)]
+    held_out = counted(len(unseen), "other graph")
+    if not unseen:
+        golds = np.concatenate([example.pool[example.gold] for example in examples])
+        asked = {builder.steps[number].relation for number in golds if number >= 0}
+        drawn, apart_drawn, relations = without_relations(drawn, asked, settings.seed)
+        held_out = f"{counted(relations, 'relation')} in no question"
+    draw, asked_for = random.Random(settings.seed), {example.question for example in part}
+    drawn += [longer for each in gold if each.asked in asked_for and (longer := builder.lengthened(each, draw))]
+    worded = [builder.template_example(each, near=True) for each in drawn]
+    others = [builder.template_example(each, near=False) for each in apart_drawn]
     text_of = relation_texts([*graphs, *further, *unseen], schema)
     vectors = embed_examples([*examples, *worded, *others], builder.steps, encoder, text_of)
     ranker = fit_ranker(
@@ -148,37 +147,34 @@ def train_ranker(
     report = TrainingReport(
         questions=len(questions),
         dropped=len(questions) - len(kept),
-        unread=sum(not paths_of(row) for row in kept),
-        without_pool=len(gold) - len(examples),
+        unused=sum(not paths_of(row) for row in kept) + len(gold) - len(examples),
         examples=len(part),
         templates=len(worded),
         own=own,
         transfer=transfer,
         held_out=held_out,
-        seconds=time.monotonic() - started,
     )
     return ranker, report
 
 
 def without_relations(
-    templates: Sequence[Example], examples: Sequence[Example], steps: Sequence[Step], seed: int
-) -> tuple[list[Example], list[Example], int]:
-    """Split template questions by whether their gold path has a held-out relation.
+    drawn: Sequence[Template], asked: Collection[str], seed: int
+) -> tuple[list[Template], list[Template], int]:
+    """Split template questions by whether their path has a held-out relation.
 
-    Held out is a tenth of the relations that are in no gold path of the examples.
+    Held out is a tenth of their relations, but none of those `asked` for by other questions.
 
     Returns:
-        The templates without a held-out relation, the templates with one, and the number of held-out relations.
+        The template questions without a held-out relation, those with one, and the number of held-out relations.
     """
 
-    def relations(example: Example) -> set[str]:
-        return {steps[number].relation for number in example.pool[example.gold] if number >= 0}
+    def relations(template: Template) -> set[str]:
+        return {step.relation for step in template[1][0]}
 
-    asked = set().union(*map(relations, examples))
-    unasked = sorted(set().union(*map(relations, templates)) - asked)
+    unasked = sorted(set().union(*map(relations, drawn)).difference(asked))
     chosen = set(np.random.default_rng(seed).permutation(unasked)[: 1 + int(HELD_OUT * len(unasked))])
-    apart = [example for example in templates if not chosen.isdisjoint(relations(example))]
-    return [example for example in templates if chosen.isdisjoint(relations(example))], apart, len(chosen)
+    apart = [template for template in drawn if not chosen.isdisjoint(relations(template))]
+    return [template for template in drawn if chosen.isdisjoint(relations(template))], apart, len(chosen)
 
 
 def relation_texts(graphs: Sequence[KnowledgeGraph], schema: Schema) -> Callable[[str], str]:

@@ -72,8 +72,6 @@ class GraphSource:
             onward = [p.then(step) for p in frontier for step in self._graph.paths.steps([Candidate(p)])[0].steps]
             found += [path.steps for path in onward if not self._graph.paths.ends_on_mediators(path)]
             frontier = onward
-            if len(found) > MAX_POOL:
-                break
         return found[:MAX_POOL]
 
     def onward(self, start: Entity, steps: Steps) -> list[Step]:

@@ -55,7 +55,7 @@ def files(tmp_path):
     return write_files(tmp_path)
 
 
-TRAIN = ("rank", "train", "train.jsonl", "--graph", "graph", "--epochs", "30", "--out")
+TRAIN = ("rank", "train", "train.jsonl", "--graph", "graph", "--epochs", "15", "--out")
 COUNT = TRAINED * len(WORDINGS)
 
 
@@ -72,11 +72,11 @@ def trained(tmp_path_factory, session_cache):
 
 def test_train_on_a_graph(trained):
     folder, found = trained
-    assert found["questions"] == COUNT and found["dropped"] == found["unread"] == found["without_pool"] == 0
+    assert found["questions"] == COUNT and found["dropped"] == found["unused"] == 0
     own, transfer = found["own"], found["transfer"]
     assert found["examples"] + own["examples"] == COUNT and 0 < own["examples"] <= COUNT / 4
     assert own["head"] >= own["cosine"] and own["head"] >= 0.9 and own["mixed"] >= own["cosine"]
-    assert found["templates"] == 1000 and found["held_out"] == "0 relations in no question"
+    assert 300 <= found["templates"] <= 300 + COUNT and found["held_out"] == "0 relations in no question"
     assert transfer["examples"] == 0, "every relation of the graph is in a question"
     assert found["bytes"] == (folder / "my.ranker").stat().st_size < 2_000_000
     TrainedRanker.load(folder / "my.ranker")
@@ -130,7 +130,7 @@ def test_asking_with_a_ranker(trained):
 def test_train_on_an_ontology(kgqa, files):
     done = kgqa("rank", "train", "train.jsonl", "--ontology", "roles", "--out", "my.ranker", "--json", "--epochs", "2")
     assert done.returncode == 0, done.err
-    assert json.loads(done.out)["without_pool"] == 0
+    assert json.loads(done.out)["unused"] == 0
     assert TrainedRanker.load(files / "my.ranker").size == 384
 
 

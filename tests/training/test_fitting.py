@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kgqa.errors import SettingsError
 from kgqa.rank.trained_ranker import TrainedRanker
 from kgqa.text.installation import install_command
 from kgqa.training.fitting import (
@@ -90,12 +89,6 @@ def test_training_is_reproducible_by_seed(torch):
     one, again, other = (fit_ranker(examples, vectors, each) for each in settings)
     assert np.array_equal(one.first_map, again.first_map) and one.one_step_bias == again.one_step_bias
     assert not np.array_equal(one.first_map, other.first_map)
-
-
-@pytest.mark.parametrize("examples", [[], [Example("q", np.array([[0]], dtype=np.int32), 0)]])
-def test_no_examples_is_an_error(examples):
-    with pytest.raises(SettingsError, match="nothing to train on"):
-        fit_ranker(examples, rotated_examples(1)[1])
 
 
 WITHOUT_TORCH = """

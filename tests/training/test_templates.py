@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import re
 
-import numpy as np
 import pytest
 
-from kgqa.model import Step
+from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema
-from kgqa.training.fitting import Example
-from kgqa.training.pools import PoolBuilder, question_of, variants
+from kgqa.training.pools import PoolBuilder, question_of, templates, variants
+from kgqa.training.questions import TrainingQuestion
 from kgqa.training.ranker import without_relations
 from kgqa.training.sources import GraphSource, Ontology
 
@@ -53,16 +52,25 @@ def bakeries() -> GraphSource:
 
 
 def test_template_questions_of_a_graph(bakeries):
+    made = templates(bakeries, 60, 0)
+    assert len(made) == 60 and made == templates(bakeries, 60, 0) != templates(bakeries, 60, 1)
+    assert {len(paths[0]) for _, paths in made} == {1, 2, 3}
+    for question, paths in made:
+        assert all(bakeries.words(step.relation) in question for step in paths[0])
+        assert not re.search(r"http|\b[bpt]\d", question), "a template has no topic"
+    assert any("chief baker" in question for question, _ in made)
+
+
+def test_only_training_compares_with_paths_that_the_graph_lacks():
     builder = PoolBuilder([])
-    made = builder.templates(bakeries, 60, 0)
-    assert len(made) == 60 and [e.question for e in builder.templates(bakeries, 60, 0)] == [e.question for e in made]
-    paths = [[tuple(builder.steps[n] for n in row if n >= 0) for row in example.pool] for example in made]
-    assert {len(pool[0]) for pool in paths} == {1, 2, 3}
-    for example, pool in zip(made, paths):
-        assert example.gold == 0 and len(set(pool)) == len(pool) > 2 and {*variants(pool[0])} <= {*pool}
-        assert all(bakeries.words(step.relation) in example.question for step in pool[0])
-        assert not re.search(r"http|\b[bpt]\d", example.question), "a template has no topic"
-    assert any("chief baker" in example.question for example in made)
+    template = ("q", [(A, B), (C,), (B, A), (C,)])
+    pools = []
+    for near in (True, False):
+        example = builder.template_example(template, near=near)
+        pools.append([tuple(builder.steps[number] for number in row if number >= 0) for row in example.pool])
+        assert example.gold == 0
+    assert pools[1] == [(A, B), (C,), (B, A)]
+    assert pools[0] == [(A, B), (B, A), (B,), (A,), (back(A), B), (A, back(B)), (C,)]
 
 
 def test_types_are_named_if_declared(bakeries):
@@ -79,15 +87,25 @@ def test_template_questions_of_an_ontology():
     ends = {base + "film.film.director": (base + "film.film", base + "people.person"),
             base + "people.person.parents": (base + "people.person", base + "people.person")}  # fmt: skip
     source = Ontology(bundled_schema("freebase"), ends)
-    made = [example.question for example in PoolBuilder([]).templates(source, 30, 0)]
+    made = [question for question, _ in templates(source, 30, 0)]
     assert len(made) == 30 and all("director" in each or "parents" in each for each in made)
 
 
-def test_relations_that_no_question_has_are_held_out(bakeries):
+def test_questions_are_lengthened(bakeries):
     builder = PoolBuilder([bakeries])
-    made = builder.templates(bakeries, 60, 0)
-    asked = Example("q", np.array([[list(builder.steps).index(Step("http://ex.org/baker"))]], dtype=np.int32), 0)
-    kept, apart, count = without_relations(made, [asked], builder.steps, 0)
-    relations = [{builder.steps[n].relation for e in part for n in e.pool[e.gold] if n >= 0} for part in (kept, apart)]
-    assert len(kept) + len(apart) == 60 and count == len(relations[1] - relations[0]) > 0
-    assert "http://ex.org/baker" in relations[0]
+    baker = (Step("http://ex.org/baker"),)
+    question = TrainingQuestion("who bakes for?", RelationPath(Entity("http://ex.org/b1"), baker))
+    assert builder.example(question)
+    text, (path, *others) = builder.lengthened(question, random.Random(0))
+    assert "who bakes for" in text and path[:1] == baker and len(path) == 2 and baker in others
+    nowhere = TrainingQuestion("when?", RelationPath(Entity("http://ex.org/b1"), (Step("http://ex.org/opened"),)))
+    assert builder.example(nowhere) and builder.lengthened(nowhere, random.Random(0)) is None
+
+
+def test_relations_that_no_question_has_are_held_out(bakeries):
+    made = templates(bakeries, 60, 0)
+    kept, apart, count = without_relations(made, {"http://ex.org/baker"}, 0)
+    used = [{step.relation for _, paths in part for step in paths[0]} for part in (kept, apart)]
+    assert len(kept) + len(apart) == 60 and kept and apart and count == 1
+    assert len(used[1] - used[0]) == 1 and "http://ex.org/baker" in used[0]
+    assert without_relations(made, used[0] | used[1], 0) == (made, [], 0)
