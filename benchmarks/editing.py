@@ -33,7 +33,7 @@ from freebase_slice import bare_store, ready_graph, topics
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Triple
 from kgqa.storage.cache import Cache
 

@@ -36,7 +36,7 @@ from common import machine, percentile, print_json, print_table
 from slow_network import far_away, make_certificate
 
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.model import Entity
 from kgqa.schema import bundled_schema
 from kgqa.virtuoso.process import free_port

@@ -52,8 +52,8 @@ from freebase_slice import MAX_HOPS, Kind, bare_store, random_paths, ready_graph
 from overhead import Timing, latencies, ratios, verdicts
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.graph.query.text import decode_tsv
 from kgqa.graph.store import Row, is_address
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 

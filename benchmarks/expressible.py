@@ -24,7 +24,7 @@ from kgqa.evaluation.datasets.questions import ANSWERABLE, GoldQuestion, read_qu
 from kgqa.evaluation.metrics.keys import Key, answer_keys, gold_keys
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.model import Entity, Literal
 from kgqa.model.conditions import NUMBER_TEXT
 from kgqa.storage.cache import Cache

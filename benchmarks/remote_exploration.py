@@ -42,8 +42,7 @@ from peer_texts import PEERS, name_queries, relation_queries, tail_queries
 from slow_network import Relay
 
 from kgqa.errors import StoreError
-from kgqa.graph.endpoint.options import EndpointOptions
-from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.endpoint.options import EndpointOptions, Profile
 from kgqa.graph.graph import DEFAULT_FRONTIER_CAP, KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, RelationPath

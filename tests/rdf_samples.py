@@ -6,7 +6,6 @@ import gzip
 from pathlib import Path
 
 import pyoxigraph as ox
-import rdflib
 
 TURTLE = """
 @prefix : <http://e/> .
@@ -37,11 +36,6 @@ def files_of_each_format(folder: Path) -> list[Path]:
     for ending, format in by_engine.items():
         files.append(folder / f"same.{ending}")
         files[-1].write_bytes(ox.serialize(quads, format=format))
-    dataset = rdflib.Dataset()
-    dataset.parse(data=(folder / "same.nq").read_text(encoding="utf-8"), format="nquads")
-    for ending in ("trix", "hext"):
-        files.append(folder / f"same.{ending}")
-        files[-1].write_bytes(dataset.serialize(format=ending).encode())
     files.append(folder / "packed.ttl.gz")
     files[-1].write_bytes(gzip.compress(turtle.read_bytes()))
     return files

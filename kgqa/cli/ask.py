@@ -193,7 +193,7 @@ def _show(
     first: bool,
     beside: dict[str, Any],
 ) -> None:
-    from kgqa.graph.query.prefixes import shorten_iris
+    from kgqa.graph.query.tokens import shorten_iris
     from kgqa.report.answer import answer_text
     from kgqa.report.path_text import signs_for
 

@@ -21,7 +21,7 @@ from kgqa.corpus.storage.database import Database
 from kgqa.errors import CorpusError, PartialResult, StoreError, StoreTimeout
 from kgqa.graph.editing import present_triples
 from kgqa.graph.opening import open_store
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Store, single_count
 from kgqa.model import Entity, Triple
 from kgqa.text.words import counted

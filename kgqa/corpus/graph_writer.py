@@ -24,7 +24,7 @@ from kgqa.graph.embedded.loading import discard_interrupted, load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.upload import BATCH_CHARS, BATCH_TRIPLES, UPDATE_SECONDS
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Store, count_value
 from kgqa.model import Entity
 from kgqa.storage.loading import parse_json

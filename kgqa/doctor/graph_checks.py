@@ -28,7 +28,7 @@ from kgqa.errors import KgqaError, PartialResult, StoreTimeout
 from kgqa.graph.detection import MEDIATOR_REMEDY, SchemaFit, best_schema, missing_mediators, other_wikibase, schema_fits
 from kgqa.graph.endpoint.fingerprint import MAX_SCANNED_TRIPLES
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Rows, single_count
 from kgqa.graph.tables.labels import BATCH, language_rank, values_of
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step

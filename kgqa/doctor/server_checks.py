@@ -28,7 +28,7 @@ from kgqa.graph.detection import default_view, named_graphs
 from kgqa.graph.endpoint.options import PASSWORD_VARIABLE, Access, EndpointOptions
 from kgqa.graph.endpoint.store import EndpointStore, open_endpoint
 from kgqa.graph.opening import demo_folder, open_store, view_of
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import DEFAULT_MAX_ROWS, is_address
 from kgqa.model import Entity, GraphId
 from kgqa.storage.corpus_file import read_corpus_file

@@ -8,7 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout, StoreUnavailable
-from kgqa.graph.query.templates import render
+from kgqa.graph.editing import batches
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Store
 from kgqa.graph.tables.declarations import listed_mediators
 from kgqa.model import Entity, Literal
@@ -94,9 +95,9 @@ def missing_mediators(store: Store, view: Sequence[str], schema: Schema) -> str:
     graphs, marker = tuple(Entity(iri) for iri in view), Entity(schema.mediator_marked_by[0])
     if store.ask(render("has_predicate", view=graphs, predicate=marker)):
         return ""
-    relations = [Entity(iri) for iri in sorted(listed_mediators(schema).relations)]
-    batches = (relations[start : start + RELATION_BATCH] for start in range(0, len(relations), RELATION_BATCH))
-    if any(store.ask(render("any_relation", view=graphs, relations=batch)) for batch in batches):
+    relations = [Entity(iri) for iri in sorted(listed_mediators(schema.mediator_list, schema.id_base)[1])]
+    parts = batches(relations, RELATION_BATCH)
+    if any(store.ask(render("any_relation", view=graphs, relations=part)) for part in parts):
         return ""
     unlisted = f", and has no relation that is known to lead to mediators in {schema.title}" if relations else ""
     return (

@@ -15,7 +15,7 @@ from kgqa.graph.queries import Queries
 from kgqa.graph.query import export
 from kgqa.graph.query.tokens import query_kind
 from kgqa.graph.store import DEFAULT_TIMEOUT, Store
-from kgqa.graph.tables import graph_tables
+from kgqa.graph.tables.graph_reader import TIMEOUT
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.graph.tables.labels import find_labels, with_labels
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
@@ -38,11 +38,11 @@ class KnowledgeGraph:
         store: any implementation of the `Store` protocol.
         schema: the vocabulary of the graph; see `detect_schema`.
         view: IRIs of the graphs to query; empty for the store's default graph.
-        walks: the walk rule, which limits the nodes that a walk may visit twice (see `patterns.path_pattern`); None for
+        walks: the walk rule, which limits the nodes that a walk may visit twice (see `text.path_pattern`); None for
             the schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         timeout: maximum seconds per query of a question; queries over the whole graph get at least
-            `graph_tables.TIMEOUT`.
+            `graph_reader.TIMEOUT`.
         cache: where tables computed from the graph are stored; None keeps them in memory only.
         languages: the user's languages, tried before the schema's; see `kgqa.schema.language_list`.
         scan: whether to run queries that read every triple if the store allows them; if not, tables hold only what the
@@ -86,7 +86,7 @@ class KnowledgeGraph:
             self.view,
             find_labels=self.labels,
             cache=cache,
-            timeout=max(timeout, graph_tables.TIMEOUT),
+            timeout=max(timeout, TIMEOUT),
             scan=scan,
         )
         rule = walks or schema.walks

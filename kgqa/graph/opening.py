@@ -12,7 +12,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import LoadError, SettingsError, StoreBusy, StoreUnavailable
+from kgqa.errors import SettingsError, StoreBusy, StoreUnavailable
 from kgqa.graph.detection import default_view, detect_schema
 from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
@@ -164,7 +164,7 @@ def open_graph(
         view: IRIs of the graphs to query, or names of views of a corpus, such as `hyper`; empty for the view `facts` of
             a corpus, or the result of `default_view`.
         writable: whether `store.edit` may change the graph; see `open_store`. The demo graph cannot be changed.
-        walks: the walk rule (see `patterns.path_pattern`); None for the rule stored in the folder, or else the
+        walks: the walk rule (see `text.path_pattern`); None for the rule stored in the folder, or else the
             schema's rule.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         timeout: maximum seconds per query.
@@ -301,8 +301,6 @@ def load_into_folder(
     """
     folder, paths = Path(folder), [Path(file) for file in files]
     check_no_corpus(folder)
-    if not (paths or options.get("resume")):
-        raise LoadError("No file to load.", "Name at least one RDF file.")
     with ExitStack() as stack:
         if progress is None and in_notebook():
             progress = stack.enter_context(_load_bar(paths))

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.next_steps import fold_steps, onward_lookup, relations_lookup, statement_exits, unclaimed_lookup
+from kgqa.graph.editing import batches
+from kgqa.graph.next_steps import OpenPath, find_steps
 from kgqa.graph.queries import NO_NODES, NODE, NODES, Errors, Lookup, Queries
-from kgqa.graph.query.conditions import candidate_pattern
-from kgqa.graph.query.patterns import Node, PathPattern, path_pattern, pattern_text, returns, term_list, values_clause
-from kgqa.graph.query.templates import Variable, render_term
+from kgqa.graph.query.operations import candidate_pattern
+from kgqa.graph.query.text import (
+    Node,
+    PathPattern,
+    Variable,
+    path_pattern,
+    pattern_text,
+    render_term,
+    term_list,
+    values_clause,
+)
 from kgqa.graph.store import Row, count_value
-from kgqa.graph.tables.declarations import SIDES
+from kgqa.graph.tables.declarations import SIDES, mediator_filters
 from kgqa.graph.tables.graph_tables import GraphTables, by_frequency
 from kgqa.graph.tables.labels import is_blank_node
-from kgqa.graph.tables.mediators import mediator_filters
 from kgqa.model import Candidate, Direction, Entity, Literal, RelationPath, Step, Value
 from kgqa.settings.table import WalkRule
 
@@ -28,8 +36,8 @@ MAX_EDGES = 2000
 MAX_WALKED_ENDS = 50
 """Most ends to which walks are looked up at once. Servers are slow with longer VALUES lists, or refuse them."""
 SAMPLED_ENDS = 50
-WIDENINGS = (1, 10, 100)
-"""Factors for the number of edges to request: the next factor is used if too many of the returned edges are noise."""
+MAX_NOISE = 1000
+"""How many more edges of a node are requested than are wanted, because the graph may mark so many of them as noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class PathQueries:
     place of a result instead.
 
     Attributes:
-        walk_rule: which nodes a walk may visit twice; see `patterns.path_pattern`.
+        walk_rule: which nodes a walk may visit twice; see `text.path_pattern`.
         returns_through_mediators: whether a hop through a mediator may lead back to the node before it.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         labels: returns the labels of entities.
@@ -82,60 +90,14 @@ class PathQueries:
             candidates: paths with restrictions; joins and conditions are ignored.
         """
         inner = partial(path_pattern, rule=self.walk_rule, inverse=self.tables.inverses.get, final=False)
-        walks = [replace(inner(c.path.topic, c.path.steps), restricted=c.restricted) for c in candidates]
-        lookups = [self._relations_lookup(each.path, walk) for each, walk in zip(candidates, walks)]
-        results = self.queries.look_up(lookups, tolerated=tolerated)
-        found = [_Found(number, candidates[number].path, walks[number], _columns(lookups[number], rows))
-                 for number, rows in enumerate(results) if not isinstance(rows, Exception)]  # fmt: skip
-        self._drop_loops([path for path in found if path.columns.get("loop")], tolerated)
-        for path in found:
-            path.steps = fold_steps(path.columns, self.tables)
-        self._fold_statements([path for path in found if path.path.steps], tolerated)
-        for path in found:
-            steps = tuple(sorted(path.steps, key=lambda step: (step.direction == "in", step.relation)))
-            frontier = max(map(count_value, path.columns.get("frontier", ())), default=0)
-            results[path.number] = path.error or Expansion(steps, approximate=frontier > self.frontier_cap)
-        self.tables.label_relations((step.relation for path in found for step in path.steps), self.labels)
-        return results
-
-    def _relations_lookup(self, path: RelationPath, walk: PathPattern) -> Lookup:
-        returning: list[Step] = []
-        if self.walk_rule == "no-return" and path.steps:
-            inverse, last = self.tables.inverses.get, path.steps[-1]
-            twins = {last.relation, inverse(last.relation), *self.tables.declarations.inverse_of.get(last.relation, ())}
-            possible = [Step(name, side) for name in sorted(filter(None, twins)) for side in SIDES]
-            returning = [step for step in possible if returns(step, last, inverse)]
-        not_node = path.topic if self.walk_rule in ("topic-not-end", "topic-never") else None
-        return relations_lookup(walk, cap=self.frontier_cap, not_node=not_node, returning=returning)
-
-    def _drop_loops(self, paths: Sequence[_Found], tolerated: Errors) -> None:
-        """Leave out the relations that lead from a topic only to itself."""
-        lookups = [onward_lookup(path.path.topic, sorted(path.columns["loop"], key=str)) for path in paths]
-        for path, lookup, rows in zip(paths, lookups, self.queries.look_up(lookups, tolerated=tolerated)):
-            if isinstance(rows, Exception):
-                path.error = rows
-                continue
-            onward = _columns(lookup, rows)
-            for side in SIDES:
-                path.columns[side] = path.columns[side] - path.columns["loop"] | onward[side]
-
-    def _fold_statements(self, paths: Sequence[_Found], tolerated: Errors) -> None:
-        """Leave out the steps through a statement that mean the same as the step along its claim."""
-        schema = self.tables.schema
-        leaving = [(path, *exit_) for path in paths for exit_ in statement_exits(schema, path.path.steps[-1])]
-        for path, *_ in leaving if self.walk_rule != "free" else ():
-            path.steps.discard(path.path.steps[-1].reversed())  # a statement has one subject and one value
-        asked = [each for each in leaving if each[1] in each[0].steps]
-        lookups = [
-            unclaimed_lookup(path.walk, step, claim, cap=self.frontier_cap, schema=schema)
-            for path, step, claim in asked
+        found = [
+            OpenPath(each.path, replace(inner(each.path.topic, each.path.steps), restricted=each.restricted))
+            for each in candidates
         ]
-        rows_of = self.queries.look_up(lookups, limit=1, tolerated=(StoreTimeout, *tolerated))
-        for (path, step, _), rows in zip(asked, rows_of):
-            if isinstance(rows, StoreTimeout) or not rows:  # the step along the claim is a candidate anyway
-                path.steps.discard(step)
-            elif isinstance(rows, Exception):
-                path.error = rows
+        cap = self.frontier_cap
+        find_steps(found, self.queries, self.tables, rule=self.walk_rule, cap=cap, tolerated=tolerated)
+        self.tables.label_relations((step.relation for each in found for step in each.steps), self.labels)
+        return [each.error or Expansion(tuple(sorted(each.steps, key=_place)), each.frontier > cap) for each in found]
 
     def ends(self, candidates: Sequence[Candidate], *, limit: int | None = None, tolerated: Errors = ()) -> list[Any]:
         """Return the `Ends` of each candidate's path, without mediators and without regard to its operation.
@@ -188,8 +150,6 @@ class PathQueries:
         """Return the pattern of a path with its joins, restrictions and conditions, and filters that exclude mediators.
 
         A hop through a mediator never leads back to the node before it: nobody is their own spouse.
-
-        Raises the same errors as `candidate_pattern`.
         """
         path = candidate.path
         walk = candidate_pattern(candidate, self.walk_rule, self.tables.inverses.get)
@@ -259,14 +219,11 @@ class PathQueries:
         quiet = f"\n  FILTER({others}!({prefixed}))" if noise else ""
         lookups = [Lookup((RELATION, VALUE), f"{_edge(node, side)}{quiet}") for side in SIDES]
         # the graph may mark too many relations as noise to list them in a query: request more edges instead
-        for asked in (limit * times for times in WIDENINGS):
-            rows_of = self.queries.look_up(lookups, limit=asked)
-            edges = [
-                [(step, value) for step, value in _edges(rows, side) if not self.tables.is_noise(step.relation)]
-                for side, rows in zip(SIDES, rows_of)
-            ]
-            if all(len(kept) >= limit or len(rows) < asked for kept, rows in zip(edges, rows_of)):
-                break
+        rows_of = self.queries.look_up(lookups, limit=limit + MAX_NOISE)
+        edges = (
+            [(step, value) for step, value in _edges(rows, side) if not self.tables.is_noise(step.relation)]
+            for side, rows in zip(SIDES, rows_of)
+        )
         return [edge for kept in edges for edge in kept[:limit]]
 
     def degrees(self, nodes: Iterable[Entity]) -> dict[Entity, int]:
@@ -285,8 +242,7 @@ class PathQueries:
 
     def _edge_counts(self, nodes: Iterable[Entity], group: Variable) -> Iterator[tuple[Direction, Entity, int]]:
         """Count the distinct edges of nodes by direction and by the values of ?node or ?relation."""
-        wanted = _askable(nodes)
-        parts = [wanted[start : start + NODES] for start in range(0, len(wanted), NODES)]
+        parts = list(batches(_askable(nodes), NODES))
         asked = [(side, f"  {values_clause(NODE, part)}{_edge(NODE, side)}") for side in SIDES for part in parts]
         lookups = [Lookup((group, COUNT), _counted((NODE, RELATION, VALUE), text, group), most=1) for _, text in asked]
         for (side, _), rows in zip(asked, self.queries.look_up(lookups)):
@@ -322,18 +278,30 @@ class PathQueries:
         declared = {step: frozenset([type_] if (type_ := tables.target_type(step)) else []) for step in steps}
         if not self.samples_kinds:
             return declared
-        known: dict[Step, frozenset[str]] = tables.values.get("kinds", dict)
-        new = [step for step in steps if step not in known]
-        # a kind is only a hint: none if it takes too long
-        lookups = [Lookup((ANSWER, VALUE), f"{_some_ends(step)}\n{self._types_of_ends}") for step in new]
-        for step, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
-            known[step] = _common_kinds([] if isinstance(rows, StoreTimeout) else rows, tables.schema.noise_prefixes)
+        predicates = "|".join(render_term(Entity(each)) for each in tables.schema.types)
+        types = f"  OPTIONAL {{ ?answer {predicates} ?value . }}" if predicates else ""
+        common = partial(_common_kinds, noise=tables.schema.noise_prefixes)
+        known = self._sampled("kinds", steps, (ANSWER, VALUE), types, common)
         return {step: known[step] or declared[step] for step in steps}
 
-    @property
-    def _types_of_ends(self) -> str:
-        predicates = "|".join(render_term(Entity(each)) for each in self.tables.schema.types)
-        return f"  OPTIONAL {{ ?answer {predicates} ?value . }}" if predicates else ""
+    def _sampled(
+        self,
+        name: str,
+        steps: Iterable[Step],
+        variables: tuple[Variable, ...],
+        pattern: str,
+        read: Callable[[list[Row]], frozenset[str]],
+    ) -> dict[Step, frozenset[str]]:
+        """Return what `read` makes of the rows of a pattern at some ends (?answer) of each step.
+
+        It is kept by name, and is only a hint: no rows are read if it takes too long.
+        """
+        known: dict[Step, frozenset[str]] = self.tables.values.get(name, dict)
+        new = [step for step in steps if step not in known]
+        lookups = [Lookup(variables, f"{_some_ends(step)}\n{pattern}") for step in new]
+        for step, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
+            known[step] = read([] if isinstance(rows, StoreTimeout) else rows)
+        return known
 
     def describing_relations(self, steps: Iterable[Step]) -> dict[Step, tuple[str, ...]]:
         """Return relations that describe the nodes each step leads to, if the graph declares types for few relations.
@@ -345,26 +313,19 @@ class PathQueries:
         tables, steps = self.tables, list(steps)
         if 10 * max(map(len, tables.types.values())) > len(tables.relations):
             return dict.fromkeys(steps, ())
-        known: dict[str, frozenset[str]] = tables.values.get("subject-relations", dict)
-        inward = {step.relation for step in steps if step.direction == "in"}
-        new = sorted(relation for relation in inward if relation not in known)
-        lookups = [
-            Lookup(
-                (RELATION,),
-                f"{_some_ends(Step(name, 'in'))}\n  ?answer ?relation ?value .",
-            )
-            for name in new
-        ]
-        # the relations are only a hint: none if it takes too long
-        for name, rows in zip(new, self.queries.look_up(lookups, tolerated=(StoreTimeout,))):
-            relations = [] if isinstance(rows, StoreTimeout) else [each for (each,) in rows if isinstance(each, Entity)]
-            known[name] = frozenset(each.iri for each in relations if not tables.is_noise(each.iri))
+        inward = sorted({step for step in steps if step.direction == "in"}, key=_place)
+        known = self._sampled("subject-relations", inward, (RELATION,), "  ?answer ?relation ?value .", self._relations)
         frequent = {
-            name: tuple(by_frequency({each: tables.relations[each] for each in known[name] & tables.relations.keys()}))
-            for name in inward
+            step: tuple(by_frequency({each: tables.relations[each] for each in known[step] & tables.relations.keys()}))
+            for step in inward
         }
-        return {step: (step.relation,) if step.direction == "out" else frequent[step.relation][:MAX_DESCRIBING]
+        return {step: (step.relation,) if step.direction == "out" else frequent[step][:MAX_DESCRIBING]
                 for step in steps}  # fmt: skip
+
+    def _relations(self, rows: Iterable[Row]) -> frozenset[str]:
+        return frozenset(
+            each.iri for (each,) in rows if isinstance(each, Entity) and not self.tables.is_noise(each.iri)
+        )
 
     def ends_on_mediators(self, path: RelationPath) -> bool:
         """Return whether all ends of a path are mediators. Such a path must be extended to give answers."""
@@ -388,22 +349,8 @@ def _common_kinds(rows: Iterable[Sequence[Value | None]], noise: tuple[str, ...]
     return frozenset(kind for kind, count in counts.items() if 2 * count > len(kinds))
 
 
-@dataclass(slots=True, eq=False)
-class _Found:
-    """What is known of a path whose next steps are looked up: the values of each variable, the steps, or an error."""
-
-    number: int
-    path: RelationPath
-    walk: PathPattern
-    columns: dict[str, set[Value]]
-    steps: set[Step] = field(default_factory=set)
-    error: Exception | None = None
-
-
-def _columns(lookup: Lookup, rows: Sequence[Row]) -> dict[str, set[Value]]:
-    """Return the distinct values of each variable."""
-    return {name.name: {value for row in rows if (value := row[place]) is not None}
-            for place, name in enumerate(lookup.variables) if isinstance(name, Variable)}  # fmt: skip
+def _place(step: Step) -> tuple[bool, str]:
+    return step.direction == "in", step.relation
 
 
 def _askable(nodes: Iterable[Entity]) -> list[Entity]:

@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, RowCapMet, StoreCrashed, StoreTimeout
-from kgqa.graph.query.patterns import Node, term_list, values_clause
-from kgqa.graph.query.templates import Variable, render, render_term
+from kgqa.graph.editing import batches
+from kgqa.graph.query.text import Node, Variable, render, render_term, term_list, values_clause
 from kgqa.graph.store import Row, Rows, Store, count_value
 from kgqa.model import Entity, Value
 from kgqa.net.threads import Item, Result, ThreadPool, stoppable
@@ -256,7 +256,7 @@ class Queries:
         cap = self.store.capabilities.row_cap if limit and new and not new[0].node else None
         if cap and limit:
             most = max(1, min(most, (cap - 1) // limit))  # the rows of a batch stay below the row cap
-        batches = [new[start : start + most] for start in range(0, len(new), most)]
+        waiting = list(batches(new, most))
         share = TIME_SHARE * (self.timeout if seconds is None else min(seconds, self.timeout))
         is_first = True
 
@@ -265,21 +265,20 @@ class Queries:
             query = lookup_query(batch, self.view, limit)
             return rows_of_each(batch, self._select(query, seconds=seconds if alone else share, recorded=alone), limit)
 
-        while batches:
-            results = self.map(run, batches, tolerated=(*HALVED, *tolerated))
+        while waiting:
+            results = self.map(run, waiting, tolerated=(*HALVED, *tolerated))
             hopeless = not is_first and all(isinstance(rows, Exception) for rows in results)
-            halves: list[list[Lookup]] = []
-            for batch, rows in zip(batches, results):
+            halves: list[Sequence[Lookup]] = []
+            for batch, rows in zip(waiting, results):
                 if not isinstance(rows, Exception):
                     for each, own in zip(batch, rows):
                         found[each] = own
                         self._keep(version, each, own, limit)
                 elif len(batch) > 1:
-                    half = 1 if hopeless else (len(batch) + 1) // 2
-                    halves += [batch[start : start + half] for start in range(0, len(batch), half)]
+                    halves += batches(batch, 1 if hopeless else (len(batch) + 1) // 2)
                 elif isinstance(rows, tolerated):
                     found[batch[0]] = rows
                 else:
                     raise rows
-            batches, share, is_first = halves, share / 2, False
+            waiting, share, is_first = halves, share / 2, False
         return [found[each] for each in lookups]

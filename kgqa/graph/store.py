@@ -132,15 +132,16 @@ class EditReport:
         graph: IRI of the named graph; "" for the default graph.
         added: The triples that were absent and have been added.
         removed: The triples that were there and have been removed.
-        version: The version of the graph after the edit; see `Store.version_of`.
-        fingerprint: The fingerprint of the graph after the edit; "" if the store would have to count or read the graph.
     """
 
     graph: str
     added: tuple[Triple, ...]
     removed: tuple[Triple, ...]
-    version: str
-    fingerprint: str
+
+    @property
+    def triples(self) -> int:
+        """The number of added and removed triples."""
+        return len(self.added) + len(self.removed)
 
 
 class Store(Protocol):

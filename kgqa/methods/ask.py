@@ -17,7 +17,7 @@ from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.errors import CorpusError, KgqaError, ModelUnavailable, NoTopicFound, QuestionError, SettingsError, StoreError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph_of
-from kgqa.graph.query.prefixes import used_prefixes
+from kgqa.graph.query.tokens import used_prefixes
 from kgqa.llm.models import ADD_MODEL, open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.methods.advice import with_advice

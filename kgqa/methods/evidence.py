@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.export import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
 from kgqa.text.words import arrow_words, short_words
 from kgqa.trace import GaveUp

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isclose, nan
 
@@ -12,14 +12,13 @@ from kgqa.graph.paths import Ends
 from kgqa.graph.query.export import (
     AnswerInQuery,
     Exported,
-    StatementVocabulary,
+    all_words,
     evidence_query,
     export,
     query_class,
     refuse_named_end,
 )
-from kgqa.graph.query.prefixes import iris_of
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.tokens import iris_of
 from kgqa.methods.evidence import gather_evidence
 from kgqa.methods.units import present_notes, with_units
 from kgqa.model import (
@@ -252,7 +251,7 @@ def answer_of_entities(
     )
 
 
-def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: StatementVocabulary) -> Answer:
+def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: Mapping[str, Entity]) -> Answer:
     """Return the answer with the query that returns its statements, and the chunks of its quotes and hyperedges.
 
     The query is `exact` if it returned at least one row for each statement and chunk. If the graph cannot run it in
@@ -261,7 +260,7 @@ def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: State
     Args:
         graph: A view of the graphs that contain the statements and chunks.
         answer: The answer with its evidence.
-        vocabulary: The relations of statements and chunks.
+        vocabulary: The relations of statements and chunks; see `evidence_query`.
 
     Raises:
         AnswerInQuery: The query contains an answer, which is a bug in kgqa.

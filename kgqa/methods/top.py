@@ -26,7 +26,7 @@ from kgqa.search.conditions.amounts import read_amount
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, without_excluded
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.times import without_qualifier
-from kgqa.search.cues import read_cues
+from kgqa.search.cues import asking_clause, read_cues
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.kinds import AskedKind
 from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
@@ -42,6 +42,8 @@ from kgqa.trace.trace import BudgetExhausted, Trace
 METHOD = "top"
 COMPLETED = 10
 """Most paths per hop that get one more edge at a mediator if a language model compares paths."""
+UNEXPLAINED = 0.3
+"""Words of a question that a path explains less than this are named in a note."""
 NOT_ACCEPTED = "No path was accepted as an answer. This is the answer of the best path."
 
 
@@ -72,7 +74,7 @@ def answer(
     text, kind, request, qualifier = question.text, None, None, ""
     if not resources.by_model:
         every = [name for each in by_entity.values() for name in each]
-        text = in_english(text, every)
+        text = asking_clause(in_english(text, every), every)
         kind, request = request_of(text, every)
         text, qualifier = without_qualifier(request.text if request else text)
     spans: Sequence[Span] = topic_spans(text, by_entity)
@@ -376,8 +378,15 @@ def _with_confidence(
     if ranking.accepted_by:
         note = "has no effect, because the confidence in an answer is known only without a language model."
         return replace(found, notes=(*found.notes, f"{Option('min-score')} {note}")) if least else found
-    features = ranking.features(candidate, ranked, topics=len(found.topics), answers=len(found.answers))
+    shares = ranking.explained(candidate)
+    if unexplained := [f"“{word}”" for word, share in shares.items() if share < UNEXPLAINED]:
+        found = replace(found, notes=(*found.notes, f"Nothing in the answer's path explains {', '.join(unexplained)}."))
+    features = ranking.features(
+        candidate, ranked, shares.values(), topics=len(found.topics), answers=len(found.answers)
+    )
     confidence = ranking.confidence(features)
+    if not (features["explained"] or features["joined"]):  # all words name relations that the path has not
+        most = WEAK - 0.01
     confidence = None if confidence is None else min(confidence, most)
     trace.record(
         Rated(path=candidate.words, confidence=confidence, features={k: round(v, 4) for k, v in features.items()})

@@ -9,7 +9,7 @@ from datetime import date
 
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.tables.units import Units, units_of
+from kgqa.graph.tables.labels import Units, units_of
 from kgqa.methods.evidence import MAX_ENDS
 from kgqa.model import Literal, Named, PathEvidence, Value
 from kgqa.model.conditions import DAY, NUMBER_TEXT, Comparison, Condition, Operation

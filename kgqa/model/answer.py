@@ -14,8 +14,8 @@ from kgqa.trace.event import Event
 Status = OneOf["answered", "no_answer", "budget_exhausted", "unsupported", "failed"]
 Grounding = OneOf["graph", "text", "model", "none"]
 QueryClass = OneOf["exact", "restricted", "superset", "none"]
-WEAK = 0.5
-"""The confidence below which an answer is called a weak match: fewer than half of such answers are right."""
+WEAK = 0.6
+"""The confidence below which an answer is called a weak match: of the answers above it, about nine of ten are right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ regression on these features:
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ MARGIN = 0.3
 """Largest margin that counts; a path without a rival has this margin."""
 NO_WORDS = 0.5
 """Share of explained words of a question that has no words beside the topic, such as "who is X"."""
+
+
+def root(stem: str) -> str:
+    """Remove the ending of a noun from a verb: "operate", "operator" and "operation" have the same root."""
+    return re.sub(r"(?<=\w{3})(?:at)?(?:ion|[eo]r|ment|e)$", "", stem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +82,23 @@ def margin(scores: Sequence[float]) -> float:
 
 
 def explained(
-    words: Sequence[str],
+    words: Mapping[str, str],
     texts: Sequence[str],
     encoder: CachedEncoder | None,
     others: Container[str] = (),
-) -> tuple[float, float]:
-    """Return how well the words of a question occur in the texts of a path, from 0 to 1: their mean, and the least.
+) -> dict[str, float]:
+    """Return how well each word of a question occurs in the texts of a path, from 0 to 1.
 
-    A word counts 1 if a text contains it or another form of it; otherwise its largest cosine with a text or a word of a
-    text, or 0 without an encoder. The words in `others` name relations that the path has not, and count 0.
+    `words` maps each word to what it may mean, itself included. A word counts 1 if a text contains one of these, or
+    another form of it; otherwise its largest cosine with a text or a word of a text, or 0 without an encoder. The words
+    in `others` name relations that the path has not, and count 0.
     """
     if not words:
-        return NO_WORDS, NO_WORDS
-    known = {term for text in texts for term in terms(text)}
-    share = np.array([1.0 if known & set(terms(word)) else 0.0 for word in words])
+        return {}
+    known = {root(term) for text in texts for term in terms(text)}
+    share = np.array([1.0 if known & set(map(root, terms(meant))) else 0.0 for meant in words.values()])
     parts = list(dict.fromkeys([*texts, *(word for text in texts for word in text.split())]))
     if encoder is not None and parts and not share.all():
-        close = (encoder.encode_questions(words) @ encoder.encode(parts).T).max(axis=1)
+        close = (encoder.encode_questions(list(words)) @ encoder.encode(parts).T).max(axis=1)
         share = np.maximum(share, np.where([word in others for word in words], 0.0, close))
-    share = np.clip(share, 0, 1)
-    return float(share.mean()), float(share.min())
+    return dict(zip(words, map(float, np.clip(share, 0, 1))))

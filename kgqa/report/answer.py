@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import get_args
 
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import (
     WEAK,
     Answer,

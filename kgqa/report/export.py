@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.run_files import Run
-from kgqa.graph.query.templates import Comment, render_term
+from kgqa.graph.query.text import Comment, render_term
 from kgqa.report.files import ReportError
 from kgqa.report.lenient_json import objects_of, text_of
 from kgqa.report.pages import exact

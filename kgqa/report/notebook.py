@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from kgqa.evaluation.runs.run_files import Run
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Answer, HyperedgeEvidence, QuoteEvidence, Span, StatementEvidence
 from kgqa.report.answer import (
     EVIDENCE_CLASSES,

@@ -178,7 +178,7 @@ def _end_words(graph: KnowledgeGraph, kinds: Mapping[Step, Collection[str]]) -> 
     # where the types of most things are known, what is unknown may be anything
     others = kinds.keys() - few.keys()
     things = [step for step in few if "thing" in value_kinds(kinds[step], graph.schema)]
-    described = graph.paths.describing_relations([] if len(things) > len(others) else others)
+    described = graph.paths.describing_relations([] if things else others)
     words = {
         step: [relation_words(each, graph.schema, graph.tables.relation_labels) for each in several]
         for step, several in described.items()

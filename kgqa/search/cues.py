@@ -63,6 +63,20 @@ def read_cues(question: str, names: Iterable[str]) -> Cues:
     )
 
 
+def asking_clause(question: str, names: Iterable[str]) -> str:
+    """Return the last clause of a question, with its topic in place of "it", if only an earlier clause names the topic.
+
+    "My train is the Sea Eagle again, so who runs its line?" asks "who runs Sea Eagle's line?".
+    """
+    names = [name for name in names if folded(name) in folded(question)]
+    found = pattern("{told}").match(_marked(question, names))
+    if found is None or not names:
+        return question
+    topic = max(names, key=len)
+    said = pattern("{referring}").sub(lambda each: topic + "'s" * (folded(each[0]) in ("its", "his")), found["asked"])
+    return said if topic in said else question
+
+
 def _marked(question: str, names: Iterable[str]) -> str:
     """Replace each mention of a topic in the question by the character `_MENTION`."""
     text = question

@@ -62,7 +62,7 @@ class AskedKind:
     @property
     def may_be_further(self) -> bool:
         """Whether the question names a class, which may be a hop further than its wording suggests."""
-        return self.value == "" and self._is_class
+        return self.value in ("", "number") and self._is_class
 
     @property
     def _is_class(self) -> bool:

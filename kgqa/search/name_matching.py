@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import takewhile
 
 from kgqa.graph.names.index import NameMatch
-from kgqa.graph.names.spellings import initials_of, spellings
+from kgqa.graph.names.reading import initials_of, spellings
 from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.words import word_list, word_table
 from kgqa.text.words import normalise

@@ -10,8 +10,8 @@ from itertools import islice
 
 from kgqa.errors import InvalidTerm, StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.prefixes import shorten_iris
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Entity
 from kgqa.text.words import clean, local_name, split_words
 

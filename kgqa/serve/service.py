@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.errors import KgqaError, QuestionError, StoreError
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.conversation.referents import TURNS
 from kgqa.methods.conversation.resolving import resolve as resolve_references

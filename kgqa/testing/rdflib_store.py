@@ -23,7 +23,7 @@ from kgqa.errors import InvalidTerm, LoadError, PartialResult, QueryRejected, St
 from kgqa.graph.editing import EditHistory, net_changes, terms
 from kgqa.graph.endpoint.replies import canonical_text
 from kgqa.graph.query.explain import parse_query
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.graph.query.tokens import dataset_of, prepare_for_engine
 from kgqa.graph.rdf.lines import GENID
 from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, OnError, Progress, Rows, Store

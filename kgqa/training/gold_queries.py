@@ -12,8 +12,7 @@ from typing import Any
 
 from kgqa.errors import SchemaError
 from kgqa.graph.query.explain import parse_query
-from kgqa.graph.query.tokens import Token, forbid_fetching, tokens
-from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
+from kgqa.graph.query.tokens import Token, forbid_fetching, to_standard_sparql, tokens
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import Schema
 

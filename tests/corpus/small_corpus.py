@@ -16,7 +16,7 @@ from kgqa.corpus.items import (
     StatementItem,
     digest,
 )
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.model import Entity
 from tests.graph.memory_store import MemoryStore
 

@@ -22,7 +22,7 @@ from kgqa.corpus.rdf.edit_triples import edit_triples
 from kgqa.corpus.rdf.triples import constant_triples, triples_of
 from kgqa.corpus.snapshot import snapshot_of
 from kgqa.errors import CorpusError
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.model import Entity, Triple
 from tests.conftest import SOAK
 from tests.corpus.small_corpus import TIME, ServerStore, party, read_document

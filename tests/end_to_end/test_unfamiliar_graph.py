@@ -48,7 +48,7 @@ def test_a_time_that_no_date_takes_makes_the_answer_weak(folder):
     """The director has no dates of office; the year is neither her birth nor the launch of a ferry."""
     done = run_cli("ask", "--json", "Who was director of Northline in 1998?", "--graph", "graph", cwd=folder)
     found = json.loads(done.out)
-    assert [each["name"] for each in found["answers"]] == ["Ida Holm"] and found["confidence"] < 0.5
+    assert [each["name"] for each in found["answers"]] == ["Ida Holm"] and found["confidence"] < 0.6
     assert any("not applied: “in 1998”" in note for note in found["notes"])
 
 

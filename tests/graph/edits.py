@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyoxigraph as ox
 
-from kgqa.graph.embedded.tsv import decode_term
+from kgqa.graph.query.text import decode_term
 from kgqa.model import Entity, Triple
 
 

@@ -13,8 +13,7 @@ import pyoxigraph
 
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.endpoint.options import Access
-from kgqa.graph.endpoint.profiles import Profile
+from kgqa.graph.endpoint.options import Access, Profile
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph

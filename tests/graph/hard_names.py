@@ -12,7 +12,7 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.model import Literal
 from kgqa.schema import Schema, bundled_schema
 from kgqa.storage.cache import Cache

@@ -14,11 +14,9 @@ from kgqa import errors
 from kgqa.errors import LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.editing import EditHistory, net_changes, present_triples, terms
 from kgqa.graph.embedded.records import GraphHash, GraphMeta, digests_of
-from kgqa.graph.embedded.tsv import decode_tsv
 from kgqa.graph.embedded.worker import RequestHandler, error_payload
-from kgqa.graph.query.templates import render
-from kgqa.graph.query.tokens import prepare_for_engine
-from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
+from kgqa.graph.query.text import decode_tsv, render
+from kgqa.graph.query.tokens import prepare_for_engine, to_standard_sparql
 from kgqa.graph.rdf.lines import lines_by_graph
 from kgqa.graph.store import DEFAULT_MAX_ROWS, Capabilities, EditReport, LoadReport, Rows, Store
 from kgqa.model import Entity, Triple

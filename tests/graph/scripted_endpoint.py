@@ -9,9 +9,8 @@ from importlib.resources import files
 
 import pytest
 
-from kgqa.graph.endpoint.options import Access
-from kgqa.graph.endpoint.profiles import profile_named
-from kgqa.graph.endpoint.result_cache import ResultCache
+from kgqa.graph.endpoint.fingerprint import ResultCache
+from kgqa.graph.endpoint.options import Access, profile_named
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.endpoint.transport import Transport
 from kgqa.model import Entity, Literal

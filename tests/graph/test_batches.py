@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.errors import QueryRejected, RowCapMet, StoreTimeout, StoreUnavailable
+from kgqa.errors import QueryRejected, RowCapMet, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Ends
 from kgqa.graph.store import Rows
@@ -144,14 +144,6 @@ def test_one_hopeless_path_does_not_cost_the_others(store, error):
     assert len(late) == isinstance(error, StoreTimeout)
 
 
-@pytest.mark.parametrize(("error", "queries"), [(StoreTimeout("late"), 7), (StoreUnavailable("gone"), 1)])
-def test_errors_that_are_not_tolerated_are_raised(store, error, queries):
-    store.fault = lambda query: error if "/r3>" in query else None
-    with pytest.raises(type(error)):
-        fresh(store).paths.ends(paths(6), tolerated=(QueryRejected,))
-    assert len(store.asked) == queries
-
-
 def test_a_question_asks_for_the_ends_of_a_path_once(store):
     graph = fresh(store, trace := Trace())
     assert graph.for_question(trace) is graph, "linking and the search share what is known"
@@ -171,13 +163,6 @@ def test_a_batch_that_fails_is_halved(store):
     found = fresh(store).paths.ends(paths(16), tolerated=(StoreTimeout,))
     assert sum(isinstance(each, StoreTimeout) for each in found) == 1
     assert len(store.asked) == 1 + 2 * 4
-
-
-def test_look_ups_that_all_fail_are_tried_alone_after_the_halves(store):
-    graph = fresh(store)
-    store.fault = lambda query: StoreTimeout("late")
-    assert len(graph.paths.ends(paths(20), tolerated=(StoreTimeout,))) == 20
-    assert len(store.asked) == 1 + 2 + 20
 
 
 def test_an_edit_during_a_question_is_seen(store):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,21 +15,19 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.options import profile_named
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Entity, Join, Literal, RelationPath, Step
 from kgqa.schema import parse_schema
-from kgqa.search.linking import find_mentions
 from kgqa.settings.table import WALK_RULES
 from kgqa.settings.values import resolve
 from tests.conftest import SOAK
 from tests.graph.graph_factories import EmbeddedGraphFactory, RdflibGraphFactory, VirtuosoGraphFactory
 
 RANDOM_GRAPHS = 30 if SOAK else 2
-RANDOM_PATHS = 200 if SOAK else 25
 QUESTIONS = 60 if SOAK else 12
 PHASES = [Phase.explicit, Phase.generate, *([Phase.shrink] if SOAK else [])]
 """All phases except shrinking, which takes minutes against a server."""
@@ -264,44 +261,6 @@ def questions_of(data_folder: Path) -> list[dict]:
 
 def test_graph_results_on_freebase(freebase):
     assert_equal_results(freebase, graph_results)
-
-
-def random_paths(graph: KnowledgeGraph, topics: Sequence[str], count: int) -> list[RelationPath]:
-    """Return paths of up to three hops as exploration would find them."""
-    chance = random.Random(7)
-    paths = []
-    while len(paths) < count:
-        path = RelationPath(Entity(NS + chance.choice(topics)))
-        for _ in range(chance.choice([1, 1, 2, 2, 3])):
-            steps = graph.paths.steps([Candidate(path)])[0].steps
-            if not steps:
-                break
-            path = path.then(chance.choice(steps))
-        paths.append(path)
-    return paths
-
-
-@pytest.mark.soak
-def test_all_methods_on_random_freebase_paths(freebase, data_folder):
-    topics = [topic["id"] for question in questions_of(data_folder) for topic in question["topic_entities"]]
-    paths = random_paths(freebase.embedded, topics, RANDOM_PATHS)
-    assert len({len(path) for path in paths}) >= 3
-    for path in paths:
-        assert_equal_results(freebase, path_results, path)
-    ends = {
-        end
-        for found in freebase.embedded.paths.ends(list(map(Candidate, paths[::5])), limit=3)
-        for end in found.values
-        if isinstance(end, Entity)
-    }
-    assert_equal_results(freebase, node_results, sorted({path.topic for path in paths} | ends, key=str))
-
-
-@pytest.mark.soak
-def test_names_in_freebase_questions(freebase, data_folder):
-    for question in questions_of(data_folder):
-        assert_equal_results(freebase, find_mentions, question["question"])
-        assert_equal_results(freebase, lambda graph: graph.search(question["topic_entities"][0]["name"] or "x"))
 
 
 def comparable_answer(answer: Answer) -> dict[str, object]:

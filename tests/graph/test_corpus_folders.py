@@ -10,7 +10,7 @@ import pytest
 from kgqa.errors import SettingsError, StoreUnavailable
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.endpoint.options import PASSWORD_VARIABLE, Access, EndpointOptions
-from kgqa.graph.opening import load_into_folder, open_graph, open_graph_of, open_store
+from kgqa.graph.opening import open_graph, open_graph_of, open_store
 from kgqa.model import Entity
 from kgqa.settings.keys import set_key
 from kgqa.settings.values import resolve
@@ -71,17 +71,6 @@ def test_schema_of_the_folder(folder):
     for schema, name in ((None, "own"), ("rdfs", "rdfs")):
         with open_graph(folder, schema=schema) as graph:
             assert graph.schema.name == name
-
-
-def test_only_the_documents_change_a_corpus(folder):
-    for change in (
-        lambda: open_store(folder, writable=True),
-        lambda: open_store(folder, create=True),
-        lambda: open_graph(folder, writable=True),
-        lambda: load_into_folder([folder.parent / "data.nq"], folder),
-    ):
-        with pytest.raises(SettingsError, match="is made from documents"):
-            change()
 
 
 @pytest.mark.parametrize(

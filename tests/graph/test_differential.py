@@ -186,23 +186,6 @@ class TestNextSteps:
         check()
 
     @pytest.mark.soak
-    @pytest.mark.parametrize("rule", WALK_RULES)
-    def test_capped_frontier_is_approximate(self, graphs, rule):
-        """A capped frontier may miss steps, then sets `approximate`, and never adds steps."""
-
-        @settings_for(graphs, share=0.5)
-        @given(GRAPHS, PATHS.filter(lambda p: len(p) < 3), st.integers(1, 3))
-        def check(edges, path, cap):
-            graph = write_to_store(graphs, edges, walks=rule)
-            whole = set(graph.paths.steps([Candidate(path)])[0].steps)
-            capped = graphs.reopen(graph, walks=rule, frontier_cap=cap).paths.steps([Candidate(path)])[0]
-            assert set(capped.steps) <= whole
-            if not capped.approximate:
-                assert set(capped.steps) == whole
-
-        check()
-
-    @pytest.mark.soak
     def test_folding_inverse_relations_loses_no_answer(self, graphs):
         """With both directions of an inverse pair present, a folded step reaches what its inverse would."""
 

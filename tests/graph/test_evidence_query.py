@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kgqa.errors import QueryRejected
-from kgqa.graph.queries import Queries
-from kgqa.graph.query.export import AnswerInQuery, StatementVocabulary, evidence_query
+from kgqa.graph.query.export import AnswerInQuery, evidence_query
 from kgqa.methods.grounding import MAX_PIECES, with_evidence_query
 from kgqa.model import (
     Answer,
@@ -26,15 +24,15 @@ from kgqa.model import (
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 TEXT = "http://text.example/"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
-VOCABULARY = StatementVocabulary(
-    subject=Entity(f"{RDF}subject"),
-    predicate=Entity(f"{RDF}predicate"),
-    object=Entity(f"{RDF}object"),
-    mention=Entity(f"{TEXT}mentionedIn"),
-    document=Entity(f"{TEXT}document"),
-    begin=Entity(f"{TEXT}begin"),
-    end=Entity(f"{TEXT}end"),
-)
+VOCABULARY = {
+    "subject": Entity(f"{RDF}subject"),
+    "predicate": Entity(f"{RDF}predicate"),
+    "object": Entity(f"{RDF}object"),
+    "mention": Entity(f"{TEXT}mentionedIn"),
+    "document": Entity(f"{TEXT}document"),
+    "begin": Entity(f"{TEXT}begin"),
+    "end": Entity(f"{TEXT}end"),
+}
 OTHER_GRAPH = "http://text.example/other-view"
 
 
@@ -147,12 +145,3 @@ def test_query_never_contains_an_answer(graph):
     evil = replace(answer(stated("s1")), answers=(Named(Entity(f"{TEXT}s1"), "s1", "s1"),))
     with pytest.raises(AnswerInQuery):
         with_evidence_query(graph, evil, VOCABULARY)
-
-
-def test_rejected_query_leaves_the_answer(graph, monkeypatch):
-    def reject(self, sparql):
-        raise QueryRejected("Too complex.")
-
-    monkeypatch.setattr(Queries, "rows", reject)
-    got = with_evidence_query(graph, answer(stated("s1")), VOCABULARY)
-    assert (got.evidence_sparql, got.evidence_class) == ("", "none") and "Too complex." in got.notes[0]

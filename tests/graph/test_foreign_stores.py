@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from kgqa import ask
 from kgqa.errors import KgqaError
 from kgqa.graph.opening import is_foreign, open_graph
 from kgqa.model import Entity, Literal, Triple
-from kgqa.storage.cache import Cache
 
 LINES = '<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .\n<http://e/a> <http://e/r> <http://e/b> .\n'
 CODE = """
@@ -81,14 +78,6 @@ def test_store_that_cannot_be_opened(package, location, message):
         open_graph(location)
 
 
-def test_failing_store_is_named(package, kgqa):
-    done = kgqa("graph", "info", "unopened:x")
-    assert done.returncode == 1 and 'raise ValueError("no licence")' in done.err
-    assert "store unopened of brought_stores (brought_stores.py, line" in done.err
-    found = ask("Who is Ann?", graph="failing:x", schema="rdfs", embeddings="off")
-    assert found.status == "failed" and found.reason.endswith("failed: ValueError: boom")
-
-
 def test_folders_and_addresses_are_not_foreign(package):
     (package / "a1:b").mkdir()
     (package / "memory:graph.nt").mkdir()
@@ -96,17 +85,6 @@ def test_folders_and_addresses_are_not_foreign(package):
     assert is_foreign("rdflib:file.ttl") and is_foreign("unknown:b")
     assert is_foreign("memory:graph.nt"), "a folder does not hide a store"
     assert not is_foreign("./memory:graph.nt") and not is_foreign(Path("memory:graph.nt"))
-
-
-def test_with_statement_closes_a_store(package):
-    import brought_stores
-
-    with suppress(KeyError), open_graph("closing:x") as graph:
-        assert not graph.store.capabilities.updates
-        raise KeyError
-    with open_graph("closing:x", writable=True, cache=Cache(package / "cache")) as graph:
-        assert graph.store.capabilities.updates and not graph.tables.relations
-    assert brought_stores.Closing.ends == [KeyError, None]
 
 
 def test_graphs_that_cannot_be_opened_for_writing(package):

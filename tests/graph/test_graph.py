@@ -7,7 +7,6 @@ import pytest
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.schema import bundled_schema
-from kgqa.storage.cache import Cache
 from kgqa.trace.trace import Trace
 from tests.graph.facts import NS, RDF, RDFS, ends, ent, expansion, path, short, walks, words
 from tests.graph.memory_store import MemoryStore
@@ -38,12 +37,6 @@ class TestExploration:
     def test_literals_are_ends_without_steps(self, graph):
         height = path("m.ann", "people.person.height")
         assert short(ends(graph, height)) == {"1.7"} and expansion(graph, height).steps == ()
-
-    def test_missing_topic(self, graph):
-        nowhere = ent("m.nowhere")
-        assert nowhere not in graph.paths.present([nowhere]) and graph.paths.degrees([nowhere]) == {nowhere: 0}
-        assert graph.paths.neighbours(nowhere) == [] and expansion(graph, path("m.nowhere")).steps == ()
-        assert ends(graph, path("m.nowhere", "people.person.gender")) == ()
 
     def test_walks_along(self, graph):
         which = path("m.ann", "film.actor.film", "film.performance.film")
@@ -115,26 +108,6 @@ class TestViews:
         assert graph.paths.degrees([e("a"), e("b")]) == {e("a"): 1, e("b"): 3}
         assert graph.tables.relations["http://e/r"] == 1
         assert walks(graph, self.HOP) == [(e("a"), e("b"))]
-
-    def test_only_graphs_in_view_are_read(self, view_of):
-        both, one, three = view_of("g1", "g2"), view_of("g1"), view_of("g3")
-        assert ends(both, along("a", "r", "q")) == (e("c"),)
-        assert ends(one, along("a", "r", "q")) == expansion(one, self.HOP).steps == ()
-        assert ends(three, self.HOP) == (e("hidden"),) and ends(view_of("g9"), self.HOP) == ()
-        assert both.labels([e("b")]) == {e("b"): "B one"}
-        assert [match.name for match in three.search("three")] == ["A three"] and one.search("three") == []
-
-    def test_views_do_not_share_derived_tables(self, view_of, tmp_path):
-        cache = Cache(tmp_path)
-        one, other = (view_of(g, cache=cache) for g in ("g1", "g2"))
-        assert one.tables.relations != other.tables.relations
-        assert one.tables.folder != other.tables.folder != view_of(cache=cache).tables.folder
-
-
-def test_only_the_default_graph_is_read_without_view(new_store):
-    """This holds for the embedded store only; on a server a view is always named."""
-    graph = KnowledgeGraph(new_store(TestViews.LINES), bundled_schema("rdfs"))
-    assert ends(graph, TestViews.HOP) == (e("default"),)
 
 
 def test_blank_nodes_are_excluded_from_queries():

@@ -19,7 +19,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.server_index import ServerIndex
 from kgqa.graph.queries import Queries
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.graph.query.tokens import tokens
 from kgqa.methods.ask import ask
 from kgqa.methods.resources import Resources

@@ -126,8 +126,3 @@ class TestSchemas:
             open_graph(folder, schema="nope")
         with pytest.raises(SettingsError, match="walks must be one of"):
             open_graph(folder, walks="sideways")
-
-    def test_demo_graph(self, cache_dir):
-        with open_graph() as graph:
-            assert graph.schema.name == "freebase" and graph.tables.relations
-            assert graph.search("Kimigayo")

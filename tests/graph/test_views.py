@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kgqa.errors import StoreUnavailable
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Triple
@@ -74,13 +73,3 @@ def test_edits_of_one_graph_are_seen_by_its_views_only(graphs):
         assert graph.labels([ANN]) == {ANN: "Anne"} and other.labels([ANN]) == {}
         assert store.version_of(["http://e/elsewhere"]) == version
         other.close()
-
-
-def test_the_graph_of_open_graph_owns_its_store():
-    graph = open_graph()
-    view = graph.view_of()
-    view.close()
-    assert graph.tables.relations
-    graph.close()
-    with pytest.raises(StoreUnavailable, match="closed"):
-        ANN in graph.paths.present([ANN])

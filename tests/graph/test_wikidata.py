@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import re
 from itertools import product, starmap
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import bundled_schema, language_list
-from kgqa.training.gold_queries import gold_paths
 from tests.conftest import SOAK
 from tests.graph import facts
 from tests.graph.facts import expansion
@@ -128,24 +123,6 @@ class TestStatements:
         free = graphs.reopen(graph, walks="free")
         assert "^p:P36" in next_steps(free, "Q1", "wdt:P17", "p:P36")
 
-    def test_comparison_with_claims_that_fails(self, graph, graphs, monkeypatch):
-        """On a timeout, the claim replaces the pair; another error that is tolerated takes the place of the steps."""
-        select = graph.store.select
-
-        def failing(query, **options):
-            if "NOT EXISTS" in query and "?label" not in query:
-                raise error
-            return select(query, **options)
-
-        view = [name.iri for name in graph.view]
-        monkeypatch.setattr(graph.store, "select", failing)
-        fresh, error = KnowledgeGraph(graph.store, SCHEMA, view=view), StoreTimeout("too slow")
-        assert next_steps(fresh, "Q183", "p:P36") == set()
-        error = QueryRejected("too complex")
-        asked = [Candidate(path("Q183", "p:P36")), Candidate(path("Q183"))]
-        failed, found = fresh.paths.steps(asked, tolerated=(QueryRejected,))
-        assert failed is error and step("p:P36") in found.steps
-
     def test_relations_found_on_demand_are_mediators(self, graph):
         for name, leads in (("p:P7777", True), ("^pq:P7777", True), ("ps:P7777", False), ("wdt:P7777", False)):
             assert graph.tables.leads_to_mediator(step(name)) == leads
@@ -228,13 +205,6 @@ class TestNames:
         assert {SCHEMA.short_id(entity.iri): name for entity, name in found.items()} == names
         assert localised.named([wd("Q586")])[0].name == "Q586"
 
-    def test_relations_are_verbalised(self, graph, graphs):
-        labels = graph.tables.relation_labels
-        assert {labels[SCHEMA.iri(f"{prefix}:P36")] for prefix in ("wdt", "p", "ps")} == {"capital"}
-        assert labels[SCHEMA.iri("pq:P580")] == "start time"
-        german = graphs.reopen(graph, languages=("de",)).tables.relation_labels
-        assert german[SCHEMA.iri("wdt:P36")] == "Hauptstadt" and german[SCHEMA.iri("pq:P580")] == "start time"
-
 
 def test_marked_identifiers_are_noise(make):
     graph = make(
@@ -250,37 +220,3 @@ def test_marked_identifiers_are_noise(make):
     assert next_steps(graph, "Q17") == {"wdt:P36"}
     assert graph.tables.is_noise(SCHEMA.iri("pq:P214")) and not graph.tables.is_noise(SCHEMA.iri("wdt:P36"))
     assert graph.paths.neighbours(wd("Q17"), limit=3) == [(step("wdt:P36"), wd("Q1490"))]
-
-
-class TestSlice:
-    """The slice of Wikidata in the data folder."""
-
-    @pytest.fixture(scope="class")
-    @staticmethod
-    def graph(data_folder, graphs):
-        return graphs.make_from_files([data_folder / "wikidata" / name for name in ("kg.nt.gz", "names.nt.gz")], SCHEMA)
-
-    def test_gold_paths_are_found_with_gold_answers(self, graph, data_folder):
-        right, wrong = 0, []
-        for file in sorted((data_folder / "wikidata").glob("questions_*.jsonl.gz")):
-            for question in map(json.loads, gzip.open(file, "rt", encoding="utf-8")):
-                paths = gold_paths(question, SCHEMA) if question["support"] == "exact" else []
-                # counts, comparisons and second conditions are more than a path
-                if len(paths) != 1 or re.search(r"[(;]|ORDER|UNION| \. (?!})", question["sparql"]):
-                    continue
-                (gold,) = paths
-                hops = [RelationPath(gold.topic, gold.steps[:hop]) for hop in range(len(gold))]
-                found = all(step in expansion(graph, hop).steps for hop, step in zip(hops, gold.steps))
-                got = {v.iri if isinstance(v, Entity) else v.value for v in facts.ends(graph, gold)}
-                if found and got == {answer.get("id") or answer["name"] for answer in question["answers"]}:
-                    right += 1
-                else:
-                    wrong.append((question["id"], question["sparql"], found, len(got)))
-        assert right >= 150 and not wrong, (right, wrong)
-
-    def test_relations_have_names(self, graph):
-        labels = graph.tables.relation_labels
-        assert labels[SCHEMA.iri("wdt:P31")] == labels[SCHEMA.iri("p:P31")]
-        assert graph.tables.notes == ()
-        named = [r for r in graph.tables.relations if r in labels or graph.tables.is_noise(r)]
-        assert len(named) > 0.8 * len(graph.tables.relations)

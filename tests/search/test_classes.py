@@ -73,6 +73,10 @@ def test_paths_start_at_instances_if_all_topics_are_classes(graph, topics, optio
         ("Which ferry has the fewest seats?", "Runa"),
         ("What is the average length of the ferries?", "81.833333333333333333"),
         ("Which persons direct shipping companies?", "Ida_Holm Jon_Moe"),
+        ("What is the home port of the longest ferry?", "Asker"),
+        ("Which shipping company operates the oldest ferry?", "Northline"),
+        ("Which person is the director of the operator of the newest ferry?", "Jon_Moe"),
+        ("What is the motto of the longest ferry?", ""),  # the motto of another one is no answer
         # what nothing in the graph explains is not left out
         ("Which ferries are haunted?", ""),
         ("Which ferries are red and longer than 100 m?", ""),

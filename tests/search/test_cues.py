@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.search.cues import MAX_WORDS, read_cues
+from kgqa.search.cues import MAX_WORDS, asking_clause, read_cues
 
 HOPS = [
     ("what is Ann's mother's gender?", 2),
@@ -83,3 +83,19 @@ def test_any_text_has_cues(question, names):
 
 def test_clause_without_pronoun_is_no_apposition():
     assert "films" in read_cues("who starred in the films Ann directed", ["Ann"]).words
+
+
+@pytest.mark.parametrize(
+    ("question", "clause"),
+    [
+        ("Ann is a great film, so who directed it?", "who directed Ann?"),
+        ("I liked Ann so much: in which country are its actors born?", "in which country are Ann's actors born?"),
+        ("Our list has Ann on it, but which film is that about?", "which film is Ann about?"),
+        ("Where did Ann live when she was young?", None),
+        ("Films with Ann in which she sings", None),
+        ("Ann was in Paris, where did Bob live?", None),
+        ("List films of Ann, which may be old", None),
+    ],
+)
+def test_clause_that_asks(question, clause):
+    assert asking_clause(question, ["Ann", "Bob"]) == (clause or question)

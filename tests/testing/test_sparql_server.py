@@ -84,7 +84,7 @@ def test_close_drops_waiting_clients():
 def test_table_of_the_docs_names_every_key():
     from dataclasses import fields
 
-    from kgqa.graph.endpoint.profiles import Profile
+    from kgqa.graph.endpoint.options import Profile
 
     text = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
     named = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kgqa.cli.chat.session import Session, in_chat
 from kgqa.errors import KgqaError, QuestionError
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Named
 from kgqa.plugins import plugin_names
 from kgqa.search.topics import check_topics

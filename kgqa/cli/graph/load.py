@@ -95,7 +95,7 @@ def load(
 ) -> None:
     """Add the triples of RDF FILES to a graph folder or a server.
 
-    N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML, JSON-LD, TriX and HexTuples, each also as .gz, .bz2 or .xz.
+    N-Triples, N-Quads, Turtle, TriG, N3, RDF/XML and JSON-LD, each also as .gz, .bz2 or .xz.
     Loading a file twice changes nothing. All files are checked first, and an error in any file leaves the graph
     unchanged. A graph folder gets all files or none, and stores the values of --walks and --mediator-hop as settings.
 

@@ -23,7 +23,7 @@ from typing import IO, Any
 from kgqa.corpus.documents.formats.content import Content
 from kgqa.corpus.documents.limits import Limits
 from kgqa.errors import DocumentError
-from kgqa.graph.embedded.sandbox import deny_network
+from kgqa.graph.embedded.worker import deny_network
 
 LENGTHS = struct.Struct(">QQ")
 READERS = {

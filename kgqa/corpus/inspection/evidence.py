@@ -10,7 +10,7 @@ from kgqa.corpus.items import HYPEREDGE
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.model import (
     Entity,
     HyperedgeEvidence,

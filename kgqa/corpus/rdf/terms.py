@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pyoxigraph as ox
 
 from kgqa.corpus.rdf.vocabulary import XSD
-from kgqa.graph.embedded.tsv import decode_term
+from kgqa.graph.query.text import decode_term
 from kgqa.graph.rdf.lines import stored_line
 from kgqa.model import Triple
 from kgqa.model.terms import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value

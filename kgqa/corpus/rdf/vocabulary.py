@@ -6,7 +6,6 @@ prefix `kc:`.
 
 from __future__ import annotations
 
-from kgqa.graph.query.export import StatementVocabulary
 from kgqa.model.terms import Entity
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -92,15 +91,15 @@ CONFLICTS_WITH = f"{KC}conflictsWith"
 ADDITIONS = f"{KC}additions"
 REMOVALS = f"{KC}removals"
 
-STATEMENT_VOCABULARY = StatementVocabulary(
-    subject=Entity(f"{RDF}subject"),
-    predicate=Entity(f"{RDF}predicate"),
-    object=Entity(f"{RDF}object"),
-    mention=Entity(DERIVED_FROM),
-    document=Entity(IN_DOCUMENT),
-    begin=Entity(BEGIN),
-    end=Entity(END),
-)
+STATEMENT_VOCABULARY = {
+    "subject": Entity(f"{RDF}subject"),
+    "predicate": Entity(f"{RDF}predicate"),
+    "object": Entity(f"{RDF}object"),
+    "mention": Entity(DERIVED_FROM),
+    "document": Entity(IN_DOCUMENT),
+    "begin": Entity(BEGIN),
+    "end": Entity(END),
+}
 """How the graphs `statements` and `text` describe statements and chunks, for `evidence_query`."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kgqa.errors import KgqaError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render, render_term
+from kgqa.graph.query.text import render, render_term
 from kgqa.model import Entity
 from kgqa.text.hints import Command
 

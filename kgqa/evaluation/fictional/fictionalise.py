@@ -41,7 +41,7 @@ from kgqa.graph.embedded.folder import GraphFolder
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.methods.ask import cache_of
 from kgqa.schema import BUNDLED
 from kgqa.settings.table import WalkRule

@@ -11,7 +11,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.fictional.facts import StageProgress
 from kgqa.evaluation.metrics.keys import Key, literal_key, text_key
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.model import Entity, Join, Value
 from kgqa.training.gold_queries import gold_paths
 

@@ -18,7 +18,7 @@ from kgqa.evaluation.datasets.questions import read_questions
 from kgqa.evaluation.fictional.gold_queries import answer_objects, gold_queries_of
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
-from kgqa.graph.query.templates import render_term
+from kgqa.graph.query.text import render_term
 from kgqa.model import Entity, Literal
 from kgqa.storage.cache import Cache
 

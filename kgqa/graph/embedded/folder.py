@@ -22,6 +22,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,6 +30,7 @@ from msgspec import structs, to_builtins
 
 from kgqa.errors import StoreBusy, StoreError, StoreIncomplete, StoreUnavailable
 from kgqa.graph.embedded.records import GraphMeta
+from kgqa.graph.embedded.workers import Worker
 from kgqa.storage.atomic_files import cannot_create, sync_to_disk, write_json
 from kgqa.storage.foreign import refuse_links
 from kgqa.storage.loading import load, read_bytes
@@ -99,11 +101,11 @@ def take_lock(path: Path, *, exclusive: bool) -> BinaryIO:
     return file
 
 
+@dataclass(frozen=True)
 class GraphFolder:
     """Reads and writes the records, locks and generations of one graph folder."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def create(self) -> None:
         """Create the folder, if needed.
@@ -254,6 +256,50 @@ class GraphFolder:
             # the engine never changes an .sst file, so links to it are safe
             (_link if file.suffix == ".sst" else shutil.copy2)(file, self.store_dir(generation) / file.name)
 
+    def create_working_copy(self, published: int) -> int:
+        """Create a generation made of hard links to the published one, and return its number.
+
+        The caller holds the lock for writing. What a killed process has left is removed.
+
+        Raises:
+            StoreIncomplete: a load was interrupted, and must be resumed or discarded first.
+            StoreUnavailable: the folder is not writable, or the disk is full.
+        """
+        if self.journal_file.exists():
+            raise StoreIncomplete(
+                f"The last load into {self.path} was interrupted. It must be resumed or discarded before the graph "
+                "can be edited.",
+                "Resume the load: ",
+                Command("graph load", resume=True, into=self.path),
+            )
+        with disk_errors(self.path):
+            self.remove_unused(published)
+            generation = self.next_generation()
+            try:
+                self.create_generation(generation, published)
+            except OSError:
+                self.remove_generation(generation)
+                raise
+        return generation
+
+    @contextmanager
+    def copied(self, worker: Worker, generation: int) -> Iterator[None]:
+        """Copy the store of the worker into a new generation, which is removed after an error.
+
+        Raises:
+            StoreUnavailable: the disk is full or not writable.
+            StoreCrashed: the worker died.
+        """
+        try:
+            with disk_errors(self.path):
+                self.create_generation(generation)
+                self.store_dir(generation).rmdir()  # the engine creates it
+                worker.call({"op": "copy", "target": str(self.store_dir(generation))})
+                yield
+        except BaseException:
+            self.remove_generation(generation)
+            raise
+
     def remove_generation(self, generation: int) -> None:
         """Remove a generation unless it is published. Raises StoreUnavailable if graph.json is damaged."""
         path = self.path / f"gen-{generation}"
@@ -311,18 +357,14 @@ class GraphFolder:
         """Return whether a process is loading or editing."""
         return held(self.path / "write.lock")
 
-    def read_lock(self, generation: int) -> BinaryIO | None:
-        """Take the lock for reading a generation. Returns None if locking is not possible, e.g. on a read-only disk.
+    def read_lock(self, generation: int) -> BinaryIO:
+        """Take the lock for reading a generation.
 
         Raises:
             BlockingIOError: the generation is being removed, because a later one has been published.
+            OSError: locking is not possible, e.g. on a read-only disk.
         """
-        try:
-            return take_lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
-        except BlockingIOError:
-            raise
-        except OSError:
-            return None
+        return take_lock(self.path / f"gen-{generation}" / "read.lock", exclusive=False)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -265,17 +265,16 @@ class _Load:
 
     def file(self, job: FileJob) -> None:
         """Hash the new triples of a file, and load the blocks that are not loaded yet."""
-
-        def on_staging(bytes_done: int, lines: int) -> None:
-            self.tell(job.name, bytes_done, job.size, self.lines + lines, "reading")
-
-        def on_malformed(line: int, message: str) -> None:
-            self.malformed.add(job.name, line, message)
-
         staging = self._folder.journal_file.parent
         segment: list[bytes] = []
         size = end = triples = 0
-        for block, bytes_done in read_blocks(job, staging, on_malformed, on_staging):
+        blocks = read_blocks(
+            job,
+            staging,
+            lambda line, message: self.malformed.add(job.name, line, message),
+            lambda done, lines: self.tell(job.name, done, job.size, self.lines + lines, "reading"),
+        )
+        for block, bytes_done in blocks:
             new = self._new_lines(block.lines)
             for graph, lines in ({"": new} if job.format == ".nt" else lines_by_graph(new)).items():
                 self.digests[graph].append(digests_of(lines))

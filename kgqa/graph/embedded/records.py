@@ -1,15 +1,23 @@
-"""The content of graph.json, and order-independent hashes of graphs, kept as triples come and go."""
+"""The content of graph.json, order-independent hashes of graphs, and the changes that edits make to both."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Meta, structs
+
+from kgqa.errors import InvalidTerm
+from kgqa.graph.editing import batches, terms
+from kgqa.graph.embedded.workers import Worker
+from kgqa.graph.query.text import decode_term, render_term
+from kgqa.graph.rdf.lines import stored_line
+from kgqa.model import Entity, Triple
 
 SchemaName = Annotated[str, Meta(pattern=r"\A(?:[\w-][\w.-]{0,199})?\Z")]
 """The name of a schema, or of a file in the graph folder."""
@@ -116,3 +124,67 @@ class GraphMeta(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _key(self, graph: str) -> str:
         return OTHER_GRAPHS if graph and OTHER_GRAPHS in self.graphs else graph
+
+
+MAX_TRANSACTION = 50_000
+"""Number of triples in the largest edit that is one transaction of the engine, which keeps it in memory."""
+PART = 10_000
+"""Number of triples in one of several requests to the worker."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an edit changes in one graph: the added and removed triples, by their N-Quads lines."""
+
+    graph: str
+    adds: dict[bytes, Triple]
+    removes: dict[bytes, Triple]
+
+    def make(self, worker: Worker) -> None:
+        """Make the change. If the worker dies or an exception is raised, it may have been made; see `was_made`."""
+        worker.call({"op": "edit", "adds": b"".join(self.adds).decode(), "removes": b"".join(self.removes).decode()})
+
+    def was_made(self, worker: Worker) -> bool:
+        """Return whether the store of a worker contains the change."""
+        line = next(iter(self.adds or self.removes))
+        return bool(contained(worker, [line])) == (line in self.adds)
+
+    def hash(self) -> GraphHash:
+        """Return the hash of the added triples minus that of the removed ones."""
+        return GraphHash.of(digests_of(self.adds)) - GraphHash.of(digests_of(self.removes))
+
+
+def stored_triples(graph: str, triples: Iterable[Triple]) -> dict[bytes, Triple]:
+    """Return triples by their N-Quads lines. Lines and triples have the form in which the engine stores them.
+
+    Raises:
+        InvalidTerm: a term is not valid RDF, or is a blank node.
+    """
+    end = f" {render_term(Entity(graph))} .\n" if graph else " .\n"
+    stored = {}
+    for triple in triples:
+        subject, relation, object = map(render_term, terms(triple))
+        written = f"{subject} {relation} {object}{end}"
+        try:
+            line = stored_line(written.encode())
+        except (SyntaxError, ValueError) as error:
+            raise InvalidTerm(
+                f"{written[:200].rstrip()} is not valid RDF: {getattr(error, 'msg', '') or error}"
+            ) from error
+        stored[line] = triple
+        if line != written.encode():
+            value = decode_term(line.decode()[len(subject) + len(relation) + 2 : -len(end)])
+            assert value is not None, "a line has an object"
+            stored[line] = replace(triple, object=value)
+    return stored
+
+
+def contained(worker: Worker, lines: Sequence[bytes]) -> set[bytes]:
+    """Return those of the lines that the store of a worker contains."""
+    flags = (flag for part in parts(lines) for flag in worker.call({"op": "contained", "lines": part}))
+    return {line for line, there in zip(lines, flags) if there}
+
+
+def parts(lines: Sequence[bytes]) -> Iterator[str]:
+    """Split N-Quads lines into texts of at most PART lines."""
+    return (b"".join(part).decode() for part in batches(lines, PART))

@@ -16,23 +16,21 @@ from typing import Any, BinaryIO
 from msgspec import structs
 
 from kgqa.errors import QueryRejected, StoreBusy, StoreError, StoreUnavailable
-from kgqa.graph.editing import EditHistory
+from kgqa.graph.editing import EditHistory, net_changes
 from kgqa.graph.embedded.folder import GraphFolder, disk_errors
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.embedded.records import GraphHash, GraphMeta
-from kgqa.graph.embedded.tsv import decode_tsv
-from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
-from kgqa.graph.embedded.working_copy import (
+from kgqa.graph.embedded.records import (
     MAX_TRANSACTION,
     Change,
-    copied,
-    create_working_copy,
-    plan_change,
+    GraphHash,
+    GraphMeta,
+    contained,
+    parts,
     stored_triples,
 )
-from kgqa.graph.query.prefixes import error_in
-from kgqa.graph.query.tokens import prepare_for_engine
-from kgqa.graph.query.virtuoso_dialect import to_standard_sparql
+from kgqa.graph.embedded.workers import Worker, WorkerKilled, WorkerPool
+from kgqa.graph.query.text import decode_tsv
+from kgqa.graph.query.tokens import error_in, prepare_for_engine, to_standard_sparql
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
     DEFAULT_TIMEOUT,
@@ -74,7 +72,7 @@ class EmbeddedStore(Store):
 
     Raises:
         StoreUnavailable, StoreIncomplete, StoreBusy: see `GraphFolder.meta`, `GraphFolder.write_lock`,
-            `create_working_copy`.
+            `GraphFolder.create_working_copy`.
     """
 
     def __init__(
@@ -189,8 +187,9 @@ class EmbeddedStore(Store):
             try:
                 # the only worker is held, so that a query sees all of the edit with its new version, or nothing
                 with self._writer() as worker:
-                    change = plan_change(worker, graph, wanted, unwanted)
-                    if change.adds or change.removes:
+                    new, old = net_changes(wanted, unwanted, present=lambda lines: contained(worker, lines))
+                    change = Change(graph, {line: wanted[line] for line in new}, {line: unwanted[line] for line in old})
+                    if new or old:
                         self._uncertain = change
                         self._make(change, worker)
                     return self._record(change)
@@ -201,13 +200,23 @@ class EmbeddedStore(Store):
                 raise
 
     def _make(self, change: Change, worker: Worker) -> None:
-        """Make an edit: as one transaction, or on a copy which then becomes the working copy."""
+        """Make an edit: as one transaction or, if it is large, in parts on a copy that becomes the working copy."""
         if len(change.adds) + len(change.removes) <= MAX_TRANSACTION:
             change.make(worker)
-        else:
-            old, self._copy = self._copy, change.make_on_copy(worker, self.folder, self._locks)
-            self._pool.open(self.folder.store_dir(self._copy))
-            self.folder.remove_generation(old)
+            return
+        old, generation = self._copy, self.folder.next_generation()
+        with self.folder.copied(worker, generation):
+            writer = Worker(self.folder.store_dir(generation), "write", self._locks)
+            try:
+                for lines in parts([*change.removes]):
+                    writer.call({"op": "edit", "adds": "", "removes": lines})
+                for lines in parts([*change.adds]):
+                    writer.call({"op": "extend", "lines": lines})
+            finally:
+                writer.kill()
+        self._copy = generation
+        self._pool.open(self.folder.store_dir(generation))
+        self.folder.remove_generation(old)
 
     def _record(self, change: Change) -> EditReport:
         """Record an edit that has been made, and return its report."""
@@ -215,8 +224,7 @@ class EmbeddedStore(Store):
         if change.adds or change.removes:
             self.folder.log_edit(self._meta.generation, len(change.adds), len(change.removes))
         self._meta = self._meta.changed({change.graph: change.hash()})
-        fingerprint = self._meta.view([change.graph] if change.graph else []).fingerprint
-        return self._history.add(change.graph, change.adds.values(), change.removes.values(), fingerprint=fingerprint)
+        return self._history.add(change.graph, change.adds.values(), change.removes.values())
 
     def _settle(self) -> EditReport | None:
         """Find out whether the last edit was made, if its worker died; if it was made, return its report."""
@@ -243,7 +251,7 @@ class EmbeddedStore(Store):
             if self.writable and self._meta.graphs != self._published:
                 meta = structs.replace(self._meta, generation=self.folder.next_generation())
                 try:
-                    with self._writer() as worker, copied(self.folder, worker, meta.generation):
+                    with self._writer() as worker, self.folder.copied(worker, meta.generation):
                         self.folder.publish(meta, self._copy)
                 finally:
                     if self.folder.current() == meta.generation:  # even if what follows the publication was interrupted
@@ -332,7 +340,7 @@ class EmbeddedStore(Store):
         self._meta = self.folder.meta()
         self._published = self._meta.graphs
         self._notice = self.folder.lost_edits()
-        self._copy = create_working_copy(self.folder, self._meta.generation)
+        self._copy = self.folder.create_working_copy(self._meta.generation)
         self._pool.open(self.folder.store_dir(self._copy))
 
     def _open_current(self) -> None:
@@ -343,11 +351,10 @@ class EmbeddedStore(Store):
         for _ in range(MAX_TRIES):
             _release(self._locks)
             self._meta = self.folder.meta()
-            with suppress(BlockingIOError):
-                if lock := self.folder.read_lock(self._meta.generation):
-                    self._locks.append(lock)
-                if self.folder.current() == self._meta.generation:
-                    return self._pool.open(self.folder.store_dir(self._meta.generation))
+            with suppress(OSError):  # the generation is being removed, or a read-only disk has no locks
+                self._locks.append(self.folder.read_lock(self._meta.generation))
+            if self.folder.current() == self._meta.generation:
+                return self._pool.open(self.folder.store_dir(self._meta.generation))
         raise StoreBusy(
             f"{self.folder.path} is replaced again and again by loads of other processes.", "Try again later."
         )

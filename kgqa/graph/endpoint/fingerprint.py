@@ -1,4 +1,6 @@
-"""Fingerprints of graphs on servers, computed from the number of triples, in total and for some predicates.
+"""Fingerprints of graphs on servers, and the cache of complete results that is kept under them.
+
+A fingerprint is computed from the number of triples, in total and for some predicates.
 
 The same data has the same fingerprint on all servers of the same kind. A change is missed if all counts stay equal. A
 change to a large graph may be missed for up to a day, because counts that took long are saved and used for a day. If it
@@ -10,18 +12,123 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
-from kgqa.graph.endpoint.result_cache import ResultCache
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Rows, single_count
 from kgqa.model import Entity
 from kgqa.net.threads import question_end
 from kgqa.schema import BUNDLED, bundled_schema
+from kgqa.storage.cache import warn_unreadable
+
+MAX_AGE = 7 * 86_400.0
+"""Seconds after which a result expires."""
+MAX_BODY_BYTES = 64 << 20
+"""The longest body that is stored."""
+_SCHEMA = """
+PRAGMA auto_vacuum=INCREMENTAL;
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=OFF;
+PRAGMA busy_timeout=250;
+CREATE TABLE IF NOT EXISTS bodies (key BLOB PRIMARY KEY, at REAL, body BLOB);
+CREATE INDEX IF NOT EXISTS bodies_by_age ON bodies (at);
+"""
+_USED_BYTES = """
+SELECT (page_count - freelist_count) * page_size FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()
+"""
+_DELETE_HALF = """
+DELETE FROM bodies WHERE at <= (SELECT at FROM bodies ORDER BY at LIMIT 1 OFFSET (SELECT COUNT(*) / 2 FROM bodies))
+"""
+
+
+class ResultCache:
+    """A SQLite file of results. Thread-safe; several processes can share the file.
+
+    If the file is not writable, nothing is cached. A damaged file is removed, because the server can be queried again.
+
+    Args:
+        limit_bytes: the largest total size of the results; the oldest results are removed first.
+    """
+
+    def __init__(self, file: Path, *, limit_bytes: int = 2 << 30) -> None:
+        self._file = file
+        self._limit = limit_bytes
+        self._lock = threading.Lock()
+        self._written_bytes = 0
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self._connection.close()  # until the file is open, and after an error, nothing is found
+        for _ in range(2):  # a second attempt after a damaged file was removed
+            with self._errors():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch(mode=0o600)  # readable only for this user: the server may require a password
+                self._connection = sqlite3.connect(file, timeout=1, check_same_thread=False, isolation_level=None)
+                self._connection.executescript(_SCHEMA)
+                self._trim()
+                return
+
+    def get(self, key: bytes, *, max_age: float = MAX_AGE) -> bytes | None:
+        """Return the body stored under `key` less than `max_age` seconds ago; None if there is none."""
+        with self._errors():
+            query, oldest = "SELECT body FROM bodies WHERE key = ? AND at > ?", time.time() - max_age
+            for (body,) in self._connection.execute(query, (key, oldest)):
+                return zlib.decompress(body)
+        return None
+
+    def put(self, key: bytes, body: bytes | bytearray) -> None:
+        """Store a body, unless it is longer than MAX_BODY_BYTES or a tenth of `limit_bytes`, or the file is busy."""
+        if len(body) > min(MAX_BODY_BYTES, self._limit // 10):
+            return
+        packed = zlib.compress(body, 1)
+        with self._errors():
+            self._connection.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?, ?)", (key, time.time(), packed))
+            self._written_bytes += len(packed)
+            if self._written_bytes > self._limit // 10:
+                self._trim()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Hold the lock, and leave the block at an error; most errors close the file, and a damaged file is removed.
+
+        Processes that have the file open can still read it. The user is told of a file that cannot be read and is still
+        there.
+        """
+        with self._lock:
+            try:
+                yield
+            except (zlib.error, TypeError):
+                return  # one damaged body
+            except (OSError, sqlite3.Error) as error:
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                    return
+                self._connection.close()
+                if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                    for suffix in ("", "-wal", "-shm"):
+                        with suppress(OSError):
+                            self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+                warn_unreadable(self._file, error)
+
+    def _trim(self) -> None:
+        """Remove expired results and, if they are too many, the older half of the others."""
+        self._written_bytes = 0
+        self._connection.execute("DELETE FROM bodies WHERE at <= ?", (time.time() - MAX_AGE,))
+        if self._connection.execute(_USED_BYTES).fetchone()[0] > self._limit:
+            self._connection.execute(_DELETE_HALF)
+        self._connection.executescript("PRAGMA incremental_vacuum;")  # `execute` would free only one page
+
 
 SLOW_SECONDS = 2.0
 COUNT_SECONDS = 40.0

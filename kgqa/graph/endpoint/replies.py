@@ -30,7 +30,7 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.graph.endpoint.profiles import Profile, reply_signs
+from kgqa.graph.endpoint.options import Profile, reply_signs
 from kgqa.graph.query.tokens import solid_tokens
 from kgqa.graph.store import Row, Rows
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Value

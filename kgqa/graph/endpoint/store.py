@@ -11,9 +11,8 @@ from typing import Any
 
 from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.editing import EditHistory, net_changes, present_triples
-from kgqa.graph.endpoint.fingerprint import RETRY_FACTOR, EndpointFingerprint
-from kgqa.graph.endpoint.options import Access, EndpointOptions, check_address
-from kgqa.graph.endpoint.profiles import Profile, profile_named, profile_of
+from kgqa.graph.endpoint.fingerprint import RETRY_FACTOR, EndpointFingerprint, ResultCache
+from kgqa.graph.endpoint.options import Access, EndpointOptions, Profile, check_address, profile_named, profile_of
 from kgqa.graph.endpoint.replies import (
     Kind,
     ResultReader,
@@ -23,9 +22,8 @@ from kgqa.graph.endpoint.replies import (
     decode_rows,
     selection,
 )
-from kgqa.graph.endpoint.result_cache import ResultCache
 from kgqa.graph.endpoint.upload import load_by_updates, send_edit
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.query.tokens import dataset_of, prepare_for_server, refuse_surrogates
 from kgqa.graph.store import (
     DEFAULT_MAX_ROWS,
@@ -248,7 +246,7 @@ class EndpointStore(Store):
     def _forget_results(self) -> None:
         self._changed = repr(time.time())
         if self._cache:
-            self._cache.put(_key("changed", self.url), self._changed.encode(), waits=True)
+            self._cache.put(_key("changed", self.url), self._changed.encode())
         self._slow_queries.clear()
         self._fingerprints = {}
 

@@ -26,10 +26,9 @@ from kgqa.errors import (
     StoreTimeout,
     StoreUnavailable,
 )
-from kgqa.graph.endpoint.options import Access
-from kgqa.graph.endpoint.profiles import FIXED_ORDER_MARK, Profile, profile_of
+from kgqa.graph.endpoint.options import FIXED_ORDER_MARK, Access, Profile, profile_of
 from kgqa.graph.endpoint.replies import Kind, ResultReader, T, decode_rows, error_text, has_sign, reply_error
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.net.client import HttpClient, Request, Verdict, read_up_to
 from kgqa.net.limits import MAX_FAILURES, ConnectionLost, QueueTimeout, RequestDeadline
 from kgqa.net.servers import is_loopback

@@ -19,9 +19,8 @@ from typing import Any
 
 from kgqa.errors import LoadError, PartialResult, QueryRejected, StoreError, StoreTimeout, StoreUnavailable
 from kgqa.graph.detection import EDIT_GRAPHS, named_graphs
-from kgqa.graph.editing import batches, terms
-from kgqa.graph.embedded.tsv import decode_term
-from kgqa.graph.query.templates import render, render_term
+from kgqa.graph.editing import batches, terms, triple_chars
+from kgqa.graph.query.text import decode_term, render, render_term
 from kgqa.graph.rdf.files import FileJob, MalformedLines, file_job, read_blocks
 from kgqa.graph.rdf.lines import split_graph
 from kgqa.graph.store import LoadReport, OnError, Progress, Store
@@ -59,14 +58,14 @@ def send_edit(send: Callable[..., None], graph: str, adds: Sequence[Triple], rem
         send: sends the update queries/TEMPLATE.rq with typed values.
     """
     name = Entity(graph)
-    if len(list(batches([*removes, *adds], INLINE_TRIPLES, BATCH_CHARS))) <= 1:
+    if len(list(batches([*removes, *adds], INLINE_TRIPLES, BATCH_CHARS, length=triple_chars))) <= 1:
         send("edit", graph=name, adds=list(map(terms, adds)), removes=list(map(terms, removes)))
         return
     edit = f"{EDIT_GRAPHS}{uuid.uuid4()}"
     added, removed = Entity(f"{edit}:adds"), Entity(f"{edit}:removes")
     try:
         for staged, triples in ((added, adds), (removed, removes)):
-            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS):
+            for batch in batches(triples, BATCH_TRIPLES, BATCH_CHARS, length=triple_chars):
                 send("insert_triples", graph=staged, triples=list(map(terms, batch)))
         send("edit_staged", graph=name, adds=added, removes=removed, timeout=EDIT_SECONDS)
     finally:

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from kgqa.errors import StoreTimeout
-from kgqa.graph.names.reading import Limit, Name, NamedGraph, NameReader, background_limit
-from kgqa.graph.names.spellings import spellings
+from kgqa.graph.editing import batches
+from kgqa.graph.names.reading import Limit, Name, NameReader, background_limit, spellings
+from kgqa.graph.tables.graph_reader import GraphReader
 from kgqa.model import Entity
 from kgqa.text.hints import Command
 from kgqa.text.words import clean, normalise, sentence
@@ -104,7 +105,7 @@ class NameIndex:
         self._is_own = is_own
 
     @classmethod
-    def open(cls, graph: NamedGraph, *, limit: Limit = background_limit) -> NameIndex:
+    def open(cls, graph: GraphReader, *, limit: Limit = background_limit) -> NameIndex:
         """Open the index of a graph from the cache, or build the index; in memory if the cache is not writable.
 
         Args:
@@ -131,7 +132,7 @@ class NameIndex:
         return index
 
     @classmethod
-    def _build(cls, graph: NamedGraph, limit: Limit, database: str) -> NameIndex:
+    def _build(cls, graph: GraphReader, limit: Limit, database: str) -> NameIndex:
         index = cls(sqlite3.connect(database, check_same_thread=False))
         info = Command("graph info", graph=clean(graph.store.location))
         advice = f"Build the index beforehand, without a time limit: {info}"
@@ -251,8 +252,7 @@ class NameIndex:
 
     def _rows_of_each(self, query: str, values: Sequence[str]) -> Iterator[Any]:
         """Run a query for batches of values; its {} stands for the placeholders of a batch."""
-        for start in range(0, len(values), BATCH):
-            batch = values[start : start + BATCH]
+        for batch in batches(values, BATCH):
             yield from self._rows(query.format(",".join("?" * len(batch))), batch)
 
     # --- names that an index on a server reads before a lookup; this index has them all

@@ -1,21 +1,20 @@
-"""Reads the names of a graph: of some entities, or all of them, page by page if the graph is on a server."""
+"""Reads the names of a graph, page by page if the graph is on a server, and spells names in other ways."""
 
 from __future__ import annotations
 
-import copy
+import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol, Self
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
 
 from kgqa.errors import PartialResult, StoreError
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.graph.store import Row, Rows, Store, single_count
-from kgqa.graph.tables.changes import Changes
 from kgqa.model import Entity, Literal
 from kgqa.schema import Schema
-from kgqa.text.words import is_anonymous, local_words
+from kgqa.text.words import is_anonymous, local_words, normalise
 
 Name = tuple[str, str, str]
 """The IRI of an entity, one of its names, and the kind of name: `label`, `alias`, or `iri` for words from the IRI."""
@@ -28,23 +27,6 @@ Limit = Callable[[], float | None]
 
 The function raises BudgetExhausted when the question has no time left.
 """
-
-
-class NamedGraph(Protocol):
-    """A graph whose names are read and indexed. The index follows its edits."""
-
-    store: Store
-    schema: Schema
-    view: tuple[Entity, ...]
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder that keeps the index between processes; None to keep it in memory."""
-        ...
-
-    def version(self) -> str: ...
-
-    def changes_since(self, version: str) -> Changes | None: ...
 
 
 def background_limit() -> float:
@@ -67,37 +49,35 @@ class NameShare:
         return f"{self.labelled:,} of {self.subjects:,} subjects have a name ({percent}%){by and ', by '}{by}"
 
 
+@dataclass(frozen=True)
 class NameReader:
     """Reads names from a graph. Thread-safe. All methods raise the same errors as `Store.select`.
 
-    Args:
-        limit: time limit of each query.
-
     Attributes:
-        kinds: for each predicate of names, the kinds of its names; a predicate may be listed as label and as alias.
+        limit: time limit of each query.
     """
 
-    def __init__(self, store: Store, schema: Schema, view: Sequence[Entity], limit: Limit = background_limit) -> None:
-        self._store = store
-        self._schema = schema
-        self._view = tuple(view)
-        self._limit = limit
-        self.kinds: dict[str, list[str]] = {}
-        for kind, predicates in (("label", schema.label), ("alias", schema.alias)):
-            for predicate in predicates:
-                self.kinds.setdefault(predicate, []).append(kind)
+    store: Store
+    schema: Schema
+    view: Sequence[Entity]
+    limit: Limit = background_limit
+
+    @cached_property
+    def kinds(self) -> dict[str, list[str]]:
+        """For each predicate of names, the kinds of its names; a predicate may be listed as label and as alias."""
+        kinds = {"label": self.schema.label, "alias": self.schema.alias}
+        predicates = dict.fromkeys((*self.schema.label, *self.schema.alias))
+        return {each: [kind for kind, listed in kinds.items() if each in listed] for each in predicates}
 
     def within(self, limit: Limit) -> Self:
         """Return a reader with another limit."""
-        bound = copy.copy(self)
-        bound._limit = limit
-        return bound
+        return replace(self, limit=limit)
 
     def select(self, template: str, *, fresh: bool = True, max_rows: int | None = None, **values: object) -> Rows:
         """Run the query queries/TEMPLATE.rq over the view and return the rows of its result."""
         predicates = [Entity(predicate) for predicate in self.kinds]
-        query = render(template, view=self._view, **{"predicates": predicates, **values})
-        return self._store.select(query, timeout=self._limit(), fresh=fresh, max_rows=max_rows)
+        query = render(template, view=self.view, **{"predicates": predicates, **values})
+        return self.store.select(query, timeout=self.limit(), fresh=fresh, max_rows=max_rows)
 
     def names(self, rows: Sequence[Row] | Rows) -> list[Name]:
         """Return the names in rows of entity, predicate and name; those of blank nodes are left out.
@@ -134,23 +114,23 @@ class NameReader:
     def count(self, *wanted: str) -> int:
         """Count the triples that give names of the wanted kinds, or any names, to entities."""
         kept = {iri: [kind for kind in kinds if kind in wanted or not wanted] for iri, kinds in self.kinds.items()}
-        return sum(len(kinds) * self._count(iri) for iri, kinds in kept.items() if kinds)
+        return sum(len(kinds) * self._count(iri, fresh=False) for iri, kinds in kept.items() if kinds)
 
     def share(self) -> NameShare | None:
         """Count the subjects of the graph and those with a label; None if it is too large, or the store fails."""
         try:
-            if not self._store.may_scan([graph.iri for graph in self._view]):
+            if not self.store.may_scan([graph.iri for graph in self.view]):
                 return None
-            counts = {iri: self._count(iri) for iri in self._schema.label}
-            labelled = self.select("names_labelled", predicates=[Entity(iri) for iri in self._schema.label])
+            counts = {iri: self._count(iri) for iri in self.schema.label}
+            labelled = self.select("names_labelled", predicates=[Entity(iri) for iri in self.schema.label])
             subjects = self.select("subject_count")
         except StoreError:
             return None
         found = {iri: count for iri, count in counts.items() if count}
         return NameShare(single_count(labelled), single_count(subjects), found)
 
-    def _count(self, predicate: str) -> int:
-        return single_count(self.select("names_count", predicate=Entity(predicate)))
+    def _count(self, predicate: str, *, fresh: bool = True) -> int:
+        return single_count(self.select("names_count", fresh=fresh, predicate=Entity(predicate)))
 
     def _pairs(self, predicate: Entity) -> Iterator[Row]:
         """Read all subjects and objects of a predicate; on a server in pages, unsorted, because it cannot sort so many.
@@ -158,7 +138,7 @@ class NameReader:
         A server may order the rows differently for each page. The pages are therefore complete only if all of them
         together have as many distinct rows as the server counts.
         """
-        if not self._store.capabilities.remote:
+        if not self.store.capabilities.remote:
             yield from self.select("predicate_pairs", fresh=False, max_rows=MAX_ROWS, predicate=predicate)
             return
         total, size, offset = self._count(predicate.iri), PAGE_ROWS, 0
@@ -181,3 +161,41 @@ class NameReader:
                 f"The server sent only {distinct:,} of {total:,} names.",
                 "If somebody is changing the graph, try again when the change is complete.",
             )
+
+
+MIN_SQUEEZED = 5
+"""Names of more than this many characters are looked up without their spaces too."""
+LAST_SPACED = "\u2e7f"
+"""Characters above this one belong to scripts without spaces: their names are always looked up without spaces too."""
+MAX_INITIALS = 5
+_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
+_SMALL_WORDS = frozenset(
+    "a an and at by de del der des di du for from in la le of on or the to van von with".split()  # noqa: SIM905 - shorter
+)
+
+
+def spellings(name: str) -> dict[str, str]:
+    """Return the other normalised spellings of a name, each with its kind, see `LooseMatch.how`."""
+    norm = normalise(name)
+    found: dict[str, str] = {}
+    without_article = re.sub(r"^(?:the|an?) (?=.)", "", norm)
+    without_bracket = normalise(_BRACKETS.sub("", name))
+    for spelling, how in (
+        (without_article, "article"),
+        (without_bracket, "bracket"),
+        (normalise(name.split(",")[0]) if "," in name else "", "comma"),
+        (norm.replace(" ", "") if len(norm) > MIN_SQUEEZED or norm[:1] > LAST_SPACED else "", "squeezed"),
+        (initials_of(norm), "initials"),
+    ):
+        if spelling and spelling != norm:
+            found.setdefault(spelling, how)
+    return found
+
+
+def initials_of(norm: str) -> str:
+    """Return the initials of a normalised name, leaving out small words such as `of`.
+
+    The result is empty if only one word remains, or more than MAX_INITIALS words.
+    """
+    words = [word for word in norm.split() if word not in _SMALL_WORDS]
+    return "".join(word[0] for word in words) if 2 <= len(words) <= MAX_INITIALS else ""

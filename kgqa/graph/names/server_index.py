@@ -18,9 +18,9 @@ from string import ascii_lowercase
 from typing import Any
 
 from kgqa.errors import InvalidTerm, NamesNotIndexed, QueryRejected
+from kgqa.graph.editing import batches
 from kgqa.graph.names.index import INDEXES, TABLES, NameIndex
-from kgqa.graph.names.reading import Limit, Name, NameReader
-from kgqa.graph.names.spellings import MIN_SQUEEZED
+from kgqa.graph.names.reading import MIN_SQUEEZED, Limit, Name, NameReader
 from kgqa.graph.store import count_value
 from kgqa.graph.tables.labels import is_blank_node, values_of
 from kgqa.model import Entity, Literal
@@ -50,8 +50,7 @@ class FullText(NameReader):
     def counts(self, groups: Sequence[Sequence[str]], *, limit: int = MAX_COUNT) -> list[int]:
         """Count, for each group of phrases, the names with any of the phrases, up to `limit`."""
         found = []
-        for start in range(0, len(groups), COUNT_BATCH):
-            batch = groups[start : start + COUNT_BATCH]
+        for batch in batches(groups, COUNT_BATCH):
             try:
                 rows = self.select("names_counts", patterns=[pattern(phrases) for phrases in batch], limit=limit)
             except QueryRejected:  # one of the phrases has only characters that the server ignores
@@ -78,8 +77,7 @@ class FullText(NameReader):
     def matching_any(self, phrases: Sequence[str]) -> list[Name]:
         """Find names with any of these phrases, without the phrases that the server rejects."""
         found: list[Name] = []
-        for start in range(0, len(phrases), MAX_PHRASES):
-            batch = phrases[start : start + MAX_PHRASES]
+        for batch in batches(phrases, MAX_PHRASES):
             try:
                 found += self.matching(batch)
             except QueryRejected:
@@ -89,8 +87,8 @@ class FullText(NameReader):
 
     def equal(self, names: Sequence[Literal]) -> list[Name]:
         """Find the names that equal one of these literals."""
-        batches = (names[start : start + EQUAL_BATCH] for start in range(0, len(names), EQUAL_BATCH))
-        rows = (row for batch in batches for row in self.select("names_equal", names=batch, limit=MAX_NAMES))
+        parts = batches(names, EQUAL_BATCH)
+        rows = (row for part in parts for row in self.select("names_equal", names=part, limit=MAX_NAMES))
         return self.names(list(rows))
 
 

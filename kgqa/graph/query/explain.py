@@ -7,13 +7,12 @@ and aggregates are put into words one by one, from the algebra of the query.
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa.errors import InvalidQuery, QueryRejected
-from kgqa.graph.query.export import carried_words
-from kgqa.graph.query.prefixes import error_in, iris_of, unknown_prefix
-from kgqa.graph.query.tokens import expand_prefixes, forbid_fetching
-from kgqa.graph.query.words import COMPARED, ExportableGraph, node_words, relations_words
+from kgqa.graph.query.export import COMPARED, ExportableGraph, carried_words, node_words, relations_words
+from kgqa.graph.query.tokens import error_in, expand_prefixes, forbid_fetching, iris_of, unknown_prefix
 from kgqa.model import Entity, Step
 from kgqa.text.words import clean, local_words
 
@@ -70,13 +69,15 @@ def parse_query(sparql: str) -> Any:
         return parseQuery(sparql)
 
 
+@dataclass(frozen=True)
 class _Explainer:
-    """Puts the algebra of one query into words."""
+    """Puts the algebra of one query into words.
 
-    def __init__(self, graph: ExportableGraph) -> None:
-        self._graph = graph
-        self._results: dict[str, str] = {}
-        """The words of the aggregates, by the variables that the parser made for them."""
+    `results`: the words of the aggregates, by the variables that the parser made for them.
+    """
+
+    graph: ExportableGraph
+    results: dict[str, str] = field(default_factory=dict)
 
     def query(self, algebra: Any) -> str:
         variables = ", ".join(map(self._words, algebra.PV or ()))
@@ -110,7 +111,7 @@ class _Explainer:
             case "AggregateJoin":
                 for each in node.A:
                     distinct = "different " if each.distinct else ""
-                    self._results[each.res] = f"{_AGGREGATES[each.name]} {distinct}{self._words(each.vars)}"
+                    self.results[each.res] = f"{_AGGREGATES[each.name]} {distinct}{self._words(each.vars)}"
                 return [*first, *(f"for each {self._words(group)}" for group in node.p.expr or ())]
             case "OrderBy":
                 return [*first, "the rows are sorted"]
@@ -122,7 +123,7 @@ class _Explainer:
     def _triple(self, subject: Any, relation: Any, value: Any) -> str:
         match _kind(relation):
             case "URIRef":
-                named = relations_words(self._graph, [Step(str(relation))])
+                named = relations_words(self.graph, [Step(str(relation))])
             case "Variable":
                 named = f"anything (?{relation})"
             case _:
@@ -133,11 +134,11 @@ class _Explainer:
         """Return a term or an expression in words."""
         match _kind(term):
             case "Variable":
-                return self._results.get(term) or f"?{term}"
+                return self.results.get(term) or f"?{term}"
             case "URIRef":
                 entity, local = Entity(str(term)), local_words(str(term))
-                words = node_words(self._graph, entity)
-                return words if local in words or self._graph.labels([entity]) else f"{local} ({words})"
+                words = node_words(self.graph, entity)
+                return words if local in words or self.graph.labels([entity]) else f"{local} ({words})"
             case "Literal":
                 return f"“{clean(term)}”"
             case "BNode":

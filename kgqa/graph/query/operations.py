@@ -1,4 +1,7 @@
-"""The exported query of a path and of each operation on its ends, as text.
+"""Conditions on the nodes of a path, and the exported query of each operation on its ends, as text.
+
+Values are compared by their text, because graphs write them with many datatypes. IF guards each conversion: Virtuoso
+fails the whole query if a text cannot be converted, even behind another filter.
 
 The ends with the largest or smallest value are those at the top of a sorted list. The values are looked at first, which
 decides how they are sorted and how many ends are at the top.
@@ -8,22 +11,125 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from itertools import product
 
 from kgqa.errors import PartialResult
-from kgqa.graph.query.conditions import DOUBLE, comparison_key, is_comparable
-from kgqa.graph.query.patterns import Node, PathPattern, edges_along, edges_text, pattern_text, values_clause
-from kgqa.graph.query.templates import Variable, render_term
-from kgqa.model import Entity, Literal, Value
-from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, Operation
+from kgqa.graph.query.text import (
+    Node,
+    PathPattern,
+    Variable,
+    edges_along,
+    edges_text,
+    path_pattern,
+    pattern_text,
+    render_term,
+    values_clause,
+)
+from kgqa.model import Candidate, Entity, Literal, Value
+from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Comparison, Condition, Operation
+from kgqa.settings.table import WalkRule
+
+DOUBLE, _INTEGER = f"<{XSD}double>", f"<{XSD}integer>"
+_TYPES = {"number": DOUBLE, "decimal": f"<{XSD}decimal>"}
+"""The datatypes of the numbers by which values are compared; for dates an integer."""
+_NUMBER = "^[-+]?([0-9]{1,30}([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]{1,2})?$"
+_WITHOUT_EXPONENT = "^[-+]?([0-9]{1,30}([.][0-9]*)?|[.][0-9]+)$"
+_MONTH = "^-?[0-9]{1,6}-[0-9]{2}(Z|[-+][0-9]{2}:[0-9]{2}|-[0-9]{2}([-+TZ ].*)?)?$"
+_DAY = "^-?[0-9]{1,6}-[0-9]{2}-[0-9]{2}([-+TZ ].*)?$"
+_DATE = "^-?[0-9]{1,6}(Z|[-+][0-9]{2}:[0-9]{2}|-[0-9]{2}(Z|[-+][0-9]{2}:[0-9]{2}|-[0-9]{2}([-+TZ ].*)?)?)?$"
+_VALID = {"number": _NUMBER, "decimal": _NUMBER, "month": _MONTH, "day": _DAY}
+
+
+def candidate_pattern(candidate: Candidate, rule: WalkRule, inverse: Callable[[str], str | None]) -> PathPattern:
+    """Build the pattern of a path whose nodes are restricted, meet other paths, and fulfil conditions."""
+    walk = path_pattern(candidate.path.topic, candidate.path.steps, rule, inverse=inverse)
+    meeting = partial(path_pattern, rule=rule, inverse=inverse)
+    joins = [
+        (each.at, meeting(each.path.topic, each.path.steps, end=walk.nodes[each.at], prefix=f"j{number}_"))
+        for number, each in enumerate(candidate.joins, start=1)
+    ]
+    conditions = [
+        (each.at, condition_text(each, walk.nodes[each.at], f"c{number}_"))
+        for number, each in enumerate(candidate.conditions, start=1)
+    ]
+    return replace(walk, joins=tuple(joins), restricted=candidate.restricted, conditions=tuple(conditions))
+
+
+def condition_text(condition: Condition, node: Node, prefix: str) -> str:
+    """Return a condition on a node: the edges to the tested value, and a filter on it.
+
+    Args:
+        prefix: the prefix of the variables of the nodes after this one.
+    """
+    test, negated = condition.test, condition.negated
+    nodes: list[Node] = [node, *(Variable(f"{prefix}{index}") for index in range(1, len(condition.steps) + 1))]
+    if isinstance(test, Entity) and condition.steps:
+        nodes[-1] = test
+    lines: list[str] = [edges_text(edges_along(condition.steps, nodes))] if condition.steps else []
+    if isinstance(test, Comparison):
+        lines.append(f"  FILTER({_comparison(test, render_term(nodes[-1]))})")
+    elif isinstance(test, Entity) and not condition.steps:
+        return f"  FILTER({render_term(node)} {'!=' if negated else '='} {render_term(test)})"
+    text = "\n".join(lines)
+    return f"  FILTER NOT EXISTS {{ {text}\n  }}" if negated else text
+
+
+def _comparison(test: Comparison, tested: str) -> str:
+    scale, number, operator = test.scale, test.value.value, test.operator
+    if scale == "text":
+        return f"STR({tested}) {operator} {render_term(test.value)}"
+    key_scale: str = scale
+    if scale in ("month", "day"):  # as a number in the order of time; the first character of the date may be a minus
+        year, *rest = number[1:].split("-")
+        digits = int(number[0] + year) * 100 ** len(rest) + int("".join(rest))
+        if operator not in ("=", "!="):
+            key_scale = "date"
+            if scale == "month":  # the beginning or the end of the month
+                digits = 100 * digits + (99 if operator in ("<=", ">") else 0)
+        number = str(digits)
+    compared = f"{_TYPES.get(scale, _INTEGER)}({render_term(Literal(number))})"
+    return f"{is_comparable(tested, key_scale)} && {comparison_key(tested, key_scale)} {operator} {compared}"
+
+
+def is_comparable(value: str, scale: str) -> str:
+    """Return the expression for whether the text of a value is a number or date of a scale."""
+    return f'REGEX(STR({value}), "{_VALID.get(scale, _DATE)}")'
+
+
+def comparison_key(value: str, scale: str) -> str:
+    """Return the expression for the number by which values are compared.
+
+    Args:
+        value: the variable of the value.
+        scale: `number`, `decimal` (exact, a double where decimals are too small), `year`, `month`, `day`, or `date` for
+            dates of any precision. A month is a number such as 196705, a day or date one such as 19670502.
+    """
+    number, text = _TYPES.get(scale, _INTEGER), f"STR({value})"
+    valid = f'IF({is_comparable(value, scale)}, {text}, "0")'
+    year = f'{number}(REPLACE({valid}, "^(-?[0-9]+).*$", "$1"))'
+    match scale:
+        case "number":
+            return f"{number}({valid})"
+        case "decimal":
+            # STRDT, and not a cast to double: with a cast in COALESCE, Virtuoso converts every number to a double
+            exact = f'{number}(IF(REGEX({text}, "{_WITHOUT_EXPONENT}"), {text}, "0"))'
+            exponent = f'IF(REGEX({text}, "[0-9.][eE]") && {is_comparable(value, scale)}, {text}, "0")'
+            return f"COALESCE({exact} + {number}({DOUBLE}({exponent})), STRDT({valid}, {DOUBLE}))"
+        case "year":
+            return year
+    rest = f'REPLACE(REPLACE({valid}, "^-?[0-9]+", ""), "(Z|[-+][0-9]{{2}}:[0-9]{{2}})$", "")'
+    factor, length = (100, 3) if scale == "month" else (10000, 6)
+    return f'{factor} * {year} + {number}(REPLACE(SUBSTR(CONCAT({rest}, "-00-00"), 1, {length}), "-", ""))'
+
 
 MAX_ROWS = 10_000
 """Most values that are looked at; Virtuoso sorts no more."""
 _ZONE = r"(?:Z|[-+][0-9]{2}:[0-9]{2})?"
-_DATE = re.compile(rf"(-?[0-9]{{1,6}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:[-+TZ ].*)?|{_ZONE})|{_ZONE})")
+_DATE_PARTS = re.compile(rf"(-?[0-9]{{1,6}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:[-+TZ ].*)?|{_ZONE})|{_ZONE})")
 _SORTABLE_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2}(?:T00:00:00Z?)?)?)?")
 Rows = Sequence[Sequence[Value | None]]
 
@@ -77,15 +183,10 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
-
-    Raises:
-        ValueError: the operation is at a node that the path does not have.
     """
     end: Node = walk.end if walk else Variable("answer")
     start = end
     if walk and operation.at is not None:
-        if not 0 < operation.at < len(walk.nodes):
-            raise ValueError(f"the operation is at node {operation.at}, but the path has {len(walk.nodes) - 1} steps")
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
     ends = pattern_text(walk) if walk else f"  {values_clause(end, operation.topics)}"
@@ -163,7 +264,7 @@ def sort_key(value: Value | None, scale: str) -> float | None:
     text = value.value if isinstance(value, Literal) else ""
     if scale == "number":
         return float(text) if re.fullmatch(NUMBER_TEXT, text) else None
-    date = _DATE.fullmatch(text)
+    date = _DATE_PARTS.fullmatch(text)
     return int(date[1]) * 10000.0 + int(date[2] or 0) * 100 + int(date[3] or 0) if date else None
 
 

@@ -1,4 +1,4 @@
-"""SPARQL tokens, and checks and rewrites of queries that work on tokens.
+"""SPARQL tokens, and checks and rewrites of queries that work on tokens: prefixes, errors, Virtuoso's dialect.
 
 The tokens are those of the SPARQL 1.1 grammar (productions 139 to 173), longest match first. A keyword inside a string,
 comment or IRI is therefore never mistaken for a keyword of the query.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Container, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise, takewhile
 from types import MappingProxyType
 
-from kgqa.errors import QueryRejected
+from kgqa.errors import InvalidQuery, QueryRejected
+from kgqa.schema import STANDARD_PREFIXES
 from kgqa.text.hints import Command
 from kgqa.text.words import clean
 
@@ -238,3 +240,111 @@ def query_kind(sparql: str) -> str:
     """Return the keyword that follows a query's declarations."""
     words = (token.text.upper() for token in solid_tokens(sparql) if token.kind == "word")
     return next((word for word in words if word not in ("PREFIX", "BASE")), "")
+
+
+_POSITION = re.compile(r"error at ([0-9]+):([0-9]+)")
+_REASON = re.compile(r"(?:expected|one of|,) (?!Prefix not found)([A-Z][a-z]+(?: \w+)+)")
+"""A sentence among the tokens that the engine expected."""
+
+
+def unknown_prefix(sparql: str) -> QueryRejected | None:
+    """Return the error of a query that uses a prefix without a declaration; None if it declares all."""
+    declared = declared_prefixes(sparql)
+    for token in tokens(sparql):
+        prefix = token.text.partition(":")[0]
+        if token.kind == "name" and prefix not in declared:
+            shown = clean(prefix)[:80]
+            return QueryRejected(f"Unknown prefix {shown or ':'}.", f"Declare it: PREFIX {shown}: <...>")
+    return None
+
+
+def iris_of(sparql: str) -> set[str]:
+    """Return the IRIs that a query uses, apart from those of RDF, RDFS, OWL, SKOS and XSD."""
+    found = {token.text[1:-1] for token in tokens(expand_prefixes(sparql)) if token.kind == "iri"}
+    found -= set(declared_prefixes(sparql).values())
+    return {iri for iri in found if not iri.startswith(tuple(STANDARD_PREFIXES.values()))}
+
+
+def error_in(error: QueryRejected, query: str, sent: str) -> QueryRejected:
+    """Return a parser's error with the position in the query, and without the tokens that the engine expected.
+
+    Args:
+        error: the error of the text that was sent, from the embedded engine or an `InvalidQuery`.
+        query: the query as it was written.
+        sent: the query with full IRIs in place of prefixed names, and perhaps with further clauses at one place.
+    """
+    position = _POSITION.search(str(error))
+    if isinstance(error, InvalidQuery):
+        at, reason, exact = error.at, error.reason, error.exact
+    elif position is not None:
+        at = sum(len(line) + 1 for line in sent.split("\n")[: int(position[1]) - 1]) + int(position[2]) - 1
+        match, exact = _REASON.search(str(error)), True
+        reason = match[1] if match else ""
+    else:
+        return error
+    old, new = list(tokens(query)), list(tokens(sent))
+    index = bisect_right(list(accumulate(len(token.text) for token in new)), at)
+    alike = (one.kind == two.kind or two.kind == "iri" for one, two in zip(old, new))
+    if index >= sum(1 for _ in takewhile(bool, alike)):  # after the further clauses
+        index += len(old) - len(new)
+    return InvalidQuery(query, sum(len(token.text) for token in old[:index]), reason, exact=exact)
+
+
+def shorten_iris(sparql: str, prefixes: Mapping[str, str]) -> str:
+    """Make a query easier to read by declaring prefixes. A query with PREFIX or BASE is returned unchanged.
+
+    An IRI is shortened by the longest namespace after which its local part needs no escapes.
+
+    Args:
+        prefixes: known namespaces by the names of their prefixes.
+    """
+    if any(token.kind == "word" and token.text.upper() in ("PREFIX", "BASE") for token in tokens(sparql)):
+        return sparql
+    longest_first = sorted(prefixes.items(), key=lambda item: -len(item[1]))
+    declared, texts = {}, []
+    for token in tokens(sparql):
+        text = token.text
+        for name, space in longest_first if token.kind == "iri" else ():
+            if text.startswith(space, 1) and re.fullmatch(LOCAL_PLAIN, text[len(space) + 1 : -1]):
+                declared[name], text = space, f"{name}:{text[len(space) + 1 : -1]}"
+                break
+        texts.append(text)
+    return "".join([*(f"PREFIX {name}: <{space}>\n" for name, space in declared.items()), *texts])
+
+
+def used_prefixes(queries: Iterable[str], prefixes: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the prefixes that `shorten_iris` uses in a query."""
+    short = (declared_prefixes(shorten_iris(query, prefixes)) for query in queries)
+    return {name: prefixes[name] for names in short for name in names if name in prefixes}
+
+
+_XSD = STANDARD_PREFIXES["xsd"]
+_INFIX = {"OR": "||", "AND": "&&"}
+_DATE_ONLY = re.compile(r"""(["'])\d{4}(-\d\d(-\d\d)?)?\1""")
+
+
+def to_standard_sparql(sparql: str) -> str:
+    """Translate a query; a query without Virtuoso's extensions is returned unchanged.
+
+    - Undeclared standard prefixes (rdf, rdfs, owl, skos, xsd) are resolved.
+    - Infix OR and AND become || and &&.
+    - Virtuoso's cast `xsd:datetime(x)`, which also accepts 1999 and 1999-05, becomes STR(x). Dates without a time
+      become plain strings, because ISO 8601 dates sort as text.
+    """
+    items = list(tokens(expand_prefixes(sparql, STANDARD_PREFIXES)))
+    solid = [index for index, token in enumerate(items) if token.kind not in ("space", "comment")]
+    texts = [token.text for token in items]
+    following = dict(pairwise(solid))
+    casts = [i for i in solid if items[i].text == f"<{_XSD}datetime>" and texts[following.get(i, i)] == "("]
+    for index in casts:
+        texts[index] = "STR"
+    for index in solid:
+        token = items[index]
+        if token.kind == "word" and token.text.upper() in _INFIX:
+            texts[index] = _INFIX[token.text.upper()]
+        if casts and token.kind == "string" and _DATE_ONLY.fullmatch(token.text):
+            marker = following.get(index, index)
+            datatype = following.get(marker, marker)
+            if items[marker].text == "^^" and items[datatype].text == f"<{_XSD}dateTime>":
+                texts[marker] = texts[datatype] = ""
+    return "".join(texts)

@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -31,7 +30,6 @@ from kgqa.storage.loading import Count
 from kgqa.text.hints import Command, Option
 
 MAX_EXAMPLES = 20
-MAX_IN_MEMORY_BYTES = 512 << 20
 STAGED_BETWEEN_REPORTS = 20_000
 
 LINE_FORMATS = {".nt": ox.RdfFormat.N_TRIPLES, ".nq": ox.RdfFormat.N_QUADS}
@@ -44,8 +42,7 @@ STREAMED = {
     ".xml": ox.RdfFormat.RDF_XML,
     ".jsonld": ox.RdfFormat.JSON_LD,
 }
-BY_RDFLIB = {".trix": "trix", ".hext": "hext"}
-FORMATS = tuple(sorted([*LINE_FORMATS, *STREAMED, *BY_RDFLIB]))
+FORMATS = tuple(sorted([*LINE_FORMATS, *STREAMED]))
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -105,16 +102,16 @@ def check_unchanged(job: FileJob, restart: Command) -> None:
         raise LoadError(f"{job.path} has changed since the interrupted load.", "Start the load again: ", restart)
 
 
+@dataclass
 class MalformedLines:
     """Counts the malformed lines of a load and keeps the first few.
 
     If `on_error` is `fail`, the first malformed line raises LoadError instead.
     """
 
-    def __init__(self, on_error: OnError) -> None:
-        self.on_error = on_error
-        self.count = 0
-        self.examples: list[MalformedLine] = []
+    on_error: OnError
+    count: int = 0
+    examples: list[MalformedLine] = field(default_factory=list)
 
     def add(self, file: str, line: int, message: str) -> None:
         """Add a malformed line. Raises LoadError unless malformed lines are skipped."""
@@ -215,49 +212,18 @@ def _stage(
     unfinished.replace(staged)
 
 
-def _parse(stream: IO[bytes], job: FileJob) -> Iterator[ox.Quad]:
+def _parse(stream: Any, job: FileJob) -> Iterator[ox.Quad]:
     """Yield the quads of a file, and keep the prefixes that it declares in its job."""
-    format = job.format
-    if format in STREAMED:
-        source: Any = stream
-        if STREAMED[format] == ox.RdfFormat.RDF_XML:
-            source = CheckedXml(stream)
-        elif STREAMED[format] == ox.RdfFormat.JSON_LD:
-            source = ShallowJson(stream)
-        quads = ox.parse(
-            source,
-            format=STREAMED[format],
-            base_iri=Path(job.path).as_uri(),
-            rename_blank_nodes=False,
-        )
-        yield from quads
-        job.prefixes = usable_prefixes(quads.prefixes)
-        return
-    data = stream.read(MAX_IN_MEMORY_BYTES + 1)
-    if len(data) > MAX_IN_MEMORY_BYTES:
-        raise ValueError(
-            f"the file is larger than {MAX_IN_MEMORY_BYTES:,} bytes, the maximum for this format; "
-            "convert the file to N-Quads"
-        )
-    if format == ".trix":
-        CheckedXml(BytesIO(data)).read(len(data))
-    yield from _parse_by_rdflib(data, BY_RDFLIB[format])
-
-
-def _parse_by_rdflib(data: bytes, format: str) -> Iterator[ox.Quad]:
-    import rdflib
-
-    dataset = rdflib.Dataset()
-    try:
-        dataset.parse(data=data, format=format)
-    except Exception as error:  # rdflib's XML and JSON readers raise many kinds of errors
-        raise ValueError(f"not valid {format}: {error}") from error
-    text = dataset.serialize(format="nquads", encoding="utf-8")
-    found = ox.Dataset()
-    for quad in ox.parse(text, format=ox.RdfFormat.N_QUADS, rename_blank_nodes=False):
-        # rdflib gives an unnamed graph a blank node as its name
-        named = isinstance(quad.graph_name, ox.NamedNode) and quad.graph_name.value != "urn:x-rdflib:default"
-        found.add(quad if named else ox.Quad(quad.subject, quad.predicate, quad.object))
-    # rdflib gives blank nodes new names every time; the canonical names are always the same
-    found.canonicalize(ox.CanonicalizationAlgorithm.RDFC_1_0)
-    yield from sorted(found, key=str)
+    format = STREAMED[job.format]
+    if format == ox.RdfFormat.RDF_XML:
+        stream = CheckedXml(stream)
+    elif format == ox.RdfFormat.JSON_LD:
+        stream = ShallowJson(stream)
+    quads = ox.parse(
+        stream,
+        format=format,
+        base_iri=Path(job.path).as_uri(),
+        rename_blank_nodes=False,
+    )
+    yield from quads
+    job.prefixes = usable_prefixes(quads.prefixes)

@@ -5,41 +5,40 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 from msgspec import structs, to_builtins
 
-from kgqa.errors import PartialResult, RowCapMet, StoreError, StoreTimeout
+from kgqa.errors import PartialResult, StoreError, StoreTimeout
+from kgqa.graph.editing import Changes, VersionedValues
 from kgqa.graph.names.graph_names import GraphNames
-from kgqa.graph.query.templates import Variable, render
-from kgqa.graph.store import Row, Rows, Store
-from kgqa.graph.tables.changes import Changes, VersionedValues, changes_since
-from kgqa.graph.tables.declarations import SIDES, Declarations, declared_nodes, declaring_predicates, read_declarations
-from kgqa.graph.tables.labels import FindLabels, declared_labels, find_relation_labels
-from kgqa.graph.tables.mediators import Edges, MediatorTable, count_edges, follow_edges
-from kgqa.graph.tables.named_types import (
+from kgqa.graph.store import Store
+from kgqa.graph.tables.declarations import (
+    SIDES,
+    Declarations,
+    Edges,
+    MediatorTable,
     NamedTypes,
+    count_edges,
     count_named_types,
+    declared_nodes,
+    declaring_predicates,
+    follow_edges,
     follow_named_types,
+    read_declarations,
     types_without_names,
 )
+from kgqa.graph.tables.graph_reader import TIMEOUT, GraphReader
+from kgqa.graph.tables.labels import FindLabels, declared_labels, find_relation_labels
 from kgqa.model import Direction, Entity, Step
-from kgqa.net.threads import question_end
 from kgqa.schema import Schema
 from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import parse_json
-from kgqa.text.hints import Command, Option
 
-TIMEOUT = 600.0
-MAX_PAGES = 200
-VERSION = 5
-"""Version of the format of cached tables, increased with every change of the format."""
 COUNTING = (
     "The graph is too large to count its relations: only relations that the graph declares are known from the start."
 )
@@ -74,7 +73,7 @@ class Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
         return by_frequency({name: counts[0] for name, counts in self.edges.items()})
 
 
-class GraphTables:
+class GraphTables(GraphReader):
     """Tables of one graph under one schema, each computed on first use. Thread-safe.
 
     If the graph has too many triples to scan, tables hold only what the graph declares, and `notes` says what is
@@ -103,101 +102,19 @@ class GraphTables:
         timeout: float = TIMEOUT,
         scan: bool = True,
     ) -> None:
-        self.store = store
-        self.schema = schema
-        self.view = tuple(view)
+        super().__init__(store, schema, view, cache=cache, timeout=timeout, scan=scan)
         self._find_labels = find_labels
-        self._cache = cache
-        self._timeout = timeout
-        self._may_scan = scan
-        self._graphs = tuple(entity.iri for entity in view)
         self.values = VersionedValues(self.version, self.changes_since)
         self._opened_version = self.version()
         self.names = GraphNames(self)
         # the digest of the schema does not cover the user's languages
         self._file_name = f"tables-{hashlib.sha256(json.dumps(schema.languages).encode()).hexdigest()[:8]}.json"
 
-    # --- versions
-
-    def version(self) -> str:
-        """Return the current version of the view; see `Store.version_of`."""
-        return self.store.version_of(self._graphs)
-
-    def changes_since(self, version: str) -> Changes | None:
-        """Return the changes since a version; None if everything must be computed again. See `changes_since`."""
-        return changes_since(version, self.store, self.view) if self._may_scan_now() else None
-
-    def select(self, name: str, **values: Any) -> Rows:
-        """Run queries/NAME.rq over the view, without charging a question; on a server, until the question's end."""
-        query, end = render(name, view=self.view, **values), question_end.get()
-        if end is None or not self.store.capabilities.remote:
-            return self.store.select(query, timeout=self._timeout)
-        try:
-            return self.store.select(query, timeout=min(self._timeout, max(0.001, end - time.monotonic())))
-        except StoreTimeout as error:
-            hint = (
-                "Make the tables once with ",
-                Command("graph info"),
-                ", or allow more time: ",
-                Option("max-seconds"),
-            )
-            raise StoreTimeout(error.message, *hint) from error
-
-    def read(self, name: str, *, what: str, **values: Any) -> Rows:
-        """Run queries/NAME.rq over the whole graph and return all rows, in pages if the server caps results.
-
-        Args:
-            what: a description of the rows, for error messages, such as "The relations".
-
-        Raises:
-            StoreTimeout, PartialResult: the rows could not be read in time, or not completely.
-            StoreError: other errors of `Store.select`.
-        """
-        try:
-            try:
-                return self.select(name, **values)
-            except RowCapMet as cut:
-                return self._in_pages(name, cut, values)
-        except (StoreTimeout, PartialResult) as error:
-            raise type(error)(f"{what} could not be read from the whole graph: {error}") from error
-
-    def _in_pages(self, name: str, cut: RowCapMet, values: dict[str, Any]) -> Rows:
-        """Read the rows of a query in pages as large as the server's row cap.
-
-        If the server changed the order of rows between pages, some rows would appear twice.
-        """
-        columns, rows = [Variable(name) for name in cut.variables], list[Row]()
-        for _ in range(MAX_PAGES if cut.cap > 0 else 0):
-            page = self.select("page", table=name, columns=columns, limit=cut.cap, offset=len(rows), **values)
-            rows += page.rows
-            if len(set(rows)) < len(rows):
-                raise PartialResult(
-                    "The same row is on two pages of the result.", "If the graph is being changed, try again later."
-                )
-            if len(page) < cut.cap:
-                return Rows(cut.variables, rows)
-        raise cut
-
-    def _may_scan_now(self) -> bool:
-        return self._may_scan and self.store.may_scan(self._graphs)
-
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that say what is missing in the tables computed so far because the graph is too large."""
         known = self.values.known("tables")
         return (*(known.notes if known else ()), *filter(None, [self.names.note]))
-
-    # --- files in the cache
-
-    @property
-    def folder(self) -> Path | None:
-        """The cache folder for this combination of graph, schema and view; None without a cache."""
-        if self._cache is None or not (fingerprint := self.store.fingerprint_of(self._graphs)):
-            return None
-        # a server's fingerprint is computed from counts, so two servers can have the same fingerprint
-        parts = (fingerprint, self.store.capabilities.identity, self.schema.digest, *self._graphs)
-        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-        return self._cache.entry("graphs", f"{name}-{VERSION}")
 
     @property
     def _tables(self) -> Tables:
@@ -246,7 +163,7 @@ class GraphTables:
     # --- computing and following
 
     def _compute(self) -> Tables:
-        scan, notes = self._may_scan_now(), []
+        scan, notes = self.may_scan, []
         named_types = count_named_types(self.schema, self.read) if scan and self._counts_names else {}
         schema = self._with_unnamed(named_types)
         declarations = read_declarations(schema, self.read)
@@ -291,7 +208,7 @@ class GraphTables:
         schema = self._with_unnamed(named_types)
         if tables.notes or (schema.mediator_marked_by and schema.mediator_marked_by[0] in changes.relations):
             return None
-        same = changes.relations.isdisjoint(declaring_predicates(schema))
+        same = changes.relations.isdisjoint((*declaring_predicates(schema), *schema.noise_marked_by[:1]))
         if self._counts_names:
             named_types = follow_named_types(named_types, changes, schema=schema, select=self.select)
             if types_without_names(named_types) != types_without_names(tables.named_types):

@@ -15,7 +15,7 @@ from kgqa.corpus.inspection.evidence import facts_in_text
 from kgqa.corpus.rdf.vocabulary import TEXT
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.templates import render
+from kgqa.graph.query.text import render
 from kgqa.llm.replies.cited_answers import CitedAnswer
 from kgqa.methods.evograph.citing import CitedPlaces, cited_places
 from kgqa.methods.evograph.results import Result, ShownResults

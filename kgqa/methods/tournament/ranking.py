@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import zip_longest
 from types import MappingProxyType
 
 from kgqa.errors import SettingsError
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.export import all_words
 from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
@@ -220,22 +220,36 @@ class Ranking:
         values = self.chooser.score(self._asked, distinct) if self._random else self.scores.complete(distinct)
         return sorted(zip(distinct, map(float, values)), key=lambda pair: -pair[1])
 
+    def explained(self, candidate: Candidate) -> dict[str, float]:
+        """Return how well a path, its conditions and its operation explain each word of the question, from 0 to 1."""
+        conditions, operation = all_words(self._kind.graph, candidate)
+        return self._plain_scores.explained(candidate, [*conditions, operation])
+
     def features(
-        self, candidate: Candidate, ranked: Sequence[tuple[Candidate, object]], *, topics: int, answers: int
+        self,
+        candidate: Candidate,
+        ranked: Sequence[tuple[Candidate, object]],
+        shares: Collection[float],
+        *,
+        topics: int,
+        answers: int,
     ) -> Features:
         """Return the features that determine the confidence in a path (see `rank.confidence`).
 
         Args:
             candidate: The path.
             ranked: All ranked paths.
+            shares: How well the path explains each word of the question.
             topics: The number of topics of the question.
             answers: The number of answers.
         """
         steps = candidate.path.steps[starts_at_instances(self._kind.graph, candidate.path) :]
         rivals = [other for other, _ in ranked if other.path != candidate.path][:RIVALS]
         linked = [mention for event in self._trace.events() if isinstance(event, Linked) for mention in event.mentions]
-        limits = [text for texts in all_words(self._kind.graph, candidate) for text in texts if text]
-        return self._plain_scores.features(candidate, rivals, limits) | {
+        found = self._plain_scores.features(candidate, rivals, shares)
+        if not steps:  # the instances of the class that the question names; there is no path to compare
+            found["score"] = 1.0
+        return found | {
             "joined": len(candidate.joins) / (topics - 1) if topics > 1 else 0.0,
             "inexact": float(any(not mention.exact for mention in linked)),
             "backward": float(sum(step.direction == "in" for step in steps)),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate
 from kgqa.rank.alignment import HopAligner
-from kgqa.rank.confidence import Features, explained, margin
+from kgqa.rank.confidence import NO_WORDS, Features, explained, margin, root
 from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.lexical import terms
 from kgqa.rank.tournaments.chooser import text_similarity
 from kgqa.search.cues import Cues
 from kgqa.search.kinds import AskedKind
-from kgqa.search.linking import relation_vocabulary
 from kgqa.search.words import stems, word_table
+from kgqa.text.words import relation_words
 
 ONE_HOP = 0.3
 """Factor on the weight of the alignment if the question's wording suggests only one hop."""
@@ -116,24 +118,31 @@ class PathScores:
         best: Scores = np.maximum(complete, partial - PROMISE - self._deeper * np.maximum(over, 0))
         return best
 
-    def features(self, candidate: Candidate, rivals: Sequence[Candidate], limits: Sequence[str] = ()) -> Features:
-        """Return the features of a path, compared with other paths, that determine the confidence in it.
+    def explained(self, candidate: Candidate, limits: Sequence[str] = ()) -> dict[str, float]:
+        """Return how well a path explains each word of the question, from 0 to 1.
 
         `limits` are the conditions and the operation of the path in words.
         """
-        scores = self.complete([candidate, *rivals])
-        vocabulary = relation_vocabulary(self._kind.graph.tables)
-        events = word_table("events", "en")
-        others = {each for each in self._cues.words if vocabulary & {*stems(each), *stems(events.get(each, ""))}}
+        tables = self._kind.graph.tables
+        named = tables.values.get("relations by roots", lambda: _short_names(tables))
+        meanings = {each: f"{each} {word_table('events', 'en').get(each, '')}" for each in self._cues.words}
+        others = {each for each, words in meanings.items() if named & set(map(root, stems(words)))}
         texts = [*candidate.hops, candidate.leads_to, *limits]
-        mean, least = explained(self._cues.words, list(filter(None, texts)), self._encoder, others)
+        return explained(meanings, list(filter(None, texts)), self._encoder, others)
+
+    def features(self, candidate: Candidate, rivals: Sequence[Candidate], shares: Collection[float]) -> Features:
+        """Return the features of a path, compared with other paths, that determine the confidence in it.
+
+        `shares` says how well the path explains each word of the question.
+        """
+        scores = self.complete([candidate, *rivals])
         return {
             "score": float(scores[0]),
             "margin": margin(scores.tolist()),
             "agrees": float(self._kind.fits([candidate.kinds])[0]),
             "type": float(self._fitting([candidate])[0]),
-            "explained": mean,
-            "least": least,
+            "explained": sum(shares) / len(shares) if shares else NO_WORDS,
+            "least": min(shares, default=NO_WORDS),
         }
 
     def _complete(self, candidates: Sequence[Candidate], similar: Scores) -> Scores:
@@ -169,6 +178,13 @@ class PathScores:
 
     def _mixed(self, similar: Scores, aligned: Scores) -> Scores:
         return (1 - self._share) * similar + self._share * aligned
+
+
+def _short_names(tables: GraphTables) -> frozenset[str]:
+    """Return the roots of the words of relations that have at most two: a longer name is not meant by one of them."""
+    kept = (each for each in tables.relations if not tables.is_noise(each))
+    names = (terms(relation_words(each, tables.schema, tables.relation_labels)) for each in kept)
+    return frozenset(root(word) for words in names if len(words) <= 2 for word in words)
 
 
 def similarity_of(encoder: CachedEncoder | None) -> Similarity:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa.evaluation.runs.records import Record
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.report.agents.section import agents_section
 from kgqa.report.answer import EVIDENCE_CLASSES, QUERY_CLASSES, SCORE, UNPROVEN, UNQUOTED
 from kgqa.report.drawing import draw_path, relation_name

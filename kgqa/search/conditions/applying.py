@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.words import all_words
+from kgqa.graph.query.export import all_words
 from kgqa.model import Candidate, Entity, Literal, RelationPath
 from kgqa.model.conditions import Comparison, Condition
 from kgqa.rank.lexical import stem, terms
@@ -72,12 +72,13 @@ class Wording:
         """Return the words that nothing explains if a path has no conditions and takes none of its ends out."""
         if candidate.conditions or (candidate.operation and candidate.operation.kind != "count"):
             return []
-        return [word for word in self.cues.words if set(terms(word)) & self.unexplained(candidate)]
+        unexplained = self.unexplained(candidate).difference(terms("".join(self.noun.split()[-1:])))  # "red ferries"
+        return [word for word in self.cues.words if set(terms(word)) & unexplained]
 
     def unexplained(self, candidate: Candidate) -> set[str]:
         """Return the stems of the words that neither the path nor the type of its ends explains."""
-        head = self.noun.split()[-1:]  # "red ferries"
-        return set(terms(self.text)).difference(terms(" ".join([candidate.words, candidate.leads_to, *head])))
+        head = "" if candidate.leads_to else "".join(self.noun.split()[-1:])  # what is of no known kind may be of any
+        return set(terms(self.text)).difference(terms(f"{candidate.words} {candidate.leads_to} {head}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,8 @@ def apply_conditions(
     past = wording.time is not None and not wording.time.is_now
     if wording.unread_time or (request.kind in ("compare", "difference") and (wording.excluded or past)):
         return [], []
-    operations = Operations(request, tuple(topics), beside, wording.named, wording.cues.words, wording.cues.hops)
+    cues = wording.cues
+    operations = Operations(request, tuple(topics), beside, wording.named, cues.words, cues.hops, cues.asked_for)
     try:
         every = _filtered(beside, wording, ranked[:LOOKED_AT], trace)
         whole = [(each, score or 0.0) for each, score in every if each.is_whole(wording)]
@@ -160,8 +162,8 @@ def apply_conditions(
         best = None
     if best is None:
         return [], []
-    cues = next((each.cues for each, _ in whole if each.candidate.path == best[0].path), ())
-    _record(beside.graph, best[0], cues, request.noun, request.cue, trace)
+    found = next((each.cues for each, _ in whole if each.candidate.path == best[0].path), ())
+    _record(beside.graph, best[0], found, request.noun, request.cue, trace)
     return [best], operations.notes
 
 
@@ -231,7 +233,8 @@ def _with_conditions(beside: Beside, wording: Wording, rows: PathRows) -> Filter
         found.append((time.cue, 1, dated))
     if wording.amount is not None and (field := beside.compared(candidate, wording.amount.measure)):
         found.append((wording.amount.cue, 1, [Condition(len(steps), field.steps, wording.amount.comparison)]))
-    found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows)]
+    used = terms(" ".join(cue for cue, _, several in found if several))
+    found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows, used)]
     conditions = tuple(condition for _, _, several in found for condition in several)
     cues = tuple(cue for cue, _, several in found for _ in several)
     explained = sum(explained for _, explained, several in found if several)
@@ -288,11 +291,7 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
     """
     path, types, noun = rows.candidate, graph.schema.types, stems(wording.noun)[-1:]
     beside = [(name, Condition(*key, test)) for key, name, test, _ in _some(rows) if key[0] == len(path.path)]
-    if (
-        noun
-        and wording.noun not in word_table("stands_for", "en").values()
-        and set(noun).isdisjoint(stems(path.leads_to))
-    ):
+    if noun and wording.noun not in word_table("stands_for", "en").values() and wording.unexplained(path) >= {*noun}:
         of_type = [pair for pair in beside if len(pair[1].steps) == 1 and pair[1].steps[0].relation in types]
         typed = [each for name, each in of_type if stems(name)[-1:] == noun]
         yield wording.noun, 1, typed[:1]
@@ -302,9 +301,12 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
         yield last, 0, [each for name, each in beside if name.lower() == genders[last]][:1]
 
 
-def _named(wording: Wording, rows: PathRows) -> Iterator[Reading]:
-    """Yield the values beside the walks whose names stand in the question, longest names first."""
-    unexplained = wording.unexplained(rows.candidate)
+def _named(wording: Wording, rows: PathRows, used: Sequence[str]) -> Iterator[Reading]:
+    """Yield the values beside the walks whose names stand in the question, longest names first.
+
+    `used` are the stems of the words that other conditions explain.
+    """
+    unexplained = wording.unexplained(rows.candidate).difference(used)
     text = f" {' '.join(stems(wording.text))} "
     kept = set(range(len(rows.rows)))
     for key, name, test, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):

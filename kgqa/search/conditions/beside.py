@@ -183,7 +183,7 @@ class Beside:
             measure: The measure.
             at: The index in a walk of the nodes that have the field; None for the ends.
         """
-        before = candidate if at is None else _until(candidate, at)
+        before = candidate if at is None else until(candidate, at)
         birth = set(stem_list("birth"))
         outward = self.steps(candidate.path) if measure.events and at is None else ()
         if any(step.direction == "out" and birth & set(stems(self.words(step))) for step in outward):
@@ -200,7 +200,7 @@ class Beside:
         return None
 
 
-def _until(candidate: Candidate, at: int) -> Candidate:
+def until(candidate: Candidate, at: int) -> Candidate:
     """Return a path up to the node at an index of its walks, with the joins and conditions there and before."""
     return Candidate(
         RelationPath(candidate.path.topic, candidate.path.steps[:at]),

@@ -12,7 +12,7 @@ from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import Comparison, Condition, Operation, OperationKind
 from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.classes import starts_at_instances
-from kgqa.search.conditions.beside import NEAR, Beside, Field, is_number
+from kgqa.search.conditions.beside import NEAR, Beside, Field, is_number, until
 from kgqa.search.conditions.requests import Request
 from kgqa.search.conditions.times import is_date
 from kgqa.search.words import pattern, stems, word_list, word_table
@@ -60,6 +60,7 @@ class Operations:
         named: The names of the topics in the question.
         words: The words of the question for the path, apart from its topics and cue words.
         hops: The number of hops that the wording suggests.
+        asked: The kind of answer that the question asks for.
         notes: Sentences for the reader on what was left out.
     """
 
@@ -69,6 +70,7 @@ class Operations:
     named: str = ""
     words: tuple[str, ...] = ()
     hops: int = 1
+    asked: str = ""
     notes: list[str] = field(default_factory=list)
 
     def found(self, ranked: Ranked) -> tuple[Candidate, float] | None:
@@ -115,8 +117,8 @@ class Operations:
         # backwards, "children" leads to parents, and from there to siblings
         is_against = any(step.direction == "in" and self._means(self._noun_of(step), noun) for step in path.steps)
         if not every and last.direction == "in" and not is_against:
-            near = self.beside.similarity(noun, [self._noun_of(last)])[0] >= NOUN_NEAR
-            return candidate if score >= UNTYPED_LEAST and not near else None
+            is_near = self._is_near(noun, [self._noun_of(last)])
+            return candidate if score >= UNTYPED_LEAST and not is_near else None
         names = self.beside.type_names(types)
         heads = {head_of(noun), *(head_of(word) for word in noun.split())}  # "packages build"
         same = [type_ for type_, name in names.items() if head_of(name) in heads]
@@ -124,6 +126,8 @@ class Operations:
         if best is None and is_against:
             return None
         if self._is_property(path, noun) or (best is not None and types[best] == every):
+            return candidate
+        if best is None and self.request.kind == "extreme" and self._is_near(noun, list(names.values())):
             return candidate
         if best is None:
             type_ = self.beside.graph.tables.target_type(last) or ""
@@ -150,6 +154,9 @@ class Operations:
         labelled = step.relation in graph.tables.relation_labels
         return self.beside.words(step) if labelled else type_words(step.relation, graph.schema)
 
+    def _is_near(self, noun: str, others: Sequence[str]) -> bool:
+        return any(each >= NOUN_NEAR for each in self.beside.similarity(noun, others))
+
     def _means(self, words: str, noun: str) -> bool:
         """Return whether two nouns mean the same.
 
@@ -165,6 +172,8 @@ class Operations:
     def _on_ends(self, candidate: Candidate, score: float) -> Candidate | None:
         kind = self.request.kind
         fitting = self._fitting(candidate, self.request.noun, score)
+        if kind == "extreme":
+            return (self._ordered(candidate, fitting, score) if fitting else None) or self._passing(candidate, score)
         if fitting is None:
             return None
         if kind == "count":
@@ -207,12 +216,27 @@ class Operations:
             passed = Candidate(RelationPath(path.topic, path.steps[:before_last]))
             if self._fitting(passed, request.counted, score) is not None:
                 return replace(fitting, operation=self._ordering(at=before_last, counted=True))
-        inner = [at for at in range(len(path) - 1, 0, -1) if measure.events and is_mediator(path.steps[at - 1])]
-        for at in (*inner, None):
+        inner = [at for at in range(len(path) - 1, 0, -1) if is_mediator(path.steps[at - 1])]
+        for at in (*inner, None) if measure.events else (None, *inner):
             if compared := self._compared(fitting, at):
                 return replace(fitting, operation=self._ordering(compared.steps, at=at, scale=measure.scale))
         fields = self.beside.fields(path, measure, either=True) if request.kind == "most of" else []
         return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
+
+    def _passing(self, candidate: Candidate, score: float) -> Candidate | None:
+        """Order the nodes before the ends, as in "the nationality of the tallest person"."""
+        asks_for_them = not set(stems(self.asked)).isdisjoint(stems(self.request.noun))
+        for at in () if asks_for_them else range(len(candidate.path) - 1, 0, -1):
+            passed = until(candidate, at)
+            fitting = self._fitting(passed, self.request.noun, score)
+            if fitting and (compared := self._compared(fitting)):
+                ordering = self._ordering(compared.steps, scale=self.request.measure.scale)
+                first = self.beside.ends(replace(fitting, operation=ordering))
+                onward = {node for node, _ in self.beside.pairs(passed, candidate.path.steps[at:])}
+                if not onward.issuperset(first):
+                    raise Undecidable  # the ends of another node are no answer
+                return replace(candidate, operation=replace(ordering, at=at))
+        return None
 
     def _ordering(self, steps: Sequence[Step] = (), **options: Any) -> Operation:
         """Return the operation that takes the most or the least, as the question asks."""

@@ -198,14 +198,17 @@ def _most_of(text: str, found: re.Match[str]) -> Request | None:
 
 
 def _superlative(text: str, found: re.Match[str]) -> Request | None:
-    measure = measure_of(found["short"] or found["long"], less=(found["how"] or "").lower() == "least")
+    less = folded(found["how"] or found["much"] or "") == "least"
+    measure = measure_of(found["short"] or found["long"] or found["verb"], less=less)
     before, after = text[: found.start()], text[found.end() :]
     happened = pattern(r"\b(?:is|was|were|are)?\s*({events})\s*$").search(before)
     if measure.events and happened:
         measure = replace(measure, words=_happening(happened[1]), events=False)
         before = before[: happened.start()]
     noun, asked = _noun(after) or _noun_asked(text), _noun_asked(before)
-    if asked not in ("", "person") and noun and stems(asked) != stems(noun):  # "which country has the largest area"
+    # "which country has the largest area", not "in which country is the largest harbour"
+    is_property = pattern(r"\b(?:has|have|had)\s*(?:the\s*)?$").search(before)
+    if is_property and asked not in ("", "person") and noun and stems(asked) != stems(noun):
         measure = replace(measure, words=(*noun.lower().split(), *measure.words), phrase=noun.lower())
         noun, after = asked, after.replace(noun, " ", 1)
     if by := pattern(r"\bby\s+([^\W\d_]+)\s*\??\s*$").search(after):  # "by area" names the value

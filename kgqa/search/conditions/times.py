@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Literal, Value
-from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBERS, YEAR, Comparison, Condition, Operator, year
+from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBERS, XSD, YEAR, Comparison, Condition, Operator, year
 from kgqa.search.conditions.rows import FieldKey, PathRows
 from kgqa.search.words import meaning, pattern, stem_list, stems
 from kgqa.text.words import is_anonymous, relation_words
@@ -111,12 +112,17 @@ def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows
     """
     last = len(rows.candidate.path)
     schema, labels = graph.schema, graph.tables.relation_labels
-    words = {
-        key: " ".join(relation_words(step.relation, schema, labels) for step in key[1]) for key in _date_fields(rows)
-    }
+    fields: dict[FieldKey, list[Value]] = defaultdict(list)
+    for key, value in rows.values():
+        if not is_unknown(value.value):
+            fields[key].append(value.value)
+    words = {key: " ".join(relation_words(step.relation, schema, labels) for step in key[1]) for key in fields}
+    numbers = {key for key in words if "year" in stems(words[key]) and all(map(_is_number_of_year, fields[key]))}
+    words = {key: words[key] for key, values in fields.items() if key in numbers or all(map(is_date, values))}
     inner = [key for key in words if key[0] < last]
-    starts = [key for key in inner if _is(words[key], "interval_start", "interval_end")]
-    ends = [key for key in inner if _is(words[key], "interval_end", "interval_start")]
+    typed = [key for key in inner if key not in numbers]
+    starts = [key for key in typed if _is(words[key], "interval_start", "interval_end")]
+    ends = [key for key in typed if _is(words[key], "interval_end", "interval_start")]
     intervals = [(start, end) for start in starts for end in ends if start[0] == end[0]]
     if intervals:
         return _overlapping(time, *max(intervals, key=lambda pair: pair[0][0])), ""
@@ -129,15 +135,12 @@ def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows
     dated: list[FieldKey] = [(last, ())] if all(map(is_date, rows.ends)) else []
     place = next((keys[0] for keys in (dated, named[:1], inner, at_end) if len(keys) == 1), None)
     if place is None or place not in starts or place in named:
-        return _compared(time, place) if place else [], ""
+        return _compared(time, place, is_number=place in numbers) if place else [], ""
     return _overlapping(time, place, None), NO_ENDS.format(time.first, words[place]) if time.first is not None else ""
 
 
-def _date_fields(rows: PathRows) -> list[FieldKey]:
-    """Return the fields all of whose values are dates, apart from values that are unknown or out of range."""
-    known = [(key, is_date(value.value)) for key, value in rows.values() if not is_unknown(value.value)]
-    others = {key for key, dated in known if not dated}
-    return list(dict.fromkeys(key for key, _ in known if key not in others))
+def _is_number_of_year(value: Value) -> bool:
+    return isinstance(value, Literal) and value.datatype in NUMBERS and bool(re.fullmatch(r"\d{4}", value.value))
 
 
 def is_unknown(value: Value) -> bool:
@@ -167,8 +170,12 @@ def _overlapping(time: Time, start: FieldKey | None, end: FieldKey | None) -> li
     return found
 
 
-def _compared(time: Time, key: FieldKey) -> list[Condition]:
+def _compared(time: Time, key: FieldKey, *, is_number: bool) -> list[Condition]:
     bounds: Sequence[tuple[Operator, int | None]] = ((">=", time.first), ("<=", time.last))
     if time.first == time.last:
         bounds = (("=", time.first),)
-    return [Condition(*key, Comparison(operator, year(bound))) for operator, bound in bounds if bound is not None]
+    return [
+        Condition(*key, Comparison(operator, Literal(str(bound), XSD + "integer") if is_number else year(bound)))
+        for operator, bound in bounds
+        if bound is not None
+    ]

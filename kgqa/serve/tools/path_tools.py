@@ -11,7 +11,7 @@ from typing import Any
 
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Candidate, RelationPath, Step
 from kgqa.serve.tools.graph_tools import BACKWARDS, MAX_TEXT, entity_by_id, written
 from kgqa.storage.answer_json import named_object

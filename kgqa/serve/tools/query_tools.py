@@ -9,8 +9,15 @@ from typing import Any
 from kgqa.errors import PartialResult, QueryRejected
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.explain import explain
-from kgqa.graph.query.prefixes import error_in, unknown_prefix
-from kgqa.graph.query.tokens import dataset_of, expand_prefixes, forbid_fetching, query_kind, tokens
+from kgqa.graph.query.tokens import (
+    dataset_of,
+    error_in,
+    expand_prefixes,
+    forbid_fetching,
+    query_kind,
+    tokens,
+    unknown_prefix,
+)
 from kgqa.storage.answer_json import named_object
 from kgqa.text.words import safe_text
 

@@ -10,7 +10,7 @@ import pytest
 from kgqa.corpus.items import Addition, HyperedgeItem, Party, StatementItem
 from kgqa.corpus.rdf import vocabulary as v
 from kgqa.corpus.snapshot import relation_iri, role_iri
-from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.options import profile_named
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, year

@@ -117,23 +117,6 @@ def test_links_out_of_the_folder_are_not_followed(copy, tmp_path, target):
         assert untouched(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "log",
-    ["a pipe", b"1 1 0\n\xff\n+x", b"\0" * 100, b"99999999999 1 0\n"],
-)
-def test_log_of_edits(copy, tmp_path, log):
-    file = copy / "unpublished.log"
-    if log == "a pipe":
-        os.mkfifo(file)
-    else:
-        file.write_bytes(log)
-    with EmbeddedStore(copy, workers=1) as store:
-        assert isinstance(store.notice(), str)
-    with EmbeddedStore(copy, writable=True) as store:
-        assert isinstance(store.notice(), str) and not file.exists()
-    assert untouched(tmp_path)
-
-
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.cli

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -129,16 +128,3 @@ def test_opening_for_editing_on_a_full_disk(disk):
     assert len(list(folder.glob("gen-*"))) == 1
     with EmbeddedStore(folder, writable=True) as store:
         assert len(store.select(ALL)) == 1
-
-
-def test_too_few_open_files_are_not_reported_as_damage(tmp_path):
-    (tmp_path / "one.nt").write_text("<http://e/1> <http://e/p> <http://e/2> .\n")
-    load_graph(tmp_path / "g", [tmp_path / "one.nt"])
-    kgqa = Path(sys.executable).with_name("kgqa")
-    for command in (
-        f"graph info --graph {tmp_path / 'g'}",
-        f"graph load {tmp_path / 'one.nt'} --into {tmp_path / 'g'}",
-    ):
-        done = subprocess.run(["sh", "-c", f"ulimit -n 64; {kgqa} {command}"], capture_output=True, text=True)
-        assert done.returncode == 1 and "ulimit -n 4096" in done.stderr and "Load the data again" not in done.stderr
-    assert count(tmp_path / "g") == 1

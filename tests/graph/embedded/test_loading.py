@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import lzma
 import os
@@ -11,12 +10,10 @@ import re
 import shutil
 import signal
 import tempfile
-from itertools import groupby
 from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-import rdflib
 
 from kgqa.errors import LoadError, StoreBusy, StoreIncomplete
 from kgqa.graph.embedded import loading
@@ -26,7 +23,6 @@ from kgqa.graph.embedded.store import EmbeddedStore
 from kgqa.graph.opening import load_into_folder, open_store
 from tests.graph.in_process_loads import in_process_loads
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib")
 TURTLE = """
 @prefix : <http://e/> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -71,10 +67,6 @@ class TestFormats:
             "jsonld": ox.RdfFormat.JSON_LD,
         }  # fmt: skip
         contents = {ending: ox.serialize(quads, format=format) for ending, format in by_engine.items()}
-        dataset = rdflib.Dataset()
-        dataset.parse(data=contents["nq"].decode(), format="nquads")
-        for ending in ("trix", "hext"):
-            contents[ending] = dataset.serialize(format=ending).encode()
         for ending, pack in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
             inner = "nt" if ending == "bz2" else "ttl"
             contents[f"{inner}.{ending}"] = pack.compress(contents[inner])
@@ -97,14 +89,6 @@ class TestFormats:
             assert [(g.iri[-2:], o.iri[-1]) for g, o in rows] == [("g1", "c"), ("g2", "c"), ("g2", "d")]
 
 
-TRIX = (
-    '<TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph>'
-    + "".join(f"<triple><id>x{n}</id><uri>http://e/p{n}</uri><id>x{n * 5 % 12}</id></triple>" for n in range(12))
-    + "</graph></TriX>"
-)
-HEXT = "".join(f'["_:x{n}", "http://e/p{n}", "_:x{n * 5 % 12}", "localId", "", ""]\n' for n in range(12))
-
-
 @pytest.mark.usefixtures("loads_in_process")
 class TestSameFileTwice:
     @pytest.mark.parametrize(
@@ -116,8 +100,6 @@ class TestSameFileTwice:
             ("jsonld", '{"@id": "http://e/a", "http://e/p": [{"http://e/q": 1}, {"http://e/q": 2, "http://e/r": {"http://e/s": "x"}}]}', 6),
             ("rdf", '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/"><rdf:Description><e:p><rdf:Description e:q="1"/></e:p></rdf:Description></rdf:RDF>', 2),
             ("trig", "@prefix : <http://e/> . [] :p [] . :g { [] :p [] }", 2),
-            ("trix", TRIX, 12),
-            ("hext", HEXT, 12),
         ],
     )  # fmt: skip
     def test_changes_nothing(self, tmp_path, load, ending, text, count):
@@ -165,8 +147,6 @@ class TestMalformed:
             ("trig", "@prefix : <http://e/> .\n:g {\n:a :p\n}\n}\n", 4),
             ("rdf", "<?xml version='1.0'?>\n<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>\n<open>\n</rdf:RDF>\n", None),
             ("jsonld", '{"@id": "http://e/a",\n "http://e/p": }\n', 2),
-            ("trix", "<TriX><graph>", None),
-            ("hext", '["http://e/a"\n', None),
             ("n3", "@prefix : <http://e/> .\n:a :p :b .\n:a => .\n", 3),
         ],
     )  # fmt: skip
@@ -195,32 +175,7 @@ class TestMalformed:
         assert not (tmp_path / "g").exists()
 
 
-class TestReport:
-    def test_progress_is_monotone(self, tmp_path, loads_in_process):
-        file, more, seen = tmp_path / "big.nt", tmp_path / "more.ttl", []
-        file.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n * n}> .\n" for n in range(60_000)))
-        more.write_text("@prefix : <http://e/> .\n" + "".join(f":x{n} :p :y{n} .\n" for n in range(40_000)))
-        report = load_graph(tmp_path / "g", [file, more], progress=seen.append)
-        # Turtle is first read into lines, and then its lines are counted again as they are loaded
-        for _, stage in groupby(seen, key=lambda progress: progress.stage):
-            lines = [progress.lines for progress in stage]
-            assert lines == sorted(lines) and lines[-1] <= report.lines
-        assert all(0 <= progress.bytes_done <= progress.bytes_total for progress in seen)
-        assert {progress.stage for progress in seen} == {"reading", "loading", "finishing"}
-
-
 class TestLocks:
-    @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOLCK])
-    def test_graph_is_read_without_a_lock_where_none_can_be_taken(self, load, monkeypatch, number):
-        folder = GraphFolder(load(NUMBER[:2]))
-
-        def refuse(path, *, exclusive):
-            raise OSError(number, os.strerror(number), str(path))
-
-        monkeypatch.setattr("kgqa.graph.embedded.folder.take_lock", refuse)
-        assert folder.read_lock(1) is None
-        assert not folder.is_being_written()
-
     def test_first_load_in_progress(self, tmp_path):
         (tmp_path / "g" / "gen-1").mkdir(parents=True)
         (tmp_path / "g" / "gen-1" / "loading.json").write_text("{}")
@@ -312,21 +267,6 @@ class TestInterrupted:
         load_graph(folder, resume=True)
         after = meta(folder)
         assert (after.triples, after.schema, after.settings) == (50, "rdfs", {"walks": "free"})
-
-    def test_a_restart_that_is_killed_leaves_nothing_to_resume(self, tmp_path, numbers, loads_in_process, monkeypatch):
-        """A resume must not skip the lines of a store that the restart has already emptied."""
-
-        def interrupt(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            load_graph(tmp_path / "g", [numbers], progress=interrupt)
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(shutil, "rmtree", interrupt)
-            load_graph(tmp_path / "g", [numbers], restart=True)
-        with pytest.raises(LoadError, match="no interrupted load"):
-            load_graph(tmp_path / "g", resume=True)
-        assert load_graph(tmp_path / "g", [numbers]).added == 50
 
     def test_a_load_goes_on_in_the_middle_of_a_file(self, tmp_path, big, expected, monkeypatch):
         """Lines that the journal calls done are not loaded again, and the result is the same."""

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgqa.graph.endpoint.replies import canonical_text
-from kgqa.graph.query.templates import render_term
-from kgqa.methods.ask import ask
-from kgqa.methods.resources import Resources
+from kgqa.graph.query.text import render_term
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
-from kgqa.settings.values import resolve
 from tests.graph.graph_factories import EmbeddedGraphFactory, VirtuosoGraphFactory
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -41,14 +34,6 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 )
 def test_canonical_form_is_that_of_the_embedded_engine(text, datatype, expected):
     assert canonical_text(text, XSD + datatype) == expected
-
-
-@given(st.floats())
-def test_canonical_number_has_the_same_value(number):
-    text = canonical_text(repr(number), XSD + "double")
-    assert math.isnan(number) or float(text) == number
-    assert canonical_text(text, XSD + "double") == text
-    assert not math.isfinite(number) or "e" not in text
 
 
 # --- both engines
@@ -111,15 +96,3 @@ def test_values_are_equal_in_both_stores(graphs_of_values):
         assert ends(embedded, number) == ends(virtuoso, number), value
     for number, (value, expected) in enumerate(DIFFERENT.items(), start=len(SAME)):
         assert ends(virtuoso, number) == expected != ends(embedded, number), value
-
-
-def test_value_that_cannot_be_queried_is_an_answer(virtuoso_server):
-    """A value that no query can name is still an answer, without walks."""
-    graphs = VirtuosoGraphFactory(virtuoso_server)
-    (time,) = (value for value in NOT_QUERYABLE if value.datatype.endswith("time"))
-    graph = graphs.make([f"<http://e/ann> <http://e/starts_at> {render_term(time)} ."], "rdfs")
-    options = resolve({"rank.embeddings": "off"}, environment={})
-    answer = ask("when does she start?", topics=["http://e/ann"], resources=Resources(graph, None, options))
-    assert [item.value for item in answer.answers] == [time] and answer.query_class == "exact"
-    assert answer.paths[0].walks == () and "gave_up" in [event.kind for event in answer.trace]
-    graphs.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 
 import pytest
@@ -12,7 +11,7 @@ from kgqa.graph.endpoint import fingerprint
 from kgqa.net.threads import question_end
 from kgqa.testing.sparql_server import SparqlReply
 from tests.graph import scripted_endpoint
-from tests.graph.scripted_endpoint import TABLE, count_reply
+from tests.graph.scripted_endpoint import count_reply
 
 serve, store_of, cache = scripted_endpoint.serve, scripted_endpoint.store_of, scripted_endpoint.cache
 LATE = SparqlReply(500, b"Virtuoso S1T00 Error SR171: Transaction timed out", "text/plain")
@@ -78,28 +77,3 @@ def test_counting_takes_a_part_of_the_time_of_a_question(graph_of, monkeypatch):
     assert time.monotonic() - started < 2
     hangs = False
     assert store.fingerprint_of()
-
-
-def test_threads_measure_once_and_respect_their_deadline(graph_of, cache):
-    begun, go_on = threading.Event(), threading.Event()
-
-    def answer(query):
-        if "COUNT" not in query:
-            return TABLE
-        begun.set()
-        go_on.wait(60)
-        return count_reply(7)
-
-    store, server = graph_of(answer, cache=cache())
-    measuring = threading.Thread(target=store.fingerprint_of)
-    measuring.start()
-    assert begun.wait(60)
-    started = time.monotonic()
-    with contextlib.suppress(Exception):
-        store.select("SELECT ?x WHERE { ?x ?p ?o }", timeout=0.3)
-    assert time.monotonic() - started < 30
-    go_on.set()
-    measuring.join(60)
-    assert store.fingerprint_of()
-    counts = [query for query in server.queries if "COUNT" in query]
-    assert len(counts) == len(set(counts))

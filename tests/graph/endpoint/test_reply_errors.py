@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout, StoreUnavailable
-from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.options import profile_named
 from kgqa.graph.endpoint.replies import check_complete, error_text, reply_error
 from kgqa.graph.store import Rows
 

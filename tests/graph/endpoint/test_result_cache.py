@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 import time
 
 import pytest
 
-from kgqa.graph.endpoint.result_cache import MAX_AGE, ResultCache
+from kgqa.graph.endpoint.fingerprint import MAX_AGE, ResultCache
 
 
 @pytest.fixture
@@ -46,34 +45,6 @@ def test_stored_result_is_found_until_it_expires(open_cache, monkeypatch):
     assert cache.get(b"k") == b"newer" and cache.get(b"k", max_age=0.0) is None
     monkeypatch.setattr(time, "time", lambda: now + MAX_AGE + 1)
     assert cache.get(b"k") is None
-
-
-def test_oldest_results_are_evicted(open_cache, file, monkeypatch):
-    cache, now = open_cache(limit_bytes=1_000_000), time.time()
-    for number in range(200):
-        monkeypatch.setattr(time, "time", lambda number=number: now + number)
-        cache.put(b"%d" % number, random_bytes(number))
-    cache.close()
-    cache = open_cache(limit_bytes=1_000_000)
-    kept = [number for number in range(200) if cache.get(b"%d" % number)]
-    assert kept == list(range(200 - len(kept), 200)) and 20 <= len(kept) <= 50
-    assert file.stat().st_size < 1_500_000
-
-
-def test_busy_file_is_not_waited_for_at_every_result(open_cache, file):
-    cache = open_cache()
-    cache.put(b"k", b"body")
-    other = sqlite3.connect(file, isolation_level=None)
-    other.execute("UPDATE bodies SET body = 5")  # damaged
-    assert cache.get(b"k") is None
-    other.execute("BEGIN IMMEDIATE")
-    started = time.monotonic()
-    for number in range(12):
-        cache.put(b"%d" % number, b"body")
-    assert time.monotonic() - started < 2
-    other.close()
-    cache.put(b"k", b"body", waits=True)
-    assert cache.get(b"k") == b"body"
 
 
 @pytest.mark.parametrize("damage", ["garbage", "cut", "holes", "folder", "no permission"])

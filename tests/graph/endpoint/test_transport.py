@@ -9,44 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kgqa import __version__
-from kgqa.errors import StoreTimeout, StoreUnavailable
+from kgqa.errors import StoreUnavailable
 from kgqa.model import Entity, Literal
-from kgqa.testing.sparql_faults import busy, moved, pieces, qlever_limit, trickling, zipped
-from kgqa.testing.sparql_server import SparqlReply, table, table_bytes
+from kgqa.testing.sparql_faults import moved, qlever_limit, trickling
+from kgqa.testing.sparql_server import SparqlReply, table
 from tests.graph import scripted_endpoint
 from tests.graph.scripted_endpoint import seconds_of, send_query
 
 QUERY = "SELECT ?x WHERE { ?x ?p ?o }"
 serve, connect = scripted_endpoint.serve, scripted_endpoint.connect
 TABLE = table(["x"], [[Entity("http://e/1")]])
-
-
-def test_connection_is_reused(serve, connect):
-    body = table_bytes(["x"], [[Entity(f"http://e/{n}")] for n in range(5000)])
-    server = serve([SparqlReply(body=body), pieces(body[:100], body[100:])] * 10)
-    transport = connect(server)
-    for _ in range(20):
-        assert send_query(transport) == body
-    assert len(server.requests) == 20 and server.connections == 1
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        SparqlReply(body=TABLE.body, seconds=30),
-        SparqlReply(body=TABLE.body, head_pause=0.05),
-        trickling(TABLE.body, seconds=0.1, framing="close"),
-        SparqlReply(404, trickling(b"x" * 100, seconds=0.1).body, framing="close"),
-        pieces(b'{"head": {"vars": ["x"]}', *[b" ", 0.2] * 100),
-    ],
-    ids=["first byte", "head", "bytes", "error", "endless"],
-)
-def test_late_server_ends_at_the_deadline(serve, connect, sent):
-    transport = connect(serve(sent))
-    started = time.monotonic()
-    with pytest.raises(StoreTimeout if sent.status == 200 else StoreUnavailable):
-        send_query(transport, seconds=0.3)
-    assert 0.25 < time.monotonic() - started < 10
 
 
 def test_close_ends_running_requests(serve, connect):
@@ -64,21 +36,6 @@ def test_close_ends_running_requests(serve, connect):
     assert time.monotonic() - started < 20
     with pytest.raises(StoreUnavailable, match="has been closed"):
         send_query(transport)
-
-
-def test_retry_after_holds_for_all_transports(serve, connect):
-    server = serve(TABLE)
-    server.enqueue(busy(429, retry_after=1))
-    transports = [connect(server) for _ in range(3)]
-    with ThreadPoolExecutor(6) as threads:
-        first = threads.submit(send_query, transports[0])
-        while not server.requests:
-            time.sleep(0.005)
-        time.sleep(0.1)
-        others = [threads.submit(send_query, transports[number % 3]) for number in range(5)]
-        assert all(each.result() == TABLE.body for each in (first, *others))
-    turned_away, *later = sorted(request.arrived for request in server.requests)
-    assert min(later) - turned_away >= 0.9
 
 
 @pytest.mark.parametrize(
@@ -153,15 +110,6 @@ def test_refused_detection_is_not_an_error(serve, connect, refusal, software):
     )
     assert send_query(transport) == TABLE.body
     assert (transport.profile.name == "virtuoso") == software.startswith("Virtuoso")
-
-
-def test_compression_through_a_proxy(serve, connect, monkeypatch):
-    proxy = serve(zipped(TABLE.body))
-    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
-    monkeypatch.delenv("no_proxy", raising=False)
-    assert send_query(connect("http://graph.example/sparql")) == TABLE.body
-    assert proxy.requests[0].path.startswith("http://graph.example/sparql?query=")
-    assert proxy.requests[0].headers["accept-encoding"] == "gzip"
 
 
 def test_credentials_are_not_sent_elsewhere(serve, connect):

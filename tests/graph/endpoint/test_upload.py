@@ -13,7 +13,6 @@ from kgqa.errors import InvalidTerm, LoadError, QueryRejected, StoreUnavailable
 from kgqa.graph.endpoint import upload
 from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
-from kgqa.graph.endpoint.upload import DEFAULT_GRAPH, choose_target_graph
 from kgqa.testing.sparql_faults import dropped
 from kgqa.testing.sparql_server import SparqlReply, SparqlServer
 from tests.rdf_samples import files_of_each_format
@@ -119,12 +118,6 @@ def test_wrong_password(target, file, access):
     assert "wrong" not in str(caught.value)
 
 
-def test_files_are_checked_before_the_server(tmp_path):
-    for files, message in (([tmp_path / "missing.nt"], r"missing\.nt cannot be read"), ([], "No file to load")):
-        with pytest.raises(LoadError, match=message):
-            EndpointStore("http://127.0.0.1:1/sparql", writable="urn:g").load(files)
-
-
 class Oxigraph:
     """A server of another kind: the embedded engine with basic authentication. `left` updates are carried out."""
 
@@ -144,19 +137,6 @@ class Oxigraph:
             return dropped()
         self.data.update(request.update)
         return SparqlReply(204)
-
-
-def test_load_into_oxigraph(tmp_path, new_store):
-    path = files_of_each_format(tmp_path)[0]
-    with SparqlServer(Oxigraph()) as server, EndpointStore(server.url, writable="urn:g", access=ME) as store:
-        assert choose_target_graph(store) == DEFAULT_GRAPH
-        assert store.load([path]).added == len(triples(store))
-        assert triples(store) == set(new_store(path).select(ALL))
-        assert choose_target_graph(store) == "urn:g"
-        store.writable = "urn:two"
-        store.load([path])
-        with pytest.raises(LoadError, match="several graphs.*graph_iri=.IRI.. Graphs: urn:g, urn:two"):
-            choose_target_graph(store)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from kgqa.errors import NamesNotIndexed, StoreError
+from kgqa.errors import NamesNotIndexed
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names import graph_names
@@ -18,14 +16,12 @@ from kgqa.graph.names.reading import NameReader
 from kgqa.graph.names.server_index import ServerIndex
 from kgqa.model import Entity, Literal
 from kgqa.search.linking import find_mentions
-from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, table, truth
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 from kgqa.virtuoso.graph_loading import index_graph
 from kgqa.virtuoso.server import Server
 from tests.graph import scripted_endpoint
 from tests.graph.hard_names import LABEL, SCHEMA, lines, load_onto_server, table_lines
-from tests.graph.memory_store import MemoryStore
 from tests.virtuoso_server import copied, running_server
 
 serve, took = scripted_endpoint.serve, scripted_endpoint.seconds_of
@@ -59,12 +55,6 @@ def open_table(server):
 
 
 class TestIndexChoice:
-    def test_few_names_are_fetched_without_name_graph(self, open_table, tmp_path):
-        graph = open_table(cache=Cache(tmp_path))
-        assert type(graph.names) is NameIndex and graph.names.count == COUNT - 3  # without letters and digits
-        assert [match.entity.iri for match in graph.search("super bowl")] == ["http://e/bowl"]
-        assert list(tmp_path.rglob("names-*.sqlite")), "kept for the next time"
-
     def test_many_names_need_a_name_graph(self, open_table, monkeypatch):
         monkeypatch.setattr(graph_names, "MAX_LOCAL_NAMES", 10)
         graph = open_table()
@@ -96,16 +86,6 @@ class TestIndexChoice:
         graph = open_table()
         assert isinstance(graph.names, ServerIndex)
         assert len(graph.search("stadium", limit=100)) == before + len(words)
-
-
-def test_names_of_a_remote_store_of_another_package():
-    """What a store can do is said by its capabilities, not by its class."""
-
-    store = MemoryStore([f'<http://e/bowl> <{LABEL}> "Super Bowl" .'])
-    store.capabilities = replace(store.capabilities, remote=True)
-    graph = KnowledgeGraph(store, SCHEMA)
-    assert [match.entity.iri for match in graph.search("superb")] == []
-    assert [match.entity.iri for match in graph.search("super b")] == ["http://e/bowl"]
 
 
 class TestLimitsOfAQuestion:
@@ -143,14 +123,6 @@ class TestLimitsOfAQuestion:
         for graph in graphs:
             graph.close()
 
-    def test_count_beyond_the_query_timeout(self, graph_of_question):
-        started = time.monotonic()
-        graph = graph_of_question(self.script(counting=15), timeout=0.4)
-        for _ in range(2):
-            with pytest.raises(NamesNotIndexed, match="could be counted in time .*kgqa virtuoso index"):
-                graph.search("name 7")
-        assert time.monotonic() - started < 10
-
     def test_building_an_index_beyond_the_question_budget(self, graph_of_question, monkeypatch):
         slow = threading.Event()
         monkeypatch.setattr(
@@ -178,21 +150,6 @@ class TestLimitsOfAQuestion:
         late.append(False)
         monkeypatch.setattr(graph_names, "UNCOUNTED_SECONDS", 0)
         assert graph.tables.names.within(lambda: 5.0).count == len(self.ROWS)
-
-
-def test_damaged_count_is_not_taken_for_too_many_names(serve):
-    body = b'{"head": {"vars": ["names"]}, "results": {"bindings": [{"names": {"type": "literal", "value": "many"}}]}}'
-
-    def answer(request: SparqlRequest) -> SparqlReply:
-        if "?names" in request.query:
-            return SparqlReply(body=body)
-        return truth(False) if request.query.startswith("ASK") else scripted_endpoint.count_reply(7)
-
-    with EndpointStore(serve(answer).url) as store:
-        graph = KnowledgeGraph(store, SCHEMA, view=[IRI])
-        with pytest.raises(StoreError, match="count") as raised:
-            graph.search("bowl")
-    assert not isinstance(raised.value, NamesNotIndexed)
 
 
 class TestReading:

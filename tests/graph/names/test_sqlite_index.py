@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -101,16 +100,3 @@ class TestCache:
             assert names.search("name 7")[0].entity == entity("7") and names.count == 400
         (kept,) = folder.rglob("names-*.sqlite")
         assert kept.stat().st_size > 10_000
-
-    def test_full_disk(self, graph, tmp_path):
-        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        full = graph(tmp_path)
-        full.store.fingerprint_of()
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-        try:
-            assert full.search("name 7")[0].entity == entity("7")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        (note,) = full.tables.notes
-        assert "rebuilds it at each start" in note and str(tmp_path) in note and "cache.folder" in note
-        assert not list(tmp_path.rglob("*names*")), "half an index is none"

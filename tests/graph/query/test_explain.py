@@ -11,7 +11,7 @@ from kgqa import open_graph
 from kgqa.errors import QueryRejected
 from kgqa.graph.query.explain import explain, is_of_graph
 from kgqa.graph.query.export import _with_words
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, year
 from tests.memory_graph import memory_graph

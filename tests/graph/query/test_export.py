@@ -94,22 +94,6 @@ class TestQueryText:
         assert "DROP" not in "\n".join(line.split("#")[0] for line in query.splitlines())
         prepareQuery(query)
 
-    def test_restricted_entities_are_commented(self, graph):
-        chosen = Entity(f"{NS}m.4")
-        query = graph.answer_query(GENDERS, restricted={1: [chosen]})
-        assert f"VALUES ?e1 {{ <{NS}m.4> }}" in query
-        assert "selected by a model" in query
-        assert any(line.startswith("#") and "?e1 is Dan" in line and "(m.4)" in line for line in query.splitlines())
-        prepareQuery(query)
-        returned = graph.run_exported(query)
-        assert returned == (Entity(f"{NS}m.f"),)
-        assert query_class(returned, returned, restricted=True) == "restricted"
-
-    @pytest.mark.parametrize("topic", ["http://e/\u2028odd", "http://e/\u00a0odd"])
-    def test_line_breaks_of_unicode_in_an_iri(self, graph, topic):
-        """IRIs with Unicode line breaks are valid, and the query stays complete."""
-        assert graph.run_exported(graph.answer_query(path(topic, "http://e/r"))) == (Entity("http://e/end"),)
-
 
 class TestHubs:
     """Four fully connected layers of forty nodes, with two million walks."""

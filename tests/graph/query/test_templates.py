@@ -12,10 +12,8 @@ from rdflib.plugins.sparql import prepareQuery
 from rdflib.plugins.sparql.parser import parseUpdate
 
 from kgqa.errors import InvalidTerm
-from kgqa.graph.query.export import StatementVocabulary
 from kgqa.graph.query.operations import query_text
-from kgqa.graph.query.patterns import PathPattern, pattern_text
-from kgqa.graph.query.templates import Comment, Variable, render, render_term
+from kgqa.graph.query.text import Comment, PathPattern, Variable, pattern_text, render, render_term
 from kgqa.graph.query.tokens import prepare_for_engine
 from kgqa.model import Entity, Literal
 
@@ -25,7 +23,7 @@ WALK = PathPattern(
     edges=((A, R, Variable("e1")), (Variable("answer"), Entity("http://e/q"), Variable("e1"))),
     different=((Variable("answer"), A), (Variable("e1"), A)),
 )
-WORDS = StatementVocabulary(A, B, R, A, B, R, A)
+WORDS = dict(zip("subject predicate object mention document begin end".split(), (A, B, R, A, B, R, A)))
 TEXT = Literal('" } DROP ALL #\n', language="en")
 VALUES = {
     **dict.fromkeys(("confidence", "declared_by", "in_chunk", "marker", "model", "object", "relation", "segment", "subject", "text_relation"), R),
@@ -117,25 +115,6 @@ class TestTerms:
     def test_invalid_terms(self, term):
         with pytest.raises(InvalidTerm):
             render_term(term)
-
-    @pytest.mark.parametrize(
-        "term, text",
-        [
-            (A, "<http://e/a>"),
-            (Entity("urn:x:é"), "<urn:x:é>"),
-            (Variable("answer"), "?answer"),
-            (Literal("x"), '"x"'),
-            (Literal("x", language="en-GB"), '"x"@en-GB'),
-            (Literal("5", "http://e/t"), '"5"^^<http://e/t>'),
-            (Literal('a"b\\c\nd\re\tf\bg\fh'), '"a\\"b\\\\c\\nd\\re\\tf\\bg\\fh"'),
-            (7, "7"),
-            (Comment("a\nb\r\nc\x0bd\u2028e\x85f\x1bg\u202eh"), "# a b c d e f g h"),
-            (Comment(""), "# "),
-            (Comment("a\\u000A} DROP ALL \\U0000000D"), "# a u000A} DROP ALL U0000000D"),
-        ],
-    )
-    def test_text(self, term, text):
-        assert render_term(term) == text
 
     @given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "en", "zh-Hans"]))
     @example("\\u0041", "")

@@ -13,18 +13,18 @@ from typing import ClassVar
 import pyoxigraph as ox
 import pytest
 import rdflib
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib.plugins.sparql import prepareQuery
 
 from kgqa.errors import QueryRejected
-from kgqa.graph.query.prefixes import shorten_iris, used_prefixes
 from kgqa.graph.query.tokens import (
     expand_prefixes,
     forbid_fetching,
     prepare_for_engine,
     prepare_for_server,
-    tokens,
+    shorten_iris,
+    used_prefixes,
 )
 
 NS = "http://rdf.freebase.com/ns/"
@@ -43,17 +43,6 @@ FRAGMENTS = st.sampled_from(
 def body(query: str) -> str:
     """Return the part after the declarations of DECLARED."""
     return query.rsplit("<http://e/> ", 1)[1]
-
-
-class TestTokens:
-    @given(st.text() | st.lists(FRAGMENTS).map("".join))
-    @example("\r\n\x85\u2028")
-    @example('"""unfinished')
-    @example("<no iri")
-    def test_any_text_joins_back(self, text):
-        found = list(tokens(text))
-        assert "".join(token.text for token in found) == text and all(token.text for token in found)
-        expand_prefixes(DECLARED + text)
 
 
 class TestExpansion:
@@ -79,16 +68,6 @@ class TestExpansion:
     def test_keyword_in_any_case(self):
         for keyword in ("prefix", "Prefix"):
             assert "<http://1/a.b.c>" in expand_prefixes(f"{keyword} p: <http://1/> SELECT * {{ p:a.b.c ?p ?o }}")
-
-    @pytest.mark.parametrize("before", ["", "PREFIX p: <http://1/> "])
-    def test_relative_declaration_is_left_to_the_engine(self, before):
-        query = f"BASE <http://b/> {before}PREFIX p: <x#> SELECT * {{ p:a ?p ?o }}"
-        assert expand_prefixes(query, {"p": "http://2/"}) == query
-
-    def test_known_prefixes_need_no_declaration(self):
-        query = "PREFIX p: <http://1/> SELECT * { p:a q:b ?o }"
-        expanded = expand_prefixes(query, {"p": "http://2/", "q": "http://3/"})
-        assert expanded.endswith("{ <http://1/a> <http://3/b> ?o }")
 
 
 SERVICES = [

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import json
 import resource
-from io import BytesIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgqa.errors import LoadError
 from kgqa.graph.embedded.loading import load_graph
-from kgqa.graph.rdf.limits import MAX_DEPTH, ShallowJson
+from kgqa.graph.rdf.limits import MAX_DEPTH
 
 RDF = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">{}</rdf:RDF>'
 ABOUT = '<rdf:Description rdf:about="{}"><p xmlns="http://e/">{}</p></rdf:Description>'
 NESTED = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 9))
 BOMB = f'<!DOCTYPE rdf:RDF [<!ENTITY a0 "0123456789">{NESTED}]>' + RDF.format(ABOUT.format("http://e/1", "&a8;"))
-TRIX = (
-    f'<!DOCTYPE TriX [<!ENTITY a0 "0123456789">{NESTED}]><TriX xmlns="http://www.w3.org/2004/03/trix/trix-1/"><graph><triple>'
-    "<uri>http://e/1</uri><uri>http://e/1</uri><plainLiteral>&a8;</plainLiteral></triple></graph></TriX>"
-)
 
 
 def load(tmp_path: Path, name: str, content: str, **options) -> int:
@@ -45,7 +37,6 @@ def nested_xml(levels: int) -> str:
         ("bomb.rdf", BOMB, "entities that refer to other entities"),
         ("large.rdf", f'<!DOCTYPE x [<!ENTITY a "{"x" * 2000}">]>{RDF.format("")}', "one of more than"),
         ("parameter.rdf", f'<!DOCTYPE x [<!ENTITY % a "b">]>{RDF.format("")}', "entities that refer to other entities"),
-        ("bomb.trix", TRIX, "entities that refer to other entities"),
         ("deep.rdf", nested_xml(5_000), "nested deeper than"),
         ("deep.jsonld", nested_json(20_000), "nested deeper than"),
     ],
@@ -76,28 +67,6 @@ def test_byte_order_mark_is_skipped(tmp_path, ending, text):
     data = text.encode("utf-8-sig")
     (tmp_path / f"bom.{ending}").write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
     assert load_graph(tmp_path / "g", [tmp_path / f"bom.{ending}"]).triples == 1
-
-
-@given(
-    st.recursive(
-        st.text('ab"\\[]{}\n', max_size=6) | st.integers(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('"\\[{', max_size=3), inner, max_size=3),
-    ),
-    st.integers(1, 7),
-)
-def test_depth_does_not_depend_on_the_chunks(value, size):
-    def depth(value) -> int:
-        inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
-        return 0 if inner is None else 1 + max(map(depth, inner), default=0)
-
-    def read(levels: int) -> None:
-        stream = ShallowJson(BytesIO(("[" * levels + json.dumps(value) + "]" * levels).encode()))
-        while stream.read(size):
-            pass
-
-    read(MAX_DEPTH - depth(value))
-    with pytest.raises(ValueError, match="nested deeper"):
-        read(MAX_DEPTH - depth(value) + 1)
 
 
 def test_memory_of_the_loading_process_is_limited(tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.graph.rdf import lines as rdf_lines
-from kgqa.graph.rdf.lines import LineReader, blocks, quad_line, split_graph, stored_line
+from kgqa.graph.rdf.lines import LineReader, blocks
 
 A = b"<http://e/a> <http://e/p> <http://e/b> .\n"
 B = b'<http://e/a> <http://e/p> "text" .\n'
@@ -158,34 +158,3 @@ class TestAgainstTheEngine:
     def test_lines_that_are_read_are_accepted_by_the_engine(self, lines):
         good, _ = read(b"\n".join(lines))
         list(ox.parse(b"".join(good), format=ox.RdfFormat.N_TRIPLES))
-
-
-STORED_OBJECTS = [
-    "<a:c>",
-    '"text"',
-    '""',
-    '"a <x> ."',
-    '"<a:g>"',
-    '"x <y"^^<a:b>',
-    '"x \\" <a:y>"@en',
-    '"a "',
-    '" 5"^^<a:b>',
-    '"007"^^<http://www.w3.org/2001/XMLSchema#integer>',
-    *(f'"{text}"^^<{XSD}integer>' for text in ("0", "-0", "-7", "9" * 17, "9" * 19, " 5", "+5")),
-    *(
-        f'"{text}"^^<{XSD}decimal>'
-        for text in ("0.9", "-0.5", "-0.0", "1.0", "00.5", ".5", "5.", f"{'9' * 17}.{'9' * 16}")
-    ),
-    '"x \\"5\\"^^<http://www.w3.org/2001/XMLSchema#integer> "^^<http://www.w3.org/2001/XMLSchema#integer>',
-]
-
-
-@pytest.mark.parametrize("graph", ["", "<a:g>"])
-@pytest.mark.parametrize("value", STORED_OBJECTS)
-def test_graphs_of_lines(value, graph):
-    line = " ".join(part for part in ("<a:s>", "<a:p>", value, graph, ".\n") if part).encode()
-    assert split_graph(line)[1] == (graph[1:-1].encode() or None)
-    (quad,) = ox.parse(line, format=ox.RdfFormat.N_QUADS)
-    store = ox.Store()
-    store.add(quad)
-    assert stored_line(line) == quad_line(next(iter(store)), lambda node: node.value)

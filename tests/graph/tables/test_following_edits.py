@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names import graph_names
 from kgqa.graph.names.index import FILE, NameIndex
 from kgqa.graph.opening import open_graph, open_store
 from kgqa.graph.store import Store
@@ -265,38 +261,6 @@ def test_edits_of_facts_read_nothing_else(whole_graph_queries):
     assert whole_graph_queries == [] and graph.names is names
 
 
-@pytest.mark.soak
-def test_readers_in_other_threads(tmp_path):
-    """While one thread edits, others get the old or the new state; afterwards, everything is up to date."""
-    kind, rng = KINDS["freebase"], random.Random(2)
-    store = open_store(tmp_path / "g", writable=True, create=True)
-    store.edit("", [kind.triple(rng) for _ in range(200)])
-    graph = KnowledgeGraph(store, kind.schema, cache=Cache(tmp_path / "cache"), owns_store=True)
-    nodes, errors, done, rounds = [Entity(iri) for iri in TOPICS], [], threading.Event(), []
-
-    def read() -> None:
-        try:
-            while not done.is_set():
-                state(graph, nodes)
-                rounds.append(store.version_of())
-        except Exception as error:
-            errors.append(error)
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    while len(rounds) < EDITS // 5 and not errors:
-        adds, removes = ([kind.triple(rng) for _ in range(3)] for _ in range(2))
-        store.edit("", adds, removes)
-        time.sleep(0.01)
-    done.set()
-    for reader in readers:
-        reader.join()
-    assert not errors and len(set(rounds)) > 3
-    check(graph, nodes)
-    graph.close()
-
-
 @pytest.mark.parametrize("published", [True, False])
 def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch, whole_graph_queries, published):
     """They are written when the graph is published or closed."""
@@ -318,17 +282,6 @@ def test_next_process_finds_the_tables_of_an_edited_graph(tmp_path, monkeypatch,
     assert len(list((tmp_path / "cache").rglob(FILE))) == 2
 
 
-def test_edits_are_published_if_tables_cannot_be_saved(tmp_path, monkeypatch):
-    store = open_store(tmp_path / "g", writable=True, create=True)
-    graph = KnowledgeGraph(store, bundled_schema("rdfs"), cache=Cache(tmp_path / "cache"), owns_store=True)
-    graph.tables.prepare()
-    store.edit("", [Triple(Entity(f"{E}s"), f"{E}r", Entity(f"{E}o"))])
-    monkeypatch.setattr(store, "edits_since", lambda *_: (_ for _ in ()).throw(StoreTimeout("too slow")))
-    graph.close()
-    with open_store(tmp_path / "g") as store:
-        assert store.triples_of() == 1
-
-
 def test_tables_of_an_edit_that_leaves_all_counts_equal(tmp_path):
     """The fingerprint of a server stays the same then."""
     kind, store = KINDS["wikidata"], MemoryStore()
@@ -341,24 +294,3 @@ def test_tables_of_an_edit_that_leaves_all_counts_equal(tmp_path):
         with closing(KnowledgeGraph(store, kind.schema, cache=Cache(tmp_path))) as graph:
             assert graph.tables.relation_labels[relation] == expected
             store.edit("", names[1:], names[:1])
-
-
-def test_edits_during_a_search_do_not_rebuild_the_index(monkeypatch):
-    store = MemoryStore()
-    names = [Triple(Entity(f"{E}{n}"), f"{RDFS}label", Literal(f"name {n}")) for n in range(30)]
-    store.edit("", names[:1])
-    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
-    assert len(graph.search("name")) == 1
-    monkeypatch.setattr(graph_names, "open_names", lambda *_, **__: pytest.fail("the index is built again"))
-    changes_since, waiting = graph.tables.changes_since, names[1:]
-
-    def edited_meanwhile(version):
-        found = changes_since(version)
-        store.edit("", [waiting.pop()])
-        return found
-
-    graph.tables.changes_since = edited_meanwhile
-    store.edit("", [waiting.pop()])
-    assert len(graph.search("name")) >= 2
-    graph.tables.changes_since = changes_since
-    assert len(graph.search("name", limit=30)) == 30 - len(waiting)

@@ -10,22 +10,20 @@ from typing import ClassVar
 import pytest
 from msgspec import structs
 
-from kgqa.errors import DamagedResult, PartialResult, StoreTimeout
+from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.embedded.store import EmbeddedStore
-from kgqa.graph.endpoint.profiles import profile_named
+from kgqa.graph.endpoint.options import profile_named
 from kgqa.graph.endpoint.replies import check_complete
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.store import Capabilities, Rows
+from kgqa.graph.store import Rows
 from kgqa.graph.tables.declarations import read_declarations
-from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.net.threads import question_end
 from kgqa.schema import bundled_schema
 from kgqa.storage.cache import Cache
 from kgqa.testing.sparql_server import SparqlServer, table
 from kgqa.trace.trace import Budget, Trace
-from tests.graph.edits import triples
 from tests.memory_graph import memory_graph
 
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -77,22 +75,6 @@ def test_damaged_cached_table_is_named_once_and_computed_again(new_store, tmp_pa
         assert tables(KnowledgeGraph(store, SCHEMA, cache=cache)) == right, wrong
         assert json.loads(file.read_text()) == json.loads(kept), wrong
     assert [message.partition(" cannot be read: ")[0] for message in caplog.messages] == [str(file)]
-
-
-def test_ends_are_described_without_declared_types(new_store):
-    films = ["<http://e/f> <http://e/by> <http://e/p> .", '<http://e/f> <http://e/year> "1999" .']
-    graph = KnowledgeGraph(new_store(films), SCHEMA)
-    assert graph.paths.describing_relations([Step("http://e/by")])[Step("http://e/by")] == ("http://e/by",)
-    assert set(graph.paths.describing_relations([Step("http://e/by", "in")])[Step("http://e/by", "in")]) == {
-        "http://e/by",
-        "http://e/year",
-    }
-    typed = KnowledgeGraph(new_store(LINES), SCHEMA)
-    assert (
-        typed.paths.describing_relations([Step("http://e/knows")])[Step("http://e/knows")]
-        == typed.paths.describing_relations([Step("http://e/knows", "in")])[Step("http://e/knows", "in")]
-        == ()
-    )
 
 
 class LargeGraphStore:
@@ -204,16 +186,6 @@ class TestLargeGraphs:
         assert len(graph.tables.notes) == 2
         assert not list((tmp_path / "c").rglob("*.json"))
 
-    def test_notes_belong_to_a_graph_version(self, load):
-        with EmbeddedStore(load(LINES), writable=True) as store:
-            store.may_scan = lambda graphs: len(store.select("SELECT * WHERE { ?s ?p ?o }")) <= 7
-            graph = KnowledgeGraph(store, SCHEMA)
-            assert graph.tables.counted and graph.tables.notes == ()
-            store.edit("", triples(MORE))
-            assert not graph.tables.counted and graph.tables.notes
-            store.edit("", [], triples(MORE))
-            assert "http://e/knows" in graph.tables.relations and graph.tables.notes == ()
-
 
 class CappedStore:
     """A store that truncates results at a row cap and reports it, as Virtuoso does."""
@@ -266,20 +238,6 @@ class TestIncompleteTables:
         "mediators": ("freebase", r"SELECT DISTINCT \?subject WHERE", "The mediators"),
     }
 
-    @pytest.mark.parametrize("error", [StoreTimeout, PartialResult, DamagedResult])
-    @pytest.mark.parametrize("name", TABLES)
-    def test_failing_table(self, new_store, tmp_path, name, error):
-        schema, query, what = self.TABLES[name]
-        store = LargeGraphStore(new_store(self.SCHEMAS[schema]), query, error=error)
-        graph = KnowledgeGraph(store, bundled_schema(schema), cache=Cache(tmp_path / "c"))
-        for _ in range(2):
-            with pytest.raises(error, match=f"{what}.* could not be read from the whole graph: too much"):
-                graph.tables.prepare()
-        assert store.refused and not graph.tables.notes
-        store.too_much = re.compile("(?!)")
-        graph.tables.prepare()
-        assert tables(graph) == tables(KnowledgeGraph(store, bundled_schema(schema)))
-
 
 def test_only_the_things_marked_as_noise_are_read():
     type_ = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -323,12 +281,3 @@ def test_time_of_tables_is_not_taken_from_the_question(new_store):
     graph.for_question(trace)
     assert question_end.get() >= end + 0.2 and trace.elapsed() < 1
     question_end.reset(token)
-
-
-def test_cached_tables_are_kept_per_server(new_store, tmp_path):
-    def on(identity: str) -> GraphTables:
-        store = LargeGraphStore(new_store(LINES), "no such query")
-        store.capabilities = Capabilities(identity=identity)
-        return KnowledgeGraph(store, SCHEMA, cache=Cache(tmp_path / "c")).tables
-
-    assert on("-1").folder != on("-2").folder and on("-1").folder == on("-1").folder

@@ -10,7 +10,6 @@ import pytest
 
 from kgqa.graph.detection import missing_mediators
 from kgqa.model import Candidate, Entity, Literal, Step, Triple
-from scripts import freebase_mediators
 from tests.graph.facts import NS, RDF, XSD, ns, path, short, step
 from tests.memory_graph import memory_graph
 
@@ -130,19 +129,5 @@ class TestListedMediators:
         assert graph.tables.mediators.extent(step("people.person.spouse_s")) == "none"
         assert short(graph.paths.ends([Candidate(path("m.ann", "people.person.spouse_s"))])[0].values) == {"m.wedding"}
 
-    def test_range_in_the_list(self, make):
-        graph = make([*ns("m.ann own.wedding m.wedding"), f"<{NS}own.wedding> <{self.RANGE}> <{NS}people.marriage> ."])
-        assert graph.tables.mediators.extent(step("own.wedding")) == "all"
-
-    def test_unknown_relations_are_reported(self, make):
-        graph = make(ns("m.ann own.married m.wedding", "m.wedding own.spouse m.bob"))
-        found = missing_mediators(graph.store, [node.iri for node in graph.view], graph.schema)
-        assert found.startswith("Mediators cannot be recognised: the graph marks no type by freebase.type_hints.med")
-
 
 DATA = Path(os.environ.get("KGQA_DATA") or Path(__file__).parents[4] / "shared" / "data")
-
-
-@pytest.mark.skipif(not (DATA / "ontology").is_dir(), reason="no data; set KGQA_DATA")
-def test_list_is_up_to_date():
-    assert freebase_mediators.main([str(DATA / "ontology"), "--check"]) == 0

@@ -73,15 +73,3 @@ def test_load_makes_the_tables(kgqa, tmp_path, monkeypatch):
     with open_graph(tmp_path / "g") as graph:
         graph.tables.prepare()
         assert graph.tables.relations == {"http://e/p": 1}
-
-
-def test_load_is_kept_if_its_tables_are_interrupted(kgqa, tmp_path, monkeypatch):
-    def interrupted(_):
-        raise KeyboardInterrupt
-
-    (tmp_path / "facts.nt").write_text("<http://e/a> <http://e/p> <http://e/b> .\n")
-    monkeypatch.setattr(GraphTables, "prepare", interrupted)
-    done = kgqa("graph", "load", "facts.nt", "--into", "g")
-    assert done.returncode == 130 and "has the new triples" in done.err
-    monkeypatch.undo()
-    assert '"triples": 1,' in kgqa("graph", "info", tmp_path / "g", "--json").out

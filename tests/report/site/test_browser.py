@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kgqa.graph.query.prefixes import shorten_iris
+from kgqa.graph.query.tokens import shorten_iris
 from kgqa.report.site.question_page import question_page
 from kgqa.report.site.writing import write_site
 from tests.axe import axe_script, faults

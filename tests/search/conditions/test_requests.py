@@ -20,6 +20,8 @@ from kgqa.search.masking import topic_spans
         ("Who directed the most films?", "most of", "Who directed films?", "person"),
         ("Which city in Peru has the largest area?", "extreme", "Which city in Peru has the ?", "city"),
         ("What is the most downloaded package?", "extreme", "What is the package?", "package"),
+        ("Which act earned the most at Expo?", "extreme", "Which act at Expo?", ""),
+        ("In which country is the oldest brewery?", "extreme", "In which country is the brewery?", "brewery"),
         ("Is Bonn the capital of Germany?", "exists", "Bonn the capital of Germany?", ""),
         ("How many metres higher is A than B?", "difference", "How many metres higher is A than B?", ""),
         ("What is the average elevation of the mountains in Peru?", "average", "mountains in Peru?", "mountains"),
@@ -43,6 +45,7 @@ def test_kind_and_rest(question, kind, text, noun):
         ("What is the least visited museum?", False, "number", "visited"),
         ("Which festival has the cheapest ticket?", False, "number", "ticket"),
         ("Which country has the largest area?", True, "number", "area"),
+        ("Who scored the least?", False, "number", "scored"),
         ("What is the fıfth HİGHEſT town?", True, "number", "elevation"),
     ],
 )

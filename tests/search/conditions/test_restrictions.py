@@ -154,3 +154,15 @@ def test_year_in_a_name_is_no_time():
     lines = [line.replace("Expo 1998>", "expo1>").replace("Expo 2002>", "expo2>") for line in lines]
     found = answered(lines, "When was Expo 1998 opened?")
     assert names(found) == ["1997-05-01"] and not any(NOT_APPLIED in note for note in found.notes)
+
+
+def test_numbers_of_years_are_times():
+    """The medal has the year as a number; the year in which the winner was launched is another."""
+    lines = things("ship", "Regatta", "prize_of", "launched", {"Olga": day("2022-01-01"), "Petra": day("1990-01-01")})
+    lines = [line for line in lines if "prize_of" not in line]
+    for number, (ship, year) in enumerate((("Olga", 2019), ("Petra", 2022))):
+        medal = f"<{E}medal{number}>"
+        lines += [f"{medal} <{RDF}type> <{E}Medal> .", f"{medal} <{E}at_regatta> <{E}Regatta> ."]
+        lines += [f"{medal} <{E}medal_for> <{E}{ship}> .", f'{medal} <{E}year> "{year}"^^<{XSD}integer> .']
+    found = answered(lines, "Which ships won a medal at the Regatta in 2022?")
+    assert names(found) == ["Petra"] and found.query_class == "exact"
