@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
@@ -17,12 +18,14 @@ from kgqa.graph.names.server_index import FullText, ServerIndex, is_searchable
 from kgqa.graph.store import Row
 from kgqa.graph.tables.graph_reader import GraphReader
 from kgqa.model import Entity, Literal, Triple
+from kgqa.storage.atomic_files import replace_file
 from kgqa.text.hints import Command, Hint, Option
 
 LONGEST_WAIT = 600.0
 UNCOUNTED_SECONDS = 120.0
 """Seconds after a failed count of names during which it is not repeated."""
 CHOOSE_TOPIC = Hint(Command("ask", topic="ID"), client=Option("topic", "ID"))
+COUNT_FILE = "names-count.json"
 MAX_LOCAL_NAMES = 3_000_000
 """The largest number of names read from a server into a local index. So many take some minutes and about a gigabyte."""
 CHECK_SECONDS = 20.0
@@ -141,11 +144,11 @@ def open_names(graph: GraphReader, *, limit: Limit = background_limit) -> NameIn
     reader, count = FullText(store, schema, graph.view, limit), None
     checking = reader.within(lambda: min(CHECK_SECONDS, CHECK_SHARE * (limit() or math.inf)))
     if store.capabilities.full_text == "virtuoso" and _is_indexed(checking, FIRST_PLACES):
-        count = _count(checking)
+        count = _count(graph, checking, optional=True)
         names = MAX_LOCAL_NAMES + 1 if count is None else count
         if names > MAX_LOCAL_NAMES or _is_indexed(checking, range(0, names, max(1, names // PLACES))):
             return ServerIndex(reader.within(lambda: None), names=names, languages=schema.languages)
-    count = _count(reader) if count is None else count
+    count = _count(graph, reader) if count is None else count
     if count is not None and count <= MAX_LOCAL_NAMES:
         try:
             return NameIndex.open(graph, limit=limit)
@@ -183,8 +186,28 @@ def _is_indexed(reader: FullText, places: Sequence[int]) -> bool:
         return False
 
 
-def _count(reader: NameReader) -> int | None:
-    """Count the names; return None if counting takes too long. Raises StoreError if the server sent no whole result."""
+def _count(graph: GraphReader, reader: NameReader, *, optional: bool = False) -> int | None:
+    """Count the names; return None if counting takes too long.
+
+    The result is kept in the cache folder of the graph, which changes with its fingerprint.
+
+    Args:
+        optional: whether the caller can do without the count; a count that took too long is then not repeated.
+
+    Raises:
+        StoreError: the server sent no complete result for the count.
+    """
+    file = graph.folder / COUNT_FILE if graph.folder else None
+    if file:
+        with suppress(OSError, ValueError):
+            known: int | None = json.loads(file.read_text())
+            if known is not None or optional:
+                return known
+    count = None
     with suppress(StoreTimeout):
-        return reader.count()
-    return None
+        count = reader.count()
+    if file and (optional or count is not None):
+        with suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(file, [json.dumps(count).encode()], sync=False)
+    return count
