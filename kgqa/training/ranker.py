@@ -124,15 +124,16 @@ def train_ranker(
     drawn = [
         each for source in sources for each in templates(source, max(len(part), FEWEST) // len(sources), settings.seed)
     ]
+    draw, asked_for = random.Random(settings.seed), {example.question for example in part}
+    drawn += [longer for each in gold if each.asked in asked_for and (longer := builder.lengthened(each, draw))]
     apart_drawn = [each for graph in unseen for each in templates(GraphSource(graph), TESTED, settings.seed)]
     held_out = counted(len(unseen), "other graph")
     if not unseen:
-        golds = np.concatenate([example.pool[example.gold] for example in examples])
-        asked = {builder.steps[number].relation for number in golds if number >= 0}
-        drawn, apart_drawn, relations = without_relations(drawn, asked, settings.seed)
+        golds = [number for example in examples for number in example.pool[example.gold] if number >= 0]
+        drawn, apart_drawn, relations = without_relations(
+            drawn, {builder.steps[each].relation for each in golds}, settings.seed
+        )
         held_out = f"{counted(relations, 'relation')} in no question"
-    draw, asked_for = random.Random(settings.seed), {example.question for example in part}
-    drawn += [longer for each in gold if each.asked in asked_for and (longer := builder.lengthened(each, draw))]
     worded = [builder.template_example(each, near=True) for each in drawn]
     others = [builder.template_example(each, near=False) for each in apart_drawn]
     text_of = relation_texts([*graphs, *further, *unseen], schema)
