@@ -34,7 +34,7 @@ DATE_TEXT = {YEAR: _YEAR, MONTH: _YEAR + "-[0-9]{2}", DAY: _YEAR + "-[0-9]{2}-[0
 
 
 class Comparison(msgspec.Struct, frozen=True, tag_field="kind", tag="comparison"):
-    """A comparison with a literal: a number, a year (`xsd:gYear`), a month, a day, or a text without datatype.
+    """A comparison with a literal: a number, a year (`xsd:gYear`), a month, a day, true or false, or a text.
 
     Raises:
         ValueError: the operator is unknown, the literal is none of these, a text is compared by size, or it has a
@@ -62,7 +62,8 @@ class Comparison(msgspec.Struct, frozen=True, tag_field="kind", tag="comparison"
         scales: dict[str, Scale] = {YEAR: "year", MONTH: "month", DAY: "day"}
         if datatype in scales and re.fullmatch(DATE_TEXT[datatype], text):
             return scales[datatype]
-        if datatype.startswith(XSD) and datatype != XSD + "string":
+        is_truth = datatype == BOOLEAN and text in ("true", "false")
+        if datatype.startswith(XSD) and datatype != XSD + "string" and not is_truth:
             raise ValueError(f"no value can be compared with {text[:40]!r} of the datatype {datatype[:80]}")
         return "text"
 

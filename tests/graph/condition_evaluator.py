@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kgqa.graph.query.operations import nodes_beyond
+from kgqa.graph.query.text import Variable
 from kgqa.model import Entity, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import Comparison, Condition, Operation
 from tests.graph.graph_factories import Fact
@@ -66,19 +68,36 @@ class NaiveGraph:
             found = {there for here in found for there in self.next(here, step)}
         return found
 
-    def holds(self, condition: Condition, node: Value) -> bool:
-        return condition.negated != any(
-            fulfils(value, condition.test) for value in self.reached([node], condition.steps)
-        )
+    def hold(self, conditions: Sequence[tuple[Condition, Sequence[Variable]]], node: Value) -> bool:
+        """Return whether a node fulfils all conditions; variables with the same name are the same node."""
+        found: list[dict[Variable, Value]] = [{}]
+        for condition, names in conditions:
+            if condition.negated:
+                if any(fulfils(value, condition.test) for value in self.reached([node], condition.steps)):
+                    return False
+                continue
+            walks = [(node, bound) for bound in found]
+            for step, name in zip(condition.steps, names):
+                walks = [
+                    (there, {**bound, name: there})
+                    for here, bound in walks
+                    for there in self.next(here, step)
+                    if bound.get(name, there) == there
+                ]
+            found = [bound for value, bound in walks if fulfils(value, condition.test)]
+            if isinstance(condition.test, Entity):  # a query has the entity in place of the variable
+                found = [{name: value for name, value in bound.items() if name not in names[-1:]} for bound in found]
+        return bool(found)
 
     def walks(self, path: RelationPath, conditions: Sequence[Condition]) -> set[tuple[Value, ...]]:
+        named = list(zip(conditions, nodes_beyond(conditions)))
         found: set[tuple[Value, ...]] = {(path.topic,)}
         for at, step in enumerate(path.steps, start=1):
             found = {
                 (*walk, node)
                 for walk in found
                 for node in self.next(walk[-1], step)
-                if all(self.holds(each, node) for each in conditions if each.at == at)
+                if self.hold([pair for pair in named if pair[0].at == at], node)
             }
         return found
 

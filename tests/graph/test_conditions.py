@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import export
+from kgqa.graph.query.text import render_term
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import DAY, MONTH, XSD, YEAR, Comparison, Condition, Operation, year
 from kgqa.schema import parse_schema
 from tests.conftest import SOAK
 from tests.graph.condition_evaluator import NaiveGraph, written
 from tests.graph.test_both_stores import PHASES
+from tests.memory_graph import memory_graph
 
 RANDOM_GRAPHS = 50 if SOAK else 4
 SCHEMA = parse_schema('name = "plain"')
@@ -232,3 +234,28 @@ def test_random_questions(graphs):
         graph.tables.close()
 
     check()
+
+
+def test_conditions_on_one_record():
+    """The bounds of a range are on one value, and the year and colour of a medal on one medal."""
+    ann, bob, medals = entity("ann"), entity("bob"), [entity(f"m{n}") for n in range(4)]
+    facts = [(A, "http://e/has", ann), (A, "http://e/has", bob)]
+    for medal, owner, since, colour in zip(medals, (ann, ann, bob, bob), (1990, 2010, 2000, 2000), "rgrg"):
+        facts += [(owner, "http://e/won", medal), (medal, "http://e/since", year(since))]
+        facts.append((medal, "http://e/colour", Literal(colour)))
+    early, late = (
+        Condition(1, steps("won", "since"), Comparison(operator, year(number)))
+        for operator, number in ((">=", 1995), ("<=", 2005))
+    )
+    graph = memory_graph([" ".join(map(render_term, (s, Entity(relation), o))) + " ." for s, relation, o in facts])
+    for conditions, expected in (
+        ((early, late), {bob}),
+        ((early, is_colour("r")), {bob}),
+        ((is_colour("r"), is_colour("g")), {ann, bob}),
+    ):
+        query = graph.answer_query(RelationPath(A, steps("has")), conditions=conditions)
+        assert set(graph.run_exported(query)) == expected
+
+
+def is_colour(text: str) -> Condition:
+    return Condition(1, steps("won", "colour"), Comparison("=", Literal(text)))

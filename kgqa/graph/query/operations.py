@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -29,7 +29,7 @@ from kgqa.graph.query.text import (
     render_term,
     values_clause,
 )
-from kgqa.model import Candidate, Entity, Literal, Value
+from kgqa.model import Candidate, Entity, Literal, Step, Value
 from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD, Comparison, Condition, Operation
 from kgqa.settings.table import WalkRule
 
@@ -53,20 +53,46 @@ def candidate_pattern(candidate: Candidate, rule: WalkRule, inverse: Callable[[s
         for number, each in enumerate(candidate.joins, start=1)
     ]
     conditions = [
-        (each.at, condition_text(each, walk.nodes[each.at], f"c{number}_"))
-        for number, each in enumerate(candidate.conditions, start=1)
+        (each.at, _condition_text(each, [walk.nodes[each.at], *beyond]))
+        for each, beyond in zip(candidate.conditions, nodes_beyond(candidate.conditions))
     ]
     return replace(walk, joins=tuple(joins), restricted=candidate.restricted, conditions=tuple(conditions))
 
 
-def condition_text(condition: Condition, node: Node, prefix: str) -> str:
+def nodes_beyond(conditions: Sequence[Condition]) -> Iterator[list[Variable]]:
+    """Yield the variables along the steps of each condition.
+
+    The year and the colour of a medal are those of one medal, and the bounds of a range are on one value; two colours
+    are those of two medals.
+    """
+    records: list[tuple[int, dict[tuple[Step, ...], Variable]]] = []
+    bounded: set[Variable] = set()
+    for number, each in enumerate(conditions, start=1):
+        ways = [each.steps[:length] for length in range(1, len(each.steps) + 1)]
+        nodes = {way: Variable(f"c{number}_{length}") for length, way in enumerate(ways, start=1)}
+        is_bound = isinstance(each.test, Comparison) and each.test.operator not in ("=", "!=")
+        same = [
+            known
+            for at, known in records
+            if at == each.at
+            and known.keys() & nodes.keys()
+            and (each.steps not in known or (is_bound and known[each.steps] in bounded))
+        ]
+        if not each.negated:
+            nodes |= same[0] if same else {}
+            records.append((each.at, nodes))
+        bounded |= {nodes[each.steps]} if is_bound and ways else set()
+        yield [nodes[way] for way in ways]
+
+
+def _condition_text(condition: Condition, nodes: list[Node]) -> str:
     """Return a condition on a node: the edges to the tested value, and a filter on it.
 
     Args:
-        prefix: the prefix of the variables of the nodes after this one.
+        condition: The condition.
+        nodes: The node, and those along the steps of the condition.
     """
-    test, negated = condition.test, condition.negated
-    nodes: list[Node] = [node, *(Variable(f"{prefix}{index}") for index in range(1, len(condition.steps) + 1))]
+    test, negated, node = condition.test, condition.negated, nodes[0]
     if isinstance(test, Entity) and condition.steps:
         nodes[-1] = test
     lines: list[str] = [edges_text(edges_along(condition.steps, nodes))] if condition.steps else []
@@ -81,7 +107,7 @@ def condition_text(condition: Condition, node: Node, prefix: str) -> str:
 def _comparison(test: Comparison, tested: str) -> str:
     scale, number, operator = test.scale, test.value.value, test.operator
     if scale == "text":
-        return f"STR({tested}) {operator} {render_term(test.value)}"
+        return f"STR({tested}) {operator} {render_term(Literal(number))}"
     key_scale: str = scale
     if scale in ("month", "day"):  # as a number in the order of time; the first character of the date may be a minus
         year, *rest = number[1:].split("-")
@@ -183,10 +209,15 @@ def valued(operation: Operation, walk: PathPattern | None) -> Valued:
 
     Args:
         walk: the pattern of the path; None if the operation compares topics.
+
+    Raises:
+        ValueError: the operation is at a node that the path does not have.
     """
     end: Node = walk.end if walk else Variable("answer")
     start = end
     if walk and operation.at is not None:
+        if not 0 < operation.at < len(walk.nodes):
+            raise ValueError(f"the operation is at node {operation.at}, but the path has {len(walk.nodes) - 1} steps")
         start = walk.nodes[operation.at]
         walk = replace(walk, kept=(start,))
     ends = pattern_text(walk) if walk else f"  {values_clause(end, operation.topics)}"
