@@ -35,6 +35,9 @@ STANDARD_PREFIXES = {
     "skos": "http://www.w3.org/2004/02/skos/core#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
+TYPE, SUBCLASS_OF = STANDARD_PREFIXES["rdf"] + "type", STANDARD_PREFIXES["rdfs"] + "subClassOf"
+INSTANCE_OF = "urn:kgqa:rdfs/type"
+"""Stands in a step for the way from a node to its types and the classes above them, which no single relation leads."""
 WIKIDATA = "http://www.wikidata.org/"
 DIRECT_CLAIM = "http://wikiba.se/ontology#directClaim"
 """Leads from each property of a Wikibase to the predicate of its truthy values."""

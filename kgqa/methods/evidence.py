@@ -11,6 +11,7 @@ from kgqa.errors import QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import all_words
 from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
+from kgqa.schema import INSTANCE_OF, TYPE
 from kgqa.text.words import arrow_words, short_words
 from kgqa.trace import GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
@@ -114,7 +115,11 @@ def _evidence(
     nodes = dict.fromkeys(node for walk in [(path.topic,), *walks] for node in walk)
     names = {named.value: named for named in graph.named(nodes)}
     along = (triple for walk in walks for triple in path.triples_along(walk))
-    triples = dict.fromkeys(Triple(s, relation, object_) for s, relation, object_ in along if isinstance(s, Entity))
+    triples = dict.fromkeys(
+        Triple(s, TYPE if relation == INSTANCE_OF else relation, object_)
+        for s, relation, object_ in along
+        if isinstance(s, Entity)
+    )
     is_mediator = graph.tables.leads_to_mediator
     return PathEvidence(
         path,

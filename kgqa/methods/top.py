@@ -21,7 +21,7 @@ from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import WEAK, Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost
-from kgqa.search.classes import starts
+from kgqa.search.classes import starts, starts_at_instances
 from kgqa.search.conditions.amounts import read_amount
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, without_excluded
 from kgqa.search.conditions.beside import Beside
@@ -42,8 +42,6 @@ from kgqa.trace.trace import BudgetExhausted, Trace
 METHOD = "top"
 COMPLETED = 10
 """Most paths per hop that get one more edge at a mediator if a language model compares paths."""
-UNEXPLAINED = 0.3
-"""Words of a question that a path explains less than this are named in a note."""
 NOT_ACCEPTED = "No path was accepted as an answer. This is the answer of the best path."
 
 
@@ -82,7 +80,7 @@ def answer(
     if not resources.by_model:
         text, excluded = without_excluded(text, spans)
         others = [topic for topic in topics if topic.value not in excluded]
-        if pattern("{negation}").search(text) or not (others or not topics):
+        if pattern("{negation}").search(drop_spans(text, spans)) or not (others or not topics):
             return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
         topics = others
     entities = [topic.value for topic in topics if isinstance(topic.value, Entity)]
@@ -192,6 +190,8 @@ def answer(
             if judge.accepted is None:
                 paths = judge.finish(paths, extend)
             found = _judged(graph, empty, judge.accepted, paths, settings, trace)
+            if not paths and any(hop.pool for hop in hops):
+                found = replace(found, reason="The language model chose none of the paths found.")
         else:
             ranked: Ranked = [(each, 1.0) for each in start] if are_answers else decisions.ranked_after(hops)
             _trace_ranked(ranked, graph, trace)
@@ -333,7 +333,7 @@ def _first_answered(
             continue
         if found is not None:
             found = replace(_filled(found, empty, notes), accepted=not unaccepted)
-            return _with_confidence(found, candidate, ranked, ranking, settings, trace, most=most)
+            return _with_confidence(graph, found, candidate, ranked, ranking, settings, trace, most=most)
     if late:
         raise late
     return replace(empty, reason=_no_answers(ranked), notes=notes)
@@ -364,6 +364,7 @@ def _rejected(
 
 
 def _with_confidence(
+    graph: KnowledgeGraph,
     found: Answer,
     candidate: Candidate,
     ranked: Ranked,
@@ -379,13 +380,17 @@ def _with_confidence(
         note = "has no effect, because the confidence in an answer is known only without a language model."
         return replace(found, notes=(*found.notes, f"{Option('min-score')} {note}")) if least else found
     shares = ranking.explained(candidate)
-    if unexplained := [f"“{word}”" for word, share in shares.items() if share < UNEXPLAINED]:
-        found = replace(found, notes=(*found.notes, f"Nothing in the answer's path explains {', '.join(unexplained)}."))
+    unexplained = ranking.unexplained(shares)
+    if unexplained:
+        words = ", ".join(f"“{word}”" for word in unexplained)
+        found = replace(found, notes=(*found.notes, f"Nothing in the answer's path explains {words}."))
     features = ranking.features(
         candidate, ranked, shares.values(), topics=len(found.topics), answers=len(found.answers)
     )
     confidence = ranking.confidence(features)
-    if not (features["explained"] or features["joined"]):  # all words name relations that the path has not
+    # a path from a class leaves words out, or all of them name relations that the path has not
+    is_bare = starts_at_instances(graph, candidate.path) and not (candidate.conditions or candidate.operation)
+    if (is_bare and unexplained) or not (features["explained"] or features["joined"]):
         most = WEAK - 0.01
     confidence = None if confidence is None else min(confidence, most)
     trace.record(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import NameMatch
 from kgqa.graph.paths import Ends
 from kgqa.model import Candidate, Entity, RelationPath, Step
+from kgqa.model.conditions import Condition
 from kgqa.rank.lexical import terms
 from kgqa.rank.tournaments.chooser import TextScorer
+from kgqa.schema import INSTANCE_OF, SUBCLASS_OF, TYPE
 from kgqa.search.linking import Mention, find_mentions
 from kgqa.search.name_matching import NameText
 from kgqa.search.tolerance import TOLERATED
@@ -17,11 +20,23 @@ from kgqa.search.words import stems
 from kgqa.text.words import type_words
 
 
+def class_relations(graph: KnowledgeGraph) -> tuple[str, ...]:
+    """Return the relations from a node to its classes; where classes have subclasses, the one to all above a node."""
+    has_subclasses = SUBCLASS_OF in graph.tables.relations and not graph.store.capabilities.remote
+    return (INSTANCE_OF,) if has_subclasses and TYPE in graph.schema.types else graph.schema.types
+
+
+def with_subclasses(graph: KnowledgeGraph, condition: Condition) -> Condition:
+    """Return a condition; one on the type of a node is also met by the subclasses of the type."""
+    is_type = len(condition.steps) == 1 and condition.steps[0].relation in graph.schema.types
+    return replace(condition, steps=tuple(map(Step, class_relations(graph)[:1]))) if is_type else condition
+
+
 def instances_of(graph: KnowledgeGraph, topics: Sequence[Entity]) -> dict[Entity, RelationPath]:
     """Return for each topic that is a class the path to its instances."""
     counted = graph.tables.counted_types
     topics = [topic for topic in topics if not counted or topic.iri in counted]
-    paths = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in graph.schema.types]
+    paths = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in class_relations(graph)]
     ends = graph.paths.ends([Candidate(path) for path in paths], limit=1, tolerated=TOLERATED)
     return {path.topic: path for path, found in zip(paths, ends) if isinstance(found, Ends) and found.values}
 
@@ -90,4 +105,8 @@ def starts(
 
 def starts_at_instances(graph: KnowledgeGraph, path: RelationPath) -> bool:
     """Return whether a path begins with the step from a class to its instances."""
-    return bool(path.steps) and path.steps[0].direction == "in" and path.steps[0].relation in graph.schema.types
+    return (
+        bool(path.steps)
+        and path.steps[0].direction == "in"
+        and path.steps[0].relation in (*graph.schema.types, INSTANCE_OF)
+    )

@@ -13,7 +13,7 @@ from kgqa.graph.names.index import NameMatch
 from kgqa.model import Answer, Entity, Named, Question, Step, Value
 from kgqa.rank.tournaments.chooser import TextScorer
 from kgqa.schema import value_of
-from kgqa.search.classes import find_class, find_topics, instances_of
+from kgqa.search.classes import find_topics, instances_of
 from kgqa.search.conditions.requests import Request, read_request, unsupported_kind
 from kgqa.search.linking import Mention, find_mentions, has_relations, unknown_names
 from kgqa.search.masking import MENTIONED, mention_spans, replace_spans, topic_spans
@@ -102,8 +102,10 @@ def mentions_of_request(graph: KnowledgeGraph, request: Request, *, fit: TextSco
     if request.kind in ("compare", "difference") and len(mentions) != 2:
         sides = pattern(r"\b(?:or|than|and)\b").split(request.text)[-2:]
         mentions = [mention for side in sides for mention in find_mentions(graph, side, fit=fit)[-1:]]
-    if request.kind == "extreme" and mentions == find_class(graph, request.text):
-        mentions = find_class(graph, request.noun) or mentions  # "in which country is the oldest brewery"
+    counted = graph.tables.counted_types
+    if request.kind == "extreme" and all(each.matches[0].entity.iri in counted for each in mentions):
+        # "in which country is the oldest brewery"
+        mentions = (find_topics(graph, request.noun, fit=fit) if request.noun else []) or mentions
     if request.counted and not any(each.matches[0].exact for each in mentions):
         mentions = find_mentions(graph, request.counted, fit=fit) or mentions
     # first what has the same name but for its ending: "films" names "Film"

@@ -6,6 +6,7 @@ import pytest
 
 from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Entity, RelationPath, Step
+from kgqa.schema import INSTANCE_OF
 from kgqa.search.classes import find_topics, starts
 from tests.ferries import FERRIES, V, thing
 from tests.memory_graph import turtle_graph
@@ -73,6 +74,7 @@ def test_paths_start_at_instances_if_all_topics_are_classes(graph, topics, optio
         ("Which ferry has the fewest seats?", "Runa"),
         ("What is the average length of the ferries?", "81.833333333333333333"),
         ("Which persons direct shipping companies?", "Ida_Holm Jon_Moe"),
+        ("Which ferries sail at night?", "Petra Runa"),
         ("What is the home port of the longest ferry?", "Asker"),
         ("Which shipping company operates the oldest ferry?", "Northline"),
         ("Which person is the director of the operator of the newest ferry?", "Jon_Moe"),
@@ -87,3 +89,28 @@ def test_questions_about_a_class(resources, question, answers):
     found = ask(question, resources=resources)
     assert sorted(each.name.replace(" ", "_") for each in found.answers) == answers.split()
     assert found.query_class == ("exact" if answers else "none")
+
+
+SUBCLASSES = f"""
+@prefix f: <{V}> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+f:CarFerry rdfs:subClassOf f:Ferry ; rdfs:label "car ferry" .
+<http://ferries.example/id/sula> a f:CarFerry ; rdfs:label "Sula" ; f:lengthM 200 ;
+  f:operator <http://ferries.example/id/northline> .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("How many ferries are there?", ["4"]),
+        ("How many ferries does Northline have?", ["3"]),
+        ("Which ferry is the longest?", ["Sula"]),
+        ("Which car ferries are there?", ["Sula"]),
+    ],
+)
+def test_instances_of_a_subclass_are_instances(question, answers):
+    with open_resources(turtle_graph(FERRIES + SUBCLASSES)) as resources:
+        found = ask(question, resources=resources)
+    assert [each.name for each in found.answers] == answers and found.query_class == "exact"
+    assert all(triple.relation != INSTANCE_OF for path in found.paths for triple in path.triples)

@@ -20,6 +20,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from kgqa.errors import InvalidTerm
 from kgqa.graph.store import Rows
 from kgqa.model import RDF_LANG_STRING, XSD_STRING, Entity, Literal, Step, Value
+from kgqa.schema import INSTANCE_OF, SUBCLASS_OF, TYPE
 from kgqa.settings.table import WalkRule
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\x7f]*\Z")
@@ -49,6 +50,8 @@ def render_term(term: Any) -> str:
         InvalidTerm: the value is not a typed term, or its IRI, language tag or name has invalid characters.
     """
     match term:
+        case Entity(iri=iri) if iri == INSTANCE_OF:
+            return f"<{TYPE}>/<{SUBCLASS_OF}>*"
         case Entity():
             return f"<{_valid(term.iri, _IRI, 'an absolute IRI, such as http://example.org/ada')}>"
         case Variable():

@@ -27,6 +27,7 @@ from kgqa.model.conditions import (
     Operation,
     Operator,
 )
+from kgqa.search.classes import with_subclasses
 from kgqa.search.conditions.rows import FieldKey
 from kgqa.text.words import hop_words, normalise
 
@@ -53,7 +54,7 @@ def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[E
     """
     end = _key(shown, verdict.answer or ANSWER)
     found = _ending_at(shown, end)
-    conditions = tuple(_condition(shown, each, end) for each in verdict.conditions)
+    conditions = (with_subclasses(shown.graph, _condition(shown, each, end)) for each in verdict.conditions)
     found = replace(found, conditions=tuple(dict.fromkeys((*found.conditions, *conditions))))
     return _with_operation(shown, found, verdict.operation, topics, end) if verdict.operation else found
 

@@ -36,6 +36,8 @@ from kgqa.text.hints import Option
 from kgqa.trace import Linked
 from kgqa.trace.trace import Trace
 
+UNEXPLAINED = 0.3
+"""A path does not explain the words of a question that have a smaller share."""
 RIVALS = 10
 """How many other paths are compared with the best path to determine the confidence in it."""
 
@@ -224,6 +226,10 @@ class Ranking:
         """Return how well a path, its conditions and its operation explain each word of the question, from 0 to 1."""
         conditions, operation = all_words(self._kind.graph, candidate)
         return self._plain_scores.explained(candidate, [*conditions, operation])
+
+    def unexplained(self, shares: Mapping[str, float]) -> list[str]:
+        """Return the words that a path does not explain, given its shares; the kind of answer may be left out."""
+        return [word for word, share in shares.items() if share < UNEXPLAINED and word not in self._cues.noun.split()]
 
     def features(
         self,

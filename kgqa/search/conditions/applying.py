@@ -14,6 +14,7 @@ from kgqa.graph.query.export import all_words
 from kgqa.model import Candidate, Entity, Literal, RelationPath
 from kgqa.model.conditions import Comparison, Condition
 from kgqa.rank.lexical import stem, terms
+from kgqa.search.classes import with_subclasses
 from kgqa.search.conditions.amounts import Amount, read_amount
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.conditions.operations import Operations, Undecidable
@@ -24,6 +25,7 @@ from kgqa.search.cues import Cues
 from kgqa.search.masking import Span, drop_spans
 from kgqa.search.tolerance import TOLERATED
 from kgqa.search.words import pattern, stem_list, stems, word_table
+from kgqa.text.words import relation_words
 from kgqa.trace import ConditionsRead, ReadCondition
 from kgqa.trace.trace import Trace
 
@@ -234,7 +236,7 @@ def _with_conditions(beside: Beside, wording: Wording, rows: PathRows) -> Filter
     if wording.amount is not None and (field := beside.compared(candidate, wording.amount.measure)):
         found.append((wording.amount.cue, 1, [Condition(len(steps), field.steps, wording.amount.comparison)]))
     used = terms(" ".join(cue for cue, _, several in found if several))
-    found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(wording, rows, used)]
+    found += [*_excluding(graph, wording, rows), *_of_kind(graph, wording, rows), *_named(graph, wording, rows, used)]
     conditions = tuple(condition for _, _, several in found for condition in several)
     cues = tuple(cue for cue, _, several in found for _ in several)
     explained = sum(explained for _, explained, several in found if several)
@@ -293,7 +295,7 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
     beside = [(name, Condition(*key, test)) for key, name, test, _ in _some(rows) if key[0] == len(path.path)]
     if noun and wording.noun not in word_table("stands_for", "en").values() and wording.unexplained(path) >= {*noun}:
         of_type = [pair for pair in beside if len(pair[1].steps) == 1 and pair[1].steps[0].relation in types]
-        typed = [each for name, each in of_type if stems(name)[-1:] == noun]
+        typed = [with_subclasses(graph, each) for name, each in of_type if stems(name)[-1:] == noun]
         yield wording.noun, 1, typed[:1]
     genders = {stem(word): gender for word, gender in word_table("genders", "en").items()}
     last = stem("".join(wording.cues.words[-1:]))
@@ -301,15 +303,21 @@ def _of_kind(graph: KnowledgeGraph, wording: Wording, rows: PathRows) -> Iterato
         yield last, 0, [each for name, each in beside if name.lower() == genders[last]][:1]
 
 
-def _named(wording: Wording, rows: PathRows, used: Sequence[str]) -> Iterator[Reading]:
+def _named(graph: KnowledgeGraph, wording: Wording, rows: PathRows, used: Sequence[str]) -> Iterator[Reading]:
     """Yield the values beside the walks whose names stand in the question, longest names first.
 
-    `used` are the stems of the words that other conditions explain.
+    What is true has the name of its relation, as in "which orchids are endangered". `used` are the stems of the words
+    that other conditions explain.
     """
+    schema, labels = graph.schema, graph.tables.relation_labels
+    said = [
+        (relation_words(key[1][-1].relation, schema, labels) if name == "true" and key[1] else name, key, test, numbers)
+        for key, name, test, numbers in _some(rows)
+    ]
     unexplained = wording.unexplained(rows.candidate).difference(used)
     text = f" {' '.join(stems(wording.text))} "
     kept = set(range(len(rows.rows)))
-    for key, name, test, numbers in sorted(_some(rows), key=lambda item: -len(item[1])):
+    for name, key, test, numbers in sorted(said, key=lambda item: -len(item[0])):
         words = set(terms(name))
         stands_there = words and words <= unexplained and f" {' '.join(stems(name))} " in text
         if stands_there and numbers & kept and not kept <= numbers:

@@ -6,14 +6,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal as OneOf
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import NUMBER_TEXT, NUMBERS, XSD
 from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import stem
+from kgqa.schema import INSTANCE_OF
+from kgqa.search.classes import class_relations
 from kgqa.search.conditions.requests import Measure
-from kgqa.search.conditions.times import is_date, is_unknown
+from kgqa.search.conditions.times import is_date, is_number_of_year, is_unknown
 from kgqa.search.kinds import value_kinds
 from kgqa.search.words import stem_list, stems
 from kgqa.text.words import relation_words, type_words
@@ -38,12 +41,14 @@ class Field:
         words: The relations in words.
         fit: How well the words fit what was looked for, 0 to 1.
         without: The nodes without a value, sorted; none if there are too many nodes to look up.
+        scale: How the values are compared; years may be numbers.
     """
 
     steps: tuple[Step, ...]
     words: str
     fit: float
     without: tuple[Value, ...] = ()
+    scale: OneOf["number", "day"] = "number"
 
 
 def is_number(value: Value) -> bool:
@@ -62,7 +67,9 @@ class Beside:
     def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> None:
         self.graph = graph
         self._encoder = encoder
-        self.type_steps = tuple(Step(each) for each in graph.schema.types if each in graph.tables.relations)
+        self.type_steps = tuple(
+            Step(each) for each in class_relations(graph) if each == INSTANCE_OF or each in graph.tables.relations
+        )
 
     def words(self, step: Step) -> str:
         return relation_words(step.relation, self.graph.schema, self.graph.tables.relation_labels)
@@ -109,8 +116,9 @@ class Beside:
         steps = [step for step in self.steps(path) if step.direction == "out" or either]
         mediator, value = self.graph.tables.leads_to_mediator, "number" if measure.scale == "number" else "date"
         kinds = {} if either else self.kinds(steps)
-        # a text may be a number or a date
-        steps = [step for step in steps if mediator(step) or not kinds.get(step) or kinds[step] & {value, "text"}]
+        # a text may be a number or a date, and a number may be a year
+        may_be = {value, "number", "text"}
+        steps = [step for step in steps if mediator(step) or not kinds.get(step) or kinds[step] & may_be]
         texts = [self.words(step) for step in steps]
         fits = self._fits(measure, texts, [type_words(step.relation, self.graph.schema) for step in steps])
         if not any(fits) and kinds and not measure.counted:
@@ -188,15 +196,17 @@ class Beside:
         outward = self.steps(candidate.path) if measure.events and at is None else ()
         if any(step.direction == "out" and birth & set(stems(self.words(step))) for step in outward):
             return None  # a person's own dates don't say who was the first president
-        fits = is_date if measure.scale == "day" else is_number
         for field in self.fields(before.path, measure):
             pairs, nodes = self.pairs(before, field.steps), self.ends(before)
+            is_day = measure.scale == "day" and not all(is_number_of_year(value) for _, value in pairs)
+            fits = is_date if is_day else is_number
             valued = {node for node, value in pairs if fits(value)}
+            scaled = replace(field, scale="day" if is_day else "number")
             if valued and max(len(pairs), len(nodes)) >= MAX_WALKS:
-                return field
+                return scaled
             unknown = {node for node, value in pairs if is_unknown(value)}.difference(valued)
             if valued and len(valued) >= COVERED * (len(nodes) - len(unknown)):
-                return replace(field, without=tuple(sorted(set(nodes).difference(valued), key=str)))
+                return replace(scaled, without=tuple(sorted(set(nodes).difference(valued), key=str)))
         return None
 
 

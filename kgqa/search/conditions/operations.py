@@ -219,7 +219,7 @@ class Operations:
         inner = [at for at in range(len(path) - 1, 0, -1) if is_mediator(path.steps[at - 1])]
         for at in (*inner, None) if measure.events else (None, *inner):
             if compared := self._compared(fitting, at):
-                return replace(fitting, operation=self._ordering(compared.steps, at=at, scale=measure.scale))
+                return replace(fitting, operation=self._ordering(compared.steps, at=at, scale=compared.scale))
         fields = self.beside.fields(path, measure, either=True) if request.kind == "most of" else []
         return replace(fitting, operation=self._ordering(fields[0].steps, counted=True)) if fields else None
 
@@ -230,7 +230,7 @@ class Operations:
             passed = until(candidate, at)
             fitting = self._fitting(passed, self.request.noun, score)
             if fitting and (compared := self._compared(fitting)):
-                ordering = self._ordering(compared.steps, scale=self.request.measure.scale)
+                ordering = self._ordering(compared.steps, scale=compared.scale)
                 first = self.beside.ends(replace(fitting, operation=ordering))
                 onward = {node for node, _ in self.beside.pairs(passed, candidate.path.steps[at:])}
                 if not onward.issuperset(first):

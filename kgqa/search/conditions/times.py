@@ -117,7 +117,9 @@ def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows
         if not is_unknown(value.value):
             fields[key].append(value.value)
     words = {key: " ".join(relation_words(step.relation, schema, labels) for step in key[1]) for key in fields}
-    numbers = {key for key in words if "year" in stems(words[key]) and all(map(_is_number_of_year, fields[key]))}
+    wanted = set(stems(" ".join(meaning("events", verb) for verb in pattern(r"\b{events}\b").findall(text))))
+    of_years = {key for key in words if not {"year", *wanted}.isdisjoint(stems(words[key]))}
+    numbers = {key for key in of_years if all(map(is_number_of_year, fields[key]))}
     words = {key: words[key] for key, values in fields.items() if key in numbers or all(map(is_date, values))}
     inner = [key for key in words if key[0] < last]
     typed = [key for key in inner if key not in numbers]
@@ -128,18 +130,20 @@ def time_conditions(graph: KnowledgeGraph, time: Time, text: str, rows: PathRows
         return _overlapping(time, *max(intervals, key=lambda pair: pair[0][0])), ""
     if time.is_now:
         return _overlapping(time, None, ends[0]) if len(ends) == 1 else [], ""
-    wanted = set(stems(" ".join(meaning("events", verb) for verb in pattern(r"\b{events}\b").findall(text))))
     named = [key for key in words if not wanted.isdisjoint(stems(words[key]))]
     life = {*stem_list("birth"), *stem_list("end")}
     at_end = [key for key in words if key[0] == last and len(key[1]) == 1 and life.isdisjoint(stems(words[key]))]
     dated: list[FieldKey] = [(last, ())] if all(map(is_date, rows.ends)) else []
     place = next((keys[0] for keys in (dated, named[:1], inner, at_end) if len(keys) == 1), None)
-    if place is None or place not in starts or place in named:
+    # without ends, what opened or was founded is an event, and not in force since then
+    is_event = place is not None and not set(stem_list("event_start")).isdisjoint(stems(words[place]))
+    if place is None or place not in starts or place in named or is_event:
         return _compared(time, place, is_number=place in numbers) if place else [], ""
     return _overlapping(time, place, None), NO_ENDS.format(time.first, words[place]) if time.first is not None else ""
 
 
-def _is_number_of_year(value: Value) -> bool:
+def is_number_of_year(value: Value) -> bool:
+    """Return whether a value is a number that may be a year."""
     return isinstance(value, Literal) and value.datatype in NUMBERS and bool(re.fullmatch(r"\d{4}", value.value))
 
 

@@ -21,6 +21,7 @@ from kgqa.search.masking import topic_spans
         ("Which city in Peru has the largest area?", "extreme", "Which city in Peru has the ?", "city"),
         ("What is the most downloaded package?", "extreme", "What is the package?", "package"),
         ("Which act earned the most at Expo?", "extreme", "Which act at Expo?", ""),
+        ("Which song did Ann record first?", "extreme", "Which song did Ann record ?", "song"),
         ("In which country is the oldest brewery?", "extreme", "In which country is the brewery?", "brewery"),
         ("Is Bonn the capital of Germany?", "exists", "Bonn the capital of Germany?", ""),
         ("How many metres higher is A than B?", "difference", "How many metres higher is A than B?", ""),

@@ -166,3 +166,32 @@ def test_numbers_of_years_are_times():
         lines += [f"{medal} <{E}medal_for> <{E}{ship}> .", f'{medal} <{E}year> "{year}"^^<{XSD}integer> .']
     found = answered(lines, "Which ships won a medal at the Regatta in 2022?")
     assert names(found) == ["Petra"] and found.query_class == "exact"
+
+
+def number(year):
+    return f'"{year}"^^<{XSD}integer>'
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which theatres in Landia opened before 1900?", ["Old Hall"]),
+        ("Which theatre in Landia opened in 1920?", ["New Hall"]),
+        ("Which is the oldest theatre in Landia?", ["Old Hall"]),
+        ("Which theatre in Landia never opened?", []),
+        ("Which theatre in Landia has no roof?", []),
+    ],
+)
+def test_years_of_opening_that_are_numbers(question, expected):
+    lines = things("theatre", "Landia", "country", "opened", {"Old Hall": number(1850), "New Hall": number(1920)})
+    lines = [line.replace("Old Hall>", "old>").replace("New Hall>", "new>") for line in lines]
+    assert names(answered(lines, question)) == expected
+
+
+def test_what_opened_earlier_is_not_meant_by_a_year():
+    dates = {"Ann": day("1920-05-01"), "Bob": day("1930-05-01")}
+    lines = things("production", "Glass Play", "play", "opening_date", dates)
+    lines = [line.replace("Glass Play>", "glass>") for line in lines]
+    for name, director in (("Ann", "Cora"), ("Bob", "Dan")):
+        lines += [f"<{E}{name}> <{E}directed_by> <{E}{director}> .", f'<{E}{director}> <{RDFS}label> "{director}" .']
+    assert names(answered(lines, "Who directed the production of Glass Play in 1930?")) == ["Dan"]
