@@ -27,6 +27,8 @@ def test_questions_of_each_form(folder):
         "Which ferry is the newest?": ["Runa"],
         "Does the Petra carry trucks?": ["false"],
         "Does the Petra sail at night?": ["true"],
+        "Is the Petra longer than the Olga?": ["true"],
+        "Is the Olga newer than the Petra?": ["false"],
         "Welche Fähre ist die längste?": ["Petra"],
         "Welche Fähren haben mehr als 1.000 seats?": ["Petra"],
         "Which person directs the operator of the Olga?": ["Ida Holm"],

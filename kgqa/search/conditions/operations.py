@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
-from kgqa.model.conditions import Comparison, Condition, Operation, OperationKind
+from kgqa.model.conditions import DATE_TEXT, NUMBERS, Comparison, Condition, Operation, OperationKind
 from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.classes import starts_at_instances
 from kgqa.search.conditions.beside import NEAR, Beside, Field, is_number, until
@@ -251,6 +251,12 @@ class Operations:
         if best is None or (is_difference and measure.scale != "number"):
             return None
         compared, has_values = best
+        if (
+            has_values
+            and pattern("{yes_no}").search(self.request.text)
+            and not pattern(r"\bor\b").search(self.request.text)
+        ):
+            return self._exceeding(compared)
         options = {"scale": measure.scale if has_values else "number", "counted": not has_values}
         operation = (
             Operation("difference", compared.steps, topics=self.topics)
@@ -258,6 +264,18 @@ class Operations:
             else self._ordering(compared.steps, topics=self.topics, **options)
         )
         return Candidate(RelationPath(self.topics[0]), compared.words, operation=operation), compared.fit
+
+    def _exceeding(self, compared: Field) -> tuple[Candidate, float] | None:
+        """Ask whether the value of the first topic is larger, or earlier, than that of the second."""
+        first, second = map(RelationPath, self.topics)
+        (limit, *others) = {value for _, value in self.beside.pairs(Candidate(second), compared.steps)}
+        if others or not isinstance(limit, Literal) or limit.datatype not in {*NUMBERS, *DATE_TEXT}:
+            return None
+        is_more = Condition(len(compared.steps), (), Comparison(">" if self.request.measure.most else "<", limit))
+        path = first.then(*compared.steps)
+        hops = (compared.words,)
+        asked = Candidate(path, compared.words, hops=hops, conditions=(is_more,), operation=Operation("exists"))
+        return asked, compared.fit
 
     def _of_topic(self, topic: Entity) -> dict[tuple[Step, ...], tuple[Field, bool]]:
         """Return the fields by which a topic can be compared, each with whether its values are."""
