@@ -24,6 +24,7 @@ from kgqa.methods.advice import with_advice
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
+from kgqa.model.conditions import Comparison
 from kgqa.net.threads import question_end
 from kgqa.plugins import culprit, is_ours, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
@@ -372,6 +373,10 @@ def _answer(
     if not chosen.graph:
         return replace(found, method=name)
     missing = _missing_paths(trace)
+    # a name that is no entity's may be a text of the graph
+    tests = (condition.test for path in found.paths for condition in path.conditions)
+    used = [f"“{test.value.value}”" for test in tests if isinstance(test, Comparison)]
+    notes[:] = [note for note in notes if not any(text in note for text in used)]
     known_notes = "\n".join(found.notes)
     notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
     # the graph's notes say what could not be determined about a large graph; this may explain a missing answer

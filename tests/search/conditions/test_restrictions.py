@@ -195,3 +195,9 @@ def test_what_opened_earlier_is_not_meant_by_a_year():
     for name, director in (("Ann", "Cora"), ("Bob", "Dan")):
         lines += [f"<{E}{name}> <{E}directed_by> <{E}{director}> .", f'<{E}{director}> <{RDFS}label> "{director}" .']
     assert names(answered(lines, "Who directed the production of Glass Play in 1930?")) == ["Dan"]
+
+
+def test_a_text_in_a_condition_is_no_unknown_name():
+    roles = {"Ann": '"Countess Amarel"', "Bob": '"Old Gardener"'}
+    found = answered(things("actor", "Glass", "plays_in", "role", roles), "Who plays in Glass as Countess Amarel?")
+    assert names(found) == ["Ann"] and not any("nothing is called" in note for note in found.notes)
