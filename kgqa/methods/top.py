@@ -25,7 +25,7 @@ from kgqa.search.classes import starts, starts_at_instances
 from kgqa.search.conditions.amounts import read_amount
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions, without_excluded
 from kgqa.search.conditions.beside import Beside
-from kgqa.search.conditions.times import without_qualifier
+from kgqa.search.conditions.times import with_years_of_event, without_qualifier
 from kgqa.search.cues import asking_clause, read_cues
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.kinds import AskedKind
@@ -78,6 +78,11 @@ def answer(
     spans: Sequence[Span] = topic_spans(text, by_entity)
     excluded: tuple[Entity, ...] = ()
     if not resources.by_model:
+        text, event = with_years_of_event(graph, text, spans)
+        if event is not None:
+            topics = [topic for topic in topics if topic.value != event]
+            by_entity = {topic: texts for topic, texts in by_entity.items() if topic != event}
+            spans = topic_spans(text, by_entity)
         text, excluded = without_excluded(text, spans)
         others = [topic for topic in topics if topic.value not in excluded]
         if pattern("{negation}").search(drop_spans(text, spans)) or not (others or not topics):

@@ -12,10 +12,12 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Entity, Literal, Value
 from kgqa.model.conditions import DATE_TEXT, DAY, MONTH, NUMBERS, XSD, YEAR, Comparison, Condition, Operator, year
 from kgqa.search.conditions.rows import FieldKey, PathRows
+from kgqa.search.masking import Span
 from kgqa.search.words import meaning, pattern, stem_list, stems
 from kgqa.text.words import is_anonymous, relation_words
 
 NO_ENDS = "Answers that ended before {} may be included: the graph has “{}” but no end dates."
+_FIRST = re.compile(r"-?\d+")
 _DATE = re.compile(rf"{DATE_TEXT[YEAR]}|{DATE_TEXT[MONTH]}|{DATE_TEXT[DAY]}([TZ+-].*)?")
 
 
@@ -51,6 +53,17 @@ def read_time(text: str) -> tuple[Time | None, str]:
     elif unread is not None and (finer is None or meaning("bounds", finer["how"] or "in") != "in"):
         time = None  # "before May 1990" is not "before 1990"
     return time, unread[0].strip() if unread is not None else ""
+
+
+def with_years_of_event(graph: KnowledgeGraph, text: str, spans: Sequence[Span]) -> tuple[str, Entity | None]:
+    """Put the years of an event in place of "during EVENT"; return the text and the event, None if there is none."""
+    for span in spans:
+        before = pattern(r"\b(?:during|throughout)\s+(?:the\s+)?$").search(text[: span.start])
+        values = [value for *_, value in graph.paths.edges([span.topic])] if before and len(spans) > 1 else []
+        years = sorted({int(match[0]) for value in values if is_date(value) and (match := _FIRST.match(value.value))})
+        if before and years:
+            return f"{text[: before.start()]}from {years[0]} to {years[-1]}{text[span.end :]}", span.topic
+    return text, None
 
 
 def without_qualifier(text: str) -> tuple[str, str]:

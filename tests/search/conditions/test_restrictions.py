@@ -201,3 +201,10 @@ def test_a_text_in_a_condition_is_no_unknown_name():
     roles = {"Ann": '"Countess Amarel"', "Bob": '"Old Gardener"'}
     found = answered(things("actor", "Glass", "plays_in", "role", roles), "Who plays in Glass as Countess Amarel?")
     assert names(found) == ["Ann"] and not any("nothing is called" in note for note in found.notes)
+
+
+def test_during_an_event():
+    event = [*named("m.e", "Long Strike", "time.event"), triple("m.e", "time.event.start_date", '"1993"')]
+    event.append(triple("m.e", "time.event.end_date", '"1995-03-01"'))
+    found = answered([*office(TERMS), *event], "Who was Chancellor of Arland during the Long Strike?")
+    assert names(found) == ["Ann Alpha"] and [topic.name for topic in found.topics] == ["Chancellor of Arland"]
