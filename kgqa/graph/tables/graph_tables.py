@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -33,12 +34,21 @@ from kgqa.graph.tables.declarations import (
     types_without_names,
 )
 from kgqa.graph.tables.graph_reader import TIMEOUT, GraphReader
-from kgqa.graph.tables.labels import FindLabels, declared_labels, find_relation_labels
-from kgqa.model import Direction, Entity, Step
-from kgqa.schema import Schema
+from kgqa.graph.tables.labels import (
+    FindLabels,
+    declared_labels,
+    find_relation_labels,
+    languages_of,
+    values_of,
+)
+from kgqa.model import Direction, Entity, Literal, Step
+from kgqa.schema import STANDARD_PREFIXES, Schema
 from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import parse_json
+from kgqa.text.words import local_name
 
+COMMENT = STANDARD_PREFIXES["rdfs"] + "comment"
+_WORD, _SENTENCE = re.compile(r"[^\W\d_]{3}"), re.compile(r"[.;:\n]")
 COUNTING = (
     "The graph is too large to count its relations: only relations that the graph declares are known from the start."
 )
@@ -200,7 +210,13 @@ class GraphTables(GraphReader):
         wanted = [
             name for name in names if schema.is_labelled(name) and not schema.is_noise(name) and name not in noise
         ]
-        return find_relation_labels(wanted, schema, find)
+        labels = find_relation_labels(wanted, schema, find)
+        # an id such as p17 says nothing; what a comment says of it does
+        coded = [Entity(name) for name in wanted if name not in labels and not _WORD.search(local_name(name))]
+        remote = self.store.capabilities.remote
+        rows = values_of(coded, [COMMENT], select=self.select, languages=languages_of(schema), remote=remote)
+        comments = {node.iri: _SENTENCE.split(value.value)[0] for node, _, value in rows if isinstance(value, Literal)}
+        return labels | comments
 
     def _follow(self, tables: Tables, changes: Changes) -> Tables | None:
         """Return the tables after some changes; None if they must be computed again."""
@@ -216,7 +232,7 @@ class GraphTables(GraphReader):
         declarations = known if same else read_declarations(schema, self.read)
         types = declarations.mediator_types
         edges = follow_edges(tables.edges, changes, schema=schema, types=types, select=self.select)
-        subjects = [subject.iri for subject in changes.subjects(schema.label)]
+        subjects = [subject.iri for subject in changes.subjects((*schema.label, COMMENT))]
         touched = {name for subject in subjects for name in (subject, *schema.named_by(subject))}
         touched |= {name for name in changes.relations if (name in edges) != (name in tables.edges)}
         touched |= known.noise ^ declarations.noise

@@ -281,3 +281,18 @@ def test_time_of_tables_is_not_taken_from_the_question(new_store):
     graph.for_question(trace)
     assert question_end.get() >= end + 0.2 and trace.elapsed() < 1
     question_end.reset(token)
+
+
+def test_a_comment_words_a_relation_whose_id_is_a_code():
+    comment, label = (f"<http://www.w3.org/2000/01/rdf-schema#{name}>" for name in ("comment", "label"))
+    lines = [
+        *(f"<http://e/a> <http://e/{relation}> <http://e/b> ." for relation in ("p17", "p18", "twin_town")),
+        *(
+            f'<http://e/{relation}> {comment} "Mother of a town. Not of a village." .'
+            for relation in ("p17", "twin_town")
+        ),
+        f'<http://e/p18> {comment} "the harbour" .',
+        f'<http://e/p18> {label} "port" .',
+    ]
+    labels = memory_graph(lines, schema="rdfs").tables.relation_labels
+    assert labels == {"http://e/p17": "Mother of a town", "http://e/p18": "port"}
