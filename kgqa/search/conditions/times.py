@@ -60,7 +60,8 @@ def with_years_of_event(graph: KnowledgeGraph, text: str, spans: Sequence[Span])
     for span in spans:
         before = pattern(r"\b(?:during|throughout)\s+(?:the\s+)?$").search(text[: span.start])
         values = [value for *_, value in graph.paths.edges([span.topic])] if before and len(spans) > 1 else []
-        years = sorted({int(match[0]) for value in values if is_date(value) and (match := _FIRST.match(value.value))})
+        dates = [value.value for value in values if isinstance(value, Literal) and is_date(value)]
+        years = sorted(int(found[0]) for found in map(_FIRST.match, dates) if found)
         if before and years:
             return f"{text[: before.start()]}from {years[0]} to {years[-1]}{text[span.end :]}", span.topic
     return text, None
