@@ -34,9 +34,10 @@ def with_subclasses(graph: KnowledgeGraph, condition: Condition) -> Condition:
 
 def instances_of(graph: KnowledgeGraph, topics: Sequence[Entity]) -> dict[Entity, RelationPath]:
     """Return for each topic that is a class the path to its instances."""
-    counted = graph.tables.counted_types
-    topics = [topic for topic in topics if not counted or topic.iri in counted]
-    paths = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in class_relations(graph)]
+    counted, relations = graph.tables.counted_types, class_relations(graph)
+    # a class may only have instances of its subclasses
+    topics = [topic for topic in topics if not counted or topic.iri in counted or relations == (INSTANCE_OF,)]
+    paths = [RelationPath(topic, (Step(relation, "in"),)) for topic in topics for relation in relations]
     ends = graph.paths.ends([Candidate(path) for path in paths], limit=1, tolerated=TOLERATED)
     return {path.topic: path for path, found in zip(paths, ends) if isinstance(found, Ends) and found.values}
 

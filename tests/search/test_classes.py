@@ -95,6 +95,8 @@ SUBCLASSES = f"""
 @prefix f: <{V}> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 f:CarFerry rdfs:subClassOf f:Ferry ; rdfs:label "car ferry" .
+f:Ferry rdfs:subClassOf f:Ship .
+f:Ship rdfs:label "ship" .
 <http://ferries.example/id/sula> a f:CarFerry ; rdfs:label "Sula" ; f:lengthM 200 ;
   f:operator <http://ferries.example/id/northline> .
 """
@@ -107,6 +109,7 @@ f:CarFerry rdfs:subClassOf f:Ferry ; rdfs:label "car ferry" .
         ("How many ferries does Northline have?", ["3"]),
         ("Which ferry is the longest?", ["Sula"]),
         ("Which car ferries are there?", ["Sula"]),
+        ("How many ships are there?", ["4"]),
     ],
 )
 def test_instances_of_a_subclass_are_instances(question, answers):

@@ -14,7 +14,7 @@ from kgqa.rank.lexical import STOPWORDS, stem
 from kgqa.search.classes import starts_at_instances
 from kgqa.search.conditions.beside import NEAR, Beside, Field, is_number, until
 from kgqa.search.conditions.requests import Request
-from kgqa.search.conditions.times import is_date
+from kgqa.search.conditions.times import is_date, is_number_of_year
 from kgqa.search.words import pattern, stems, word_list, word_table
 from kgqa.text.words import grouped_steps, type_words
 
@@ -251,13 +251,10 @@ class Operations:
         if best is None or (is_difference and measure.scale != "number"):
             return None
         compared, has_values = best
-        if (
-            has_values
-            and pattern("{yes_no}").search(self.request.text)
-            and not pattern(r"\bor\b").search(self.request.text)
-        ):
+        text = self.request.text
+        if has_values and pattern("{yes_no}").search(text) and not pattern(r"\bor\b").search(text):
             return self._exceeding(compared)
-        options = {"scale": measure.scale if has_values else "number", "counted": not has_values}
+        options = {"scale": compared.scale if has_values else "number", "counted": not has_values}
         operation = (
             Operation("difference", compared.steps, topics=self.topics)
             if is_difference
@@ -280,12 +277,13 @@ class Operations:
     def _of_topic(self, topic: Entity) -> dict[tuple[Step, ...], tuple[Field, bool]]:
         """Return the fields by which a topic can be compared, each with whether its values are."""
         path, found = RelationPath(topic), {}
-        fits = is_date if self.request.measure.scale == "day" else is_number
         is_counted = bool(self.request.counted)
         for each in self.beside.fields(path, self.request.measure, either=is_counted):
             values = [value for _, value in self.beside.pairs(Candidate(path), each.steps)]
-            if values and (is_counted or all(map(fits, values))):
-                found[each.steps] = (each, all(map(fits, values)))
+            is_day = self.request.measure.scale == "day" and not all(map(is_number_of_year, values))
+            fits = all(map(is_date if is_day else is_number, values))
+            if values and (is_counted or fits):
+                found[each.steps] = (replace(each, scale="day" if is_day else "number"), fits)
         return found
 
     def _existing(self, ranked: Ranked) -> tuple[Candidate, float] | None:

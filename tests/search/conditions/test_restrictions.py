@@ -175,16 +175,17 @@ def number(year):
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("Which theatres in Landia opened before 1900?", ["Old Hall"]),
-        ("Which theatre in Landia opened in 1920?", ["New Hall"]),
-        ("Which is the oldest theatre in Landia?", ["Old Hall"]),
+        ("Which theatres in Landia opened before 1900?", ["Globe"]),
+        ("Which theatre in Landia opened in 1920?", ["Lyric"]),
+        ("Which is the oldest theatre in Landia?", ["Globe"]),
+        ("Which is older, Globe or Lyric?", ["Globe"]),
+        ("Is Lyric older than Globe?", ["false"]),
         ("Which theatre in Landia never opened?", []),
         ("Which theatre in Landia has no roof?", []),
     ],
 )
 def test_years_of_opening_that_are_numbers(question, expected):
-    lines = things("theatre", "Landia", "country", "opened", {"Old Hall": number(1850), "New Hall": number(1920)})
-    lines = [line.replace("Old Hall>", "old>").replace("New Hall>", "new>") for line in lines]
+    lines = things("theatre", "Landia", "country", "opened", {"Globe": number(1850), "Lyric": number(1920)})
     assert names(answered(lines, question)) == expected
 
 
