@@ -35,6 +35,8 @@ Basis = Literal["embeddings", "words"]
 """What compares question and paths; each has its own coefficients."""
 MARGIN = 0.3
 """Largest margin that counts; a path without a rival has this margin."""
+LONG = 5
+"""Least letters of a word that explains longer words which begin with it: birth, and birthplace."""
 NO_WORDS = 0.5
 """Share of explained words of a question that has no words beside the topic, such as "who is X"."""
 
@@ -96,7 +98,14 @@ def explained(
     if not words:
         return {}
     known = {root(term) for text in texts for term in terms(text)}
-    share = np.array([1.0 if known & set(map(root, terms(meant))) else 0.0 for meant in words.values()])
+
+    def is_known(meant: str) -> bool:
+        return any(
+            each in known or (len(each) >= LONG and any(word.startswith(each) for word in known))
+            for each in map(root, terms(meant))
+        )
+
+    share = np.array([float(is_known(meant)) for meant in words.values()])
     parts = list(dict.fromkeys([*texts, *(word for text in texts for word in text.split())]))
     if encoder is not None and parts and not share.all():
         close = (encoder.encode_questions(list(words)) @ encoder.encode(parts).T).max(axis=1)
