@@ -41,7 +41,7 @@ from kgqa.graph.tables.labels import (
     languages_of,
     values_of,
 )
-from kgqa.model import Direction, Entity, Literal, Step
+from kgqa.model import Direction, Entity, Literal, Step, Value
 from kgqa.schema import STANDARD_PREFIXES, Schema
 from kgqa.storage.cache import Cache, warn_unreadable
 from kgqa.storage.loading import parse_json
@@ -214,7 +214,9 @@ class GraphTables(GraphReader):
         # an id such as p17 says nothing; what a comment says of it does
         coded = [Entity(name) for name in wanted if name not in labels and not _WORD.search(local_name(name))]
         remote = self.store.capabilities.remote
-        rows = values_of(coded, [COMMENT], select=self.select, languages=languages_of(schema), remote=remote)
+        rows: list[tuple[Entity, Entity, Value]] = []
+        with suppress(StoreError):  # only a help
+            rows = values_of(coded, [COMMENT], select=self.select, languages=languages_of(schema), remote=remote)
         comments = {node.iri: _SENTENCE.split(value.value)[0] for node, _, value in rows if isinstance(value, Literal)}
         return labels | comments
 
