@@ -404,6 +404,10 @@ class TestSystemTwo:
                          compare=prefer("-> country"), relevant="[NOT RELEVANT]"), ask__method="top-2")  # fmt: skip
         assert done.ids == ["m.fre"] and path_ends(films, done.answer) == {"m.fre"}
 
+    def test_no_chosen_path_is_the_reason(self, run):
+        done = run(Model(every="[]"), ask__judge="rows")
+        assert done.answer.status == "no_answer" and "chose none of the paths" in done.answer.reason
+
     def test_no_accepted_path_is_no_answer(self, run):
         done = run(Model(accept="[NO]"), ask__method="top-2")
         assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql

@@ -8,6 +8,8 @@ from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Entity, RelationPath, Step
 from kgqa.schema import INSTANCE_OF
 from kgqa.search.classes import find_topics, starts
+from kgqa.search.conditions.requests import read_request
+from kgqa.search.topics import mentions_of_request
 from tests.ferries import FERRIES, V, thing
 from tests.memory_graph import turtle_graph
 
@@ -76,6 +78,7 @@ def test_paths_start_at_instances_if_all_topics_are_classes(graph, topics, optio
         ("Which persons direct shipping companies?", "Ida_Holm Jon_Moe"),
         ("Which ferries sail at night?", "Petra Runa"),
         ("What is the home port of the longest ferry?", "Asker"),
+        ("In which harbour town is the oldest ferry?", "Brim"),
         ("Which shipping company operates the oldest ferry?", "Northline"),
         ("Which person is the director of the operator of the newest ferry?", "Jon_Moe"),
         ("What is the motto of the longest ferry?", ""),  # the motto of another one is no answer
@@ -110,10 +113,25 @@ f:Ship rdfs:label "ship" .
         ("Which ferry is the longest?", ["Sula"]),
         ("Which car ferries are there?", ["Sula"]),
         ("How many ships are there?", ["4"]),
+        ("What is the home port of the longest ferry?", []),  # that of the next longest is no answer
     ],
 )
 def test_instances_of_a_subclass_are_instances(question, answers):
     with open_resources(turtle_graph(FERRIES + SUBCLASSES)) as resources:
         found = ask(question, resources=resources)
-    assert [each.name for each in found.answers] == answers and found.query_class == "exact"
+    assert [each.name for each in found.answers] == answers
+    assert found.query_class == ("exact" if answers else "none")
     assert all(triple.relation != INSTANCE_OF for path in found.paths for triple in path.triples)
+
+
+def test_a_list_of_a_class_is_weak_only_if_it_leaves_words_out(resources):
+    for question in ("Which ferries are there?", "Which ferry is the longest?", "Which ferries have over 800 seats?"):
+        assert not ask(question, resources=resources).weak
+    found = ask("Who directs haunted ferries?", resources=resources)
+    assert found.weak and any("explains “directs”" in note for note in found.notes)
+
+
+def test_an_extreme_is_one_of_the_class_that_its_noun_names(graph):
+    request = read_request("Of which shipping company is the oldest harbour town?")
+    (mention,) = mentions_of_request(graph, request, fit=None)
+    assert mention.matches[0].entity == TOWN

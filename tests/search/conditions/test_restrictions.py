@@ -209,3 +209,12 @@ def test_during_an_event():
     event.append(triple("m.e", "time.event.end_date", '"1995-03-01"'))
     found = answered([*office(TERMS), *event], "Who was Chancellor of Arland during the Long Strike?")
     assert names(found) == ["Ann Alpha"] and [topic.name for topic in found.topics] == ["Chancellor of Arland"]
+
+
+def test_a_date_of_something_else_is_weak():
+    """The graph has dates of birth, but not that of Ann."""
+    lines = things("person", "Arland", "country", "date_of_birth", {"Bob": day("1950-01-01"), "Ann": None})
+    lines += [f"<{E}Ann> <{E}term> {day('1990-01-01')} .", f'<{E}term> <{RDFS}label> "start date" .']
+    found = answered(lines, "When was Ann born?")
+    assert names(found) == ["1990-01-01"] and found.weak
+    assert not answered(lines, "When was Bob born?").weak
