@@ -14,6 +14,7 @@ from kgqa.evaluation.runs.run_files import Run
 from kgqa.plugins import method_extension
 from kgqa.report.lenient_json import object_of, text_of
 from kgqa.settings.table import own_settings
+from kgqa.settings.values import preset_names
 from kgqa.text.words import clean
 
 MAX_SETTINGS = 4
@@ -154,7 +155,10 @@ def _differing_settings(runs: Sequence[Run]) -> list[list[str]]:
 def _usual(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that settings have if nobody sets them: the defaults, changed by the method and its preset."""
     presets = method_extension(text_of(settings.get("ask.method"))).presets
-    return {**_DEFAULTS, **presets.get("ours", {}), **presets.get(text_of(settings.get("ask.preset")), {})}
+    usual = {**_DEFAULTS, **presets.get("ours", {})}
+    for name in preset_names(text_of(settings.get("ask.preset"))):
+        usual |= presets.get(name, {})
+    return usual
 
 
 def _worded_value(value: Any) -> str:

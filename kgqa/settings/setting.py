@@ -28,7 +28,7 @@ class Setting:
     the option's value in help texts. `plugin`: the value is the name of a plugin of this kind. `each_of`: the value is
     a list, separated by commas, of some of these. `secret`: `kgqa config show` hides the value.
     `explained`: the file of `kgqa init` that explains the setting, "folder" or "user"; `example`: its value there, if
-    there is no default.
+    there is no default. `variant`: only presets and rows of tables may set it (see `variant`).
     """
 
     key: str
@@ -47,6 +47,7 @@ class Setting:
     secret: bool = False
     example: Any = None
     explained: str = ""
+    variant: bool = False
 
     @property
     def variable(self) -> str:
@@ -67,7 +68,19 @@ def setting(default: Any, help: str, **details: Any) -> Any:
     return field(default=default, metadata={"help": help, **details})
 
 
-@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(setting,))
+def variant(default: Any, help: str, **details: Any) -> Any:
+    """Declare a field of a `Section` that only experiments change, such as an ablation of a published table.
+
+    It is read like a setting (`settings.of(MySettings).plan`), but users have no option, environment variable or key
+    of kgqa.toml for it, and `kgqa config show` does not list it. It is set in two places: by a named preset of the
+    method (`presets={"no-plan": {"mine.plan": "off"}}`; `--preset as-published,no-plan` combines two), and by the
+    `settings` of a row of a table, which `kgqa eval table` gives to `resolve` as `variants`. The arguments are those
+    of `setting`; give `help` so that its values can be understood, because nothing else explains them.
+    """
+    return setting(default, help, variant=True, **details)
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(setting, variant))
 class Section:
     """The settings of one section, as attributes with their types; each subclass becomes a frozen dataclass.
 

@@ -109,7 +109,7 @@ class AskSettings(Section, name="ask"):
     preset: str = setting(
         "ours",
         "ours: our settings; as-published: the settings of the paper; economy: fewest language model calls; or "
-        "another preset of the method",
+        "another preset of the method; several with commas",
         option="--preset",
         metavar="NAME",
         explained="folder",
@@ -527,4 +527,4 @@ def own_settings() -> Mapping[str, Setting]:
 @lru_cache(1)
 def own_keywords() -> Mapping[str, str]:
     """Return the keys of the settings of kgqa itself by each keyword that stands for them in Python."""
-    return {keyword: key for key, each in own_settings().items() for keyword in each.keywords}
+    return {keyword: key for key, each in own_settings().items() if not each.variant for keyword in each.keywords}

@@ -98,6 +98,7 @@ class Settings:
 def resolve(
     given: Mapping[str, Any] | None = None,
     *,
+    variants: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     user_file: Path | None = None,
@@ -108,6 +109,8 @@ def resolve(
     Args:
         given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset. The value None means
             that the setting was not given, and a path stands for its text.
+        variants: values of settings and variants (see `variant`) by key, as a row of a table sets them; they take
+            precedence over all others.
         environment: environment variables; None for `os.environ`.
         folder: folder that may contain a kgqa.toml; None for the working folder.
         user_file: the user's own kgqa.toml; None for the platform's default location.
@@ -117,7 +120,7 @@ def resolve(
         SettingsError: a key is unknown, a value is wrong, or a file contains a setting that is not allowed in it.
     """
     environment = os.environ if environment is None else environment
-    given = dict(given or {})
+    given, variants = dict(given or {}), variants or {}
     if given.pop("as_published", False):
         given["ask.preset"] = "as-published"
     user = user_file or user_settings_file()
@@ -126,7 +129,9 @@ def resolve(
     unchecked = {key: value for entries in files.values() for key, value in entries.items()}
     unchecked |= {key: environment[name] for key in SELECTORS if (name := own_settings()[key].variable) in environment}
     unchecked |= {own_keywords().get(word, word): value for word, value in given.items() if value is not None}
+    unchecked |= variants
     table, errors = known_settings(unchecked, installed=installed)
+    public = {key: each for key, each in table.items() if not each.variant}
     values = {setting.key: setting.default for setting in table.values()}
     origins = dict.fromkeys(values, "default")
 
@@ -138,36 +143,44 @@ def resolve(
         for key, value in entries.items():
             if errors and key.partition(".")[0] not in sections:
                 continue  # the section may belong to the package that cannot be loaded
-            setting = _known(key, table, where=f"{file}: ", errors=errors)
+            setting = _known(key, public, where=f"{file}: ", errors=errors)
             if setting.trusted and file == here:
                 raise SettingsError(
                     f"{key} cannot be set by a {FILE_NAME} in the working folder.",
                     f"Put it into {user}, or set {setting.variable}.",
                 )
             put(key, value, str(file))
-    for key, setting in table.items():
+    for key, setting in public.items():
         if (name := setting.variable) in environment:
             put(key, value_of_text(setting, environment[name], name), name)
-    by_keyword = {keyword: setting for setting in table.values() for keyword in setting.keywords}
+    by_keyword = {keyword: setting for setting in public.values() for keyword in setting.keywords}
     for keyword, value in given.items():
         setting = _known(keyword, by_keyword, errors=errors)
         if value is not None:
             put(setting.key, os.fspath(value) if isinstance(value, os.PathLike) else value, place())
+    for key, value in variants.items():
+        put(_known(key, table).key, value, "table")
     method, preset = values["ask.method"], values["ask.preset"]
     presets = method_extension(method).presets
-    if preset not in (*PRESETS, *presets):
-        names = ", ".join(dict.fromkeys((*PRESETS, *presets)))
-        raise SettingsError(f"ask.preset ({origins['ask.preset']}) must be one of {names}, not {preset!r}.")
-    for name in dict.fromkeys(("ours", preset)):
+    for name in preset_names(preset):
+        if name not in (*PRESETS, *presets):
+            names = ", ".join(dict.fromkeys((*PRESETS, *presets)))
+            raise SettingsError(f"ask.preset ({origins['ask.preset']}) must be one of {names}, not {name!r}.")
+    for name in dict.fromkeys(("ours", *preset_names(preset))):
         for key, value in presets.get(name, {}).items():
             setting = _known(key, table, where=f"Preset {name} of {method}: ")
-            if origins[setting.key] in ("default", method):
+            if origins[setting.key] in ("default", method, preset):
                 put(key, value, f"preset {name}")
                 origins[key] = method if name == "ours" else preset
     _limit_hops(values, origins, ("default", method, preset))
-    notes = (*_misspelled_variables(environment, table.values()), *(errors if installed else ()))
+    notes = (*_misspelled_variables(environment, public.values()), *(errors if installed else ()))
     local = frozenset(key for key, origin in origins.items() if origin == str(here))
     return Settings(values, origins, local, notes, table)
+
+
+def preset_names(text: str) -> list[str]:
+    """Return the names in `ask.preset`, which may combine several presets; later ones take precedence."""
+    return [each.strip() for each in text.split(",")]
 
 
 def _limit_hops(values: dict[str, Any], origins: dict[str, str], unset: tuple[str, ...]) -> None:

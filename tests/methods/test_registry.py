@@ -114,15 +114,17 @@ def test_external_method_that_raises_fails_its_question_and_shows_its_traceback(
 
 DECLARED = """
 from kgqa.methods.registry import Method
-from kgqa.settings.setting import Section, setting
+from kgqa.settings.setting import Section, setting, variant
 
 class Mine(Section, name="mine"):
     rounds: int = setting(2, "rounds of the search", minimum=1)
+    plan: str = variant("on", "on: with a plan; off: without", choices=("on", "off"))
 
 class Shadow(Section, name="llm"):
     model: str = setting("theirs", "a section of kgqa")
 
-mine = Method("theirs_search:answer", settings=Mine, presets={"ours": {"explore.depth": 4}, "fast": {"mine.rounds": 1}})
+PRESETS = {"ours": {"explore.depth": 4}, "fast": {"mine.rounds": 1}, "no-plan": {"mine.plan": "off", "mine.rounds": 3}}
+mine = Method("theirs_search:answer", settings=Mine, presets=PRESETS)
 other = Method("theirs_search:answer", settings=Mine)
 shadow = Method("theirs_search:answer", settings=Shadow)
 """
@@ -157,6 +159,34 @@ def test_settings_and_presets_of_another_package(package, tmp_path):
             values(text)
     with pytest.raises(SettingsError, match="The method mine cannot be loaded from theirs_search:answer: imported"):
         method("mine")
+
+
+def test_presets_and_rows_of_tables_set_variants_and_users_do_not(package, tmp_path):
+    package("mine = theirs_module:mine", **declared(""))
+
+    def plan_and_rounds(given=None, text="", **more):
+        (tmp_path / "kgqa.toml").write_text(text)
+        where = {"folder": tmp_path, "user_file": tmp_path / "none"}
+        settings = resolve({"ask.method": "mine", **(given or {})}, **{"environment": {}, **where, **more})
+        return settings.values["mine.plan"], settings.values["mine.rounds"]
+
+    assert plan_and_rounds() == ("on", 2)
+    assert plan_and_rounds({"ask.preset": "no-plan"}) == ("off", 3)
+    assert plan_and_rounds({"ask.preset": "no-plan, fast"}) == ("off", 1)
+    assert plan_and_rounds({"ask.preset": "fast,no-plan", "mine.rounds": 5}) == ("off", 5)
+    assert plan_and_rounds(variants={"mine.plan": "off"}) == ("off", 2)
+    assert plan_and_rounds(environment={"KGQA_MINE_PLAN": "off"}) == ("on", 2)
+    for given, text, more in (
+        ({"mine.plan": "off"}, "", {}),
+        ({"mine_plan": "off"}, "", {}),
+        ({}, "[mine]\nplan = 'off'\n", {}),
+    ):
+        with pytest.raises(SettingsError, match="nknown setting mine.plan"):
+            plan_and_rounds(given, text, **more)
+    with pytest.raises(SettingsError, match="mine.plan .table. must be one of on, off"):
+        plan_and_rounds(variants={"mine.plan": "some"})
+    with pytest.raises(SettingsError, match="ask.preset .Python. must be one of .* not 'slow'"):
+        plan_and_rounds({"ask.preset": "fast,slow"})
 
 
 def test_a_section_of_kgqa_stays_as_it_is(package):

@@ -46,6 +46,7 @@ def show(graph_path: str | None, as_json: bool, **options: Any) -> None:
             "help": s.help,
         }
         for s in settings.table.values()
+        if not s.variant
     }
     print_result(as_json, data, _lines(data))
 

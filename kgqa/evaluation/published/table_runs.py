@@ -106,8 +106,8 @@ class _Filler:
             return TableCell(counts)
         results = []
         for folder, method in zip(runs, (row.method, row.against)):
-            settings = row.settings if method == row.method else {}
-            result = self._run(row, column, place, self._out / folder, {**settings, "ask.method": method})
+            variants = row.settings if method == row.method else {}
+            result = self._run(row, column, place, self._out / folder, {**variants, "ask.method": method})
             if result is None:
                 return TableCell(counts)
             results.append(result)
@@ -119,14 +119,15 @@ class _Filler:
         return TableCell(values | (judged or {}), int(metrics.get("n", 0) or 0), judged is not None)
 
     def _run(
-        self, row: TableRow, column: str, place: ModelPlace, folder: Path, given: Mapping[str, Any]
+        self, row: TableRow, column: str, place: ModelPlace, folder: Path, variants: Mapping[str, Any]
     ) -> RunResult | None:
         """Start or resume one run; None if it did not come to an end, except by Ctrl-C."""
         plan, selection = self._questions[column]
         options = self._options
+        given = {**options.settings, "llm.model": place.llm}
         if corpus := options.corpora.get(column):
-            given = {**given, "graph.path": corpus}
-        settings = resolve({**options.settings, **given, "llm.model": place.llm})
+            given["graph.path"] = corpus
+        settings = resolve(given, variants=variants)
         exists = has_run(folder, plan, settings)
         try:
             if exists:

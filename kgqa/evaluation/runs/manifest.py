@@ -143,7 +143,7 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> Settings:
     kinds = path_kinds()
     named = {key: _located(run, value, kinds=kinds) if key in PATH_SETTINGS else value for key, value in named.items()}
     table, _ = known_settings(named)
-    old = {key: named[key] for key in data.get("given", ()) if key in table and key in named}
+    old = {key: named[key] for key in data.get("given", ()) if key in table and key in named and not table[key].variant}
     old = {key: value for key, value in old.items() if key not in SECRET_SETTINGS and value is not None}
     settings = resolve({**old, **{key: value for key, value in given.items() if value is not None}})
     values, origins = dict(settings.values), dict(settings.origins)

@@ -116,8 +116,8 @@ def test_settings_of_every_row_are_valid(name, tmp_path):
     for row in TABLES[name].rows:
         if not row.method:
             continue
-        given = {**row.settings, "ask.method": row.method, "ask.preset": "as-published"}
-        settings = resolve(given, environment={}, folder=tmp_path, user_file=tmp_path / "none")
+        given, alone = {"ask.method": row.method, "ask.preset": "as-published"}, tmp_path / "none"
+        settings = resolve(given, variants=row.settings, environment={}, folder=tmp_path, user_file=alone)
         for key, value in row.settings.items():
             wanted = {"on": True, "off": False}.get(value, value) if isinstance(settings.values[key], bool) else value
             assert settings.values[key] == wanted, key
