@@ -119,8 +119,8 @@ def command(
     answered, else 0.
     """
     from kgqa.methods.ask import open_resources
-    from kgqa.methods.grounding import with_all_names
     from kgqa.methods.name_index import open_name_index
+    from kgqa.methods.path_answers import with_all_names
 
     check_usage(
         (

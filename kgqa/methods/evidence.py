@@ -1,133 +1,317 @@
-"""The evidence of an answer: the relation path in words, and some walks along the path with the names of the nodes."""
+"""What prompts show, numbered, and the check of what replies cite of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
-from msgspec.structs import replace
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.llm.replies.cited_answers import CitedAnswer
+from kgqa.llm.replies.quoted_answers import QuotedAnswer
+from kgqa.model import Candidate, Citation, Literal, Named, QuoteEvidence, Span
+from kgqa.rank.lexical import bm25
+from kgqa.text.quotes import find_name, find_quote, stand_in_quotes
+from kgqa.text.words import clean, normalise
 
-from kgqa.errors import QueryRejected, StoreTimeout
-from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.query.export import all_words
-from kgqa.model import Candidate, Entity, PathEvidence, RelationPath, Triple, Value
-from kgqa.schema import INSTANCE_OF, TYPE
-from kgqa.text.words import arrow_words, short_words
-from kgqa.trace import GaveUp
-from kgqa.trace.trace import BudgetExhausted, Trace
-
-MAX_ENDS = 20
-MAX_WALKS_PER_END = 3
-MAX_VALUES = 5
-"""Most end nodes whose compared values are shown."""
-SECONDS = 5.0
-"""Time limit of the query for walks; an answer is valid without walks."""
+UNVERIFIED = "Quotes that were not found in the passages: {} of {}."
+LIKELY = "The passages do not prove this answer; it is the one that fits best."
+LOOKED_UP = "The answer cites no result; it was looked up in what the session has shown."
+MAX_TITLE_CHARS = 200
+"""Longest title in a prompt, where titles stand before the fence of their passage."""
+MAX_SOURCE_CHARS = 400
+"""Longest words of a document that stand for a fact as its quote."""
+MAX_QUOTE_CHARS = 600
+"""Longest text of a result that stands for its quote if none was found."""
 
 
-def gather_evidence(
-    graph: KnowledgeGraph,
-    candidate: Candidate,
-    score: float | None,
-    ends: Sequence[Value] | None,
-    trace: Trace,
-    *,
-    rivals: Sequence[Value] = (),
-) -> tuple[PathEvidence, ...]:
-    """Find walks along a path to its first end nodes, and along each joined path to the node where both paths meet.
+class Exhibit(Protocol):
+    """A text that a prompt shows; a `Piece` is one.
 
-    If the query for walks takes too long or the server rejects it, there are no walks, and the trace records this.
+    `spans`: the places of documents that it comes from; empty if it is not of the corpus.
+    """
+
+    @property
+    def iri(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def spans(self) -> tuple[Span, ...]: ...
+
+
+E = TypeVar("E", bound=Exhibit)
+
+
+@dataclass(frozen=True)
+class Reply(Generic[E]):
+    """What a language model answered, after the check of what it cites.
+
+    Attributes:
+        answers: The short answers; empty if the reply says that there is none.
+        response: The answer as a text.
+        citations: The claims with what they cite.
+        quotes: The quotes that were verified.
+        unquoted: Claims without a quote.
+        likely: If there are no answers, what may be the answer although it is not proven.
+        proven: Whether every claim has a verified quote.
+        places: Where each answer stands in the text of a chunk (IRI, begin, end), if that is known of all of them.
+        nodes: The answers as values of the graph, if they are.
+        paths: Paths that may lead to these values, best first.
+        shown: What the prompt showed.
+        notes: What the user should know.
+    """
+
+    answers: tuple[str, ...] = ()
+    response: str = ""
+    citations: tuple[Citation, ...] = ()
+    quotes: tuple[QuoteEvidence, ...] = ()
+    unquoted: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
+    proven: bool = False
+    places: tuple[tuple[str, int, int], ...] = ()
+    nodes: tuple[Named, ...] = ()
+    paths: tuple[Candidate, ...] = ()
+    shown: tuple[E, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[Named, ...]:
+        """The answers as values."""
+        return self.nodes or tuple(Named(Literal(text), "", text) for text in self.answers)
+
+    @property
+    def words(self) -> str:
+        """The answers as prompts show them; "" if there are none."""
+        return "; ".join(self.answers)
+
+    @property
+    def verified(self) -> int:
+        """The number of verified quotes."""
+        return sum(each.verified for each in self.citations)
+
+    @property
+    def supported(self) -> bool:
+        """Whether there are answers and a verified quote."""
+        return bool(self.answers) and self.verified > 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether there are answers, and every claim has a verified quote."""
+        return bool(self.answers) and self.proven
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The answers that stand in verified quotes."""
+        return tuple(each.name for each in self.named if stand_in_quotes([each], self.quotes))
+
+    @property
+    def cited(self) -> tuple[E, ...]:
+        """What was shown and has a verified quote."""
+        verified = {each.piece for each in self.citations if each.verified}
+        return tuple(each for each in self.shown if each.iri in verified)
+
+    @property
+    def best(self) -> Reply[E]:
+        """The reply, with what it calls likely as its answers if it has none."""
+        return self if self.answers or not self.likely else replace(self, answers=self.likely, likely=())
+
+
+class Exhibits(Generic[E]):
+    """What a prompt or a session shows, numbered from 1 in the order in which it was added.
 
     Args:
-        ends: the end nodes; None for any, if the answer is computed from them.
-        rivals: end nodes that an operation compared with these, the next best first.
-
-    Returns:
-        The evidence of the path, then of each joined path. If an operation compares topics, the evidence of their
-        values instead; if it selects end nodes by a value, also that of their values and of the values of the rivals.
+        corpus: The corpus with whose texts quotes are compared.
+        shown: What is shown.
     """
-    path, operation = candidate.path, candidate.operation
-    words, computed = all_words(graph, candidate)
-    marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": operation}
-    marks |= {"condition_words": words, "operation_words": computed}
-    steps = operation.steps if operation else ()
-    topics = operation.topics if operation else ()
-    compared: Sequence[Value] = topics or [*(ends or ())[:MAX_VALUES], *rivals]
-    at = None if operation is None else operation.at
-    found: list[PathEvidence] = []
-    if not topics:
-        walked = path.then(*steps) if ends is None and at is None else path  # a sum is shown by its values
-        shown = ends and [*ends, *(rivals if not steps else ())]
-        walks = _walks(graph, walked, shown, trace, MAX_WALKS_PER_END, **candidate.limits)
-        rounded = None if score is None else round(score, 4)
-        found = [replace(_evidence(graph, walked, walks, rounded, candidate.approximate), **marks)]
-        for join in candidate.joins:
-            met: list[Value] = list(dict.fromkeys(walk[join.at] for walk in walks))
-            met = met or (list(ends or ()) if join.at == len(path) else [])
-            walks_to = _walks(graph, join.path, met, trace, 1)
-            found.append(_evidence(graph, join.path, walks_to, None, candidate.approximate))
-        if at is not None and steps:
-            before = tuple(each for each in candidate.conditions if each.at <= at)
-            to_rivals = _walks(graph, path, rivals, trace, 1, **candidate.limits) if rivals else []
-            to_value, nodes = (
-                RelationPath(path.topic, path.steps[:at] + steps),
-                {walk[at] for walk in walks + to_rivals},
-            )
-            valued = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[at] in nodes]
-            return (*found, _evidence(graph, to_value, valued, None, candidate.approximate))
-    for node in [each for each in compared if isinstance(each, Entity)] if steps else ():
-        to_value = RelationPath(node, steps)
-        value = _evidence(graph, to_value, _walks(graph, to_value, None, trace, MAX_WALKS_PER_END), None, False)
-        found.append(value if found else replace(value, **marks))
-    return tuple(found)
+
+    def __init__(self, corpus: Corpus, shown: Iterable[E] = ()) -> None:
+        self.corpus = corpus
+        self._shown: list[E] = []
+        self._numbers: dict[str, int] = {}
+        for each in shown:
+            self.add(each)
+
+    def __iter__(self) -> Iterator[E]:
+        return iter(self._shown)
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    @property
+    def passages(self) -> list[E]:
+        """The chunks."""
+        return [each for each in self if each.kind == "chunk"]
+
+    @property
+    def facts(self) -> list[E]:
+        """What is not a chunk."""
+        return [each for each in self if each.kind != "chunk"]
+
+    def add(self, exhibit: E) -> int:
+        """Add a text, and return its number."""
+        self._shown.append(exhibit)
+        self._numbers.setdefault(exhibit.iri, len(self._shown))
+        return len(self._shown)
+
+    def get(self, number: int) -> E | None:
+        """Return what has a number; None if nothing has."""
+        return self._shown[number - 1] if 0 < number <= len(self._shown) else None
+
+    def number(self, iri: str) -> int:
+        """Return the first number of an IRI; 0 if it was not shown."""
+        return self._numbers.get(iri, 0)
+
+    def check(self, read: QuotedAnswer | None) -> Reply[E]:
+        """Compare the quotes of a reply with the chunks that the corpus contains now.
+
+        A quote that stands in another shown text than the one that was named is cited from there, in the spelling and
+        with the blanks of the chunk. A fact may be cited by its words; those of the document stand for them.
+
+        Args:
+            read: The reply; None if it could not be read, which is a reply without answers.
+        """
+        read = read or QuotedAnswer(())
+        citations: list[Citation] = []
+        quotes: dict[Span, QuoteEvidence] = {}
+        for support in read.supports:
+            named = self._shown[support.passage]
+            wanted = self._source(support.quote, named)
+            found = next(filter(None, (self._place(wanted, each) for each in (named, *self._shown))), None)
+            iri, span, quote = found or (named.iri, None, wanted)
+            citations.append(Citation(support.claim, iri, span, quote, span is not None))
+            if span is not None:
+                quotes.setdefault(span, QuoteEvidence(span, quote, True))
+        wrong = sum(not each.verified for each in citations)
+        return Reply(
+            read.answers,
+            read.response,
+            tuple(citations),
+            tuple(quotes.values()),
+            read.unquoted,
+            read.likely,
+            proven=bool(citations) and not wrong and not read.unquoted,
+            shown=tuple(self),
+            notes=(UNVERIFIED.format(wrong, len(citations)),) if wrong else (),
+        )
+
+    def _source(self, quote: str, shown: E) -> str:
+        """Return the words of the document from which a fact was read, if a quote consists of words of the fact."""
+        words, given = f" {normalise(shown.text)} ", f" {normalise(quote)} "
+        if shown.kind == "chunk" or not given.strip() or not (given in words or words in given):
+            return quote
+        for span in shown.spans:
+            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
+            if chunk is not None and find_quote(chunk.text, quote):
+                return quote
+            if chunk is not None and 0 < span.end - span.begin <= MAX_SOURCE_CHARS:
+                return chunk.text[span.begin : span.end]
+        return quote
+
+    def _place(self, quote: str, shown: E) -> tuple[str, Span, str] | None:
+        """Return where a quote stands in the chunks of a text, and its words there; None if in none."""
+        for span in shown.spans:
+            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
+            if chunk is not None and (place := find_quote(chunk.text, quote)):
+                return shown.iri, self._span(span.chunk, *place), clean(chunk.text[slice(*place)])
+        return None
+
+    def _span(self, iri: str, begin: int, end: int) -> Span:
+        chunk = self.corpus.chunk(iri)
+        assert chunk is not None
+        record = self.corpus.reader.document(chunk.document)
+        return Span(chunk.document, chunk.iri, begin, end, record.source if record else "")
+
+    def look_up(self, cited: Sequence[CitedAnswer], question: str, live: Collection[str]) -> Reply[E]:
+        """Find short answers in what they cite; one that cites nothing, in the first text that contains it.
+
+        Args:
+            cited: The answers.
+            question: The question; of a chunk without the answer, the sentence closest to it is quoted.
+            live: The IRIs of what may be quoted.
+        """
+        names: dict[str, str] = {}
+        citations: dict[Citation, None] = {}
+        quotes: dict[QuoteEvidence, None] = {}
+        places: list[tuple[str, int, int]] = []
+        proven, notes = True, []
+        for each in cited:
+            named = [shown for number in each.numbers if (shown := self.get(number)) is not None]
+            results = named or [shown for shown in self if shown.iri in live and find_name(shown.text, each.name)][:1]
+            found = [self._quoted(shown, each.name, question) if shown.iri in live else None for shown in results]
+            stated = next((quote for quote in found if quote is not None and quote[1] is not None), None)
+            for shown, quote in zip(results, found):
+                words = shown.text[:MAX_QUOTE_CHARS] if quote is None else quote[0].words
+                citations[Citation(each.name, shown.iri, quote and quote[0].span, words, quote is not None)] = None
+            quotes |= {quote[0]: None for quote in found if quote is not None}
+            names[each.name] = each.name
+            if stated is not None and stated[1] is not None:
+                span, place = stated[0].span, stated[1]
+                chunk = self.corpus.chunk(span.chunk)
+                assert chunk is not None
+                names[each.name] = chunk.text[slice(*place)]
+                places.append((span.chunk, *place))
+                notes += [] if named else [LOOKED_UP]
+            else:
+                proven = proven and bool(found) and None not in found
+        return Reply(
+            tuple(dict.fromkeys(names.values())),
+            citations=tuple(citations),
+            quotes=tuple(quotes),
+            proven=proven,
+            places=tuple(places) if len(places) == len(cited) else (),
+            shown=tuple(self),
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+    def _quoted(self, shown: E, name: str, question: str) -> tuple[QuoteEvidence, tuple[int, int] | None] | None:
+        """Return the words of a chunk that a text shows, around a name if they contain it, and where it stands."""
+        fallback = None
+        for span in shown.spans:
+            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
+            if chunk is None:
+                continue
+            part = find_quote(chunk.text, shown.text) if shown.kind == "hyperedge" else None
+            begin, end = part or (max(0, span.begin), min(len(chunk.text), span.end))
+            place = find_name(chunk.text, name, begin, end)
+            first, last = _sentence(chunk.text, begin, end, place, question)
+            if not (words := clean(chunk.text[first:last])):
+                continue
+            quote = QuoteEvidence(self._span(span.chunk, first, last), words, True)
+            if place is not None:
+                return quote, place
+            fallback = fallback or (quote, None)
+        return fallback
 
 
-def _walks(
-    graph: KnowledgeGraph,
-    path: RelationPath,
-    ends: Sequence[Value] | None,
-    trace: Trace,
-    per_end: int,
-    **limits: Any,
-) -> list[tuple[Value, ...]]:
-    try:
-        wanted = None if ends is None else ends[:MAX_ENDS]
-        every = graph.paths.walks([Candidate(path, **limits)], ends=wanted, limit=20 * MAX_ENDS, seconds=SECONDS)[0]
-    except (StoreTimeout, QueryRejected, BudgetExhausted) as error:
-        # a server may reject a query with a value that the server itself returned, such as xsd:time on Virtuoso
-        trace.record(GaveUp(error=str(error), evidence=True))
-        return []
-    walks: list[tuple[Value, ...]] = []
-    seen: dict[Value, int] = {}
-    for walk in every:
-        seen[walk[-1]] = seen.get(walk[-1], 0) + 1
-        if seen[walk[-1]] <= per_end and len(seen) <= MAX_ENDS:
-            walks.append(walk)
-    return walks
+def _sentence(text: str, begin: int, end: int, place: tuple[int, int] | None, question: str) -> tuple[int, int]:
+    """Return the sentences around a place, or the sentence that is closest to a question."""
+    part = [(first + begin, last + begin) for first, last in sentence_spans(text[begin:end])]
+    if place is not None:
+        around = [each for each in part if each[0] < place[1] and place[0] < each[1]] or [place]
+        return around[0][0], around[-1][1]
+    if not part:
+        return begin, begin
+    scores = bm25(question, [text[first:last] for first, last in part]).tolist()
+    return part[max(range(len(part)), key=lambda at: (scores[at], -at))]
 
 
-def _evidence(
-    graph: KnowledgeGraph,
-    path: RelationPath,
-    walks: Sequence[tuple[Value, ...]],
-    score: float | None,
-    approximate: bool,
-) -> PathEvidence:
-    nodes = dict.fromkeys(node for walk in [(path.topic,), *walks] for node in walk)
-    names = {named.value: named for named in graph.named(nodes)}
-    along = (triple for walk in walks for triple in path.triples_along(walk))
-    triples = dict.fromkeys(
-        Triple(s, TYPE if relation == INSTANCE_OF else relation, object_)
-        for s, relation, object_ in along
-        if isinstance(s, Entity)
-    )
-    is_mediator = graph.tables.leads_to_mediator
-    return PathEvidence(
-        path,
-        arrow_words(names[path.topic].name, path, graph.schema, graph.tables.relation_labels, is_mediator=is_mediator),
-        walks=tuple(tuple(names[node] for node in walk) for walk in walks),
-        mediators=tuple(i for i, step in enumerate(path.steps, start=1) if is_mediator(step)),
-        triples=tuple(triples),
-        score=score,
-        approximate=approximate,
-        step_words=tuple(short_words(step.relation, graph.schema, graph.tables.relation_labels) for step in path.steps),
-    )
+def shown_passages(pieces: Iterable[Exhibit], corpus: Corpus) -> list[dict[str, Any]]:
+    """Return chunks as values of a prompt: the title of each one's document, and its sentences, nothing left out.
+
+    A first line that is the title is shown as the title only; a title of more than `MAX_TITLE_CHARS` is cut.
+    """
+    return [_passage(piece, corpus) for piece in pieces]
+
+
+def _passage(piece: Exhibit, corpus: Corpus) -> dict[str, Any]:
+    record = corpus.reader.document(piece.spans[0].document) if piece.spans else None
+    title = record.title.strip() if record else ""
+    first, _, rest = piece.text.partition("\n")
+    text = rest if title and rest.strip() and first.strip() == title else piece.text
+    if len(title) > MAX_TITLE_CHARS:
+        title = f"{title[: MAX_TITLE_CHARS - 1]}…"
+    title = title.replace('"', "'")  # prompts put it in double quotes, which it must not end
+    return {"title": title, "sentences": [text[begin:end] for begin, end in sentence_spans(text)]}

@@ -1,254 +1,246 @@
-"""Builds grounded answers: runs their queries, and compares the results with what the search saw."""
+"""Grounds the answers of replies: in paths of the graph, in facts of the corpus that lead to them, or in quotes."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isclose, nan
+from typing import Any
 
+from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.inspection.evidence import facts_in_spans, facts_in_text
+from kgqa.corpus.items import HYPEREDGE
+from kgqa.corpus.rdf.vocabulary import STATEMENT_VOCABULARY, TEXT
 from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.paths import Ends
-from kgqa.graph.query.export import (
-    AnswerInQuery,
-    Exported,
-    all_words,
-    evidence_query,
-    export,
-    query_class,
-    refuse_named_end,
-)
-from kgqa.graph.query.tokens import iris_of
-from kgqa.methods.evidence import gather_evidence
-from kgqa.methods.units import present_notes, with_units
+from kgqa.graph.query.export import AnswerInQuery, evidence_query
+from kgqa.graph.query.text import render
+from kgqa.methods.evidence import Reply
+from kgqa.methods.path_answers import answer_of_entities
 from kgqa.model import (
     Answer,
     Candidate,
     Entity,
+    Grounding,
     HyperedgeEvidence,
-    Literal,
     Named,
-    PathEvidence,
+    Piece,
     QueryClass,
-    Question,
     QuoteEvidence,
+    RelationPath,
     StatementEvidence,
+    Step,
+    Triple,
     Value,
 )
-from kgqa.text.words import counted, local_words, sentence
-from kgqa.trace import GaveUp, Read
+from kgqa.text.quotes import find_name
+from kgqa.text.words import counted, normalise, published_words, sentence
+from kgqa.trace import GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
 
+UNQUOTED = "No verified quote contains the answer; the language model may have it from elsewhere."
+INFERRED = "The answer does not stand in a quote; it follows from claims that are all quoted."
+NOT_CONTAINED = "The passages that were found do not contain the answer."
+COMPUTED = re.compile(r"(?:yes|no|true|false|[-+]?\d[\d.,]*\s?%?)\.?", re.IGNORECASE)
+"""Answers that a model may infer from quotes: yes or no, a number."""
 MAX_PIECES = 50
 """Most statements and chunks in an evidence query; servers are slow with long lists."""
-SEEN = 200
-"""Most ends with which the result of an exported query is compared, if the search saw no more."""
-MAX_NAMED = 1000
-"""Most answers whose names are looked up at once; more than any page shows."""
-MAX_RIVALS = 2
-"""Most ends whose values are shown beside those of an extreme."""
+MAX_FACTS = 50
+"""Most used facts among which a path to the answer is searched."""
+MAX_HOPS = 3
+"""Most steps of such a path; twice as many through hyperedges."""
+Walk = tuple[tuple[Step, Value], ...]
+"""A walk from a node that is not part of it: steps, and the node to which each one leads."""
 
 
-def _by_name(item: Named) -> tuple[str, str, str]:
-    # entities with equal names and ids are sorted by value, because the engine's order may change
-    return item.name.casefold(), item.id, str(item.value)
-
-
-def answer_of_path(
+def ground(
+    reply: Reply[Any],
+    empty: Answer,
     graph: KnowledgeGraph,
-    candidate: Candidate,
-    score: float | None,
-    topics: Sequence[Named],
     trace: Trace,
     *,
-    chosen: Collection[Value] = (),
-) -> Answer | None:
-    """Build the answer that consists of the end nodes of a path, or of what its operation returns.
-
-    Args:
-        graph: The graph.
-        candidate: The path.
-        score: The score of the path; None if a language model chose the path.
-        topics: The topics of the question.
-        trace: Records the answer.
-        chosen: The end nodes whose walks are shown; empty for the first end nodes.
-
-    Returns:
-        An answer in which the caller fills in question, method and topics; None if the path has no end nodes except
-        other topics of the question.
-
-    Raises:
-        AnswerInQuery: The query contains an answer, which is a bug in kgqa.
-        StoreError: The graph failed.
-    """
-    operation = candidate.operation
-    exported = export(graph, candidate)
-    values = tuple(dict.fromkeys(graph.run_exported(exported.sparql)))
-    words, computed = all_words(graph, candidate)
-    trace.record(Read(path=candidate.words, answers=len(values), conditions=words, operation=computed))
-    compared = operation.topics if operation else ()
-    others = {topic.value for topic in topics} - {candidate.path.topic, *compared}
-    if not set(values) - others:
-        return None
-    if operation is None:
-        refuse_named_end(candidate.path, candidate.conditions)
-    given = {candidate.path.topic, *compared, *(topic.value for topic in topics)}
-    given |= {each.test for each in candidate.conditions if isinstance(each.test, Entity)}
-    given |= {entity for _, entities in candidate.restricted for entity in entities}
-    if {*map(Entity, iris_of(exported.sparql))} & {*values} - given:
-        raise AnswerInQuery("the exported query names its answer")
-    class_, defect = _checked(graph, candidate, exported, values)
-    named = _named(graph, values)
-    ends = None if operation and operation.is_computed else [item.value for item in named]
-    rivals = exported.top.rivals[:MAX_RIVALS] if exported.top else ()
-    shown = ends and ([v for v in ends if v in chosen] or ends)
-    evidence = gather_evidence(graph, candidate, score, shown, trace, rivals=rivals)
-    named, notes = with_units(graph, named, operation, evidence)
-    return Answer(
-        Question(""),
-        "answered",
-        answers=tuple(named),
-        evidence=evidence,
-        sparql=exported.sparql,
-        query_class=class_ or "none",
-        grounding="graph",
-        defects=(defect,) if defect else (),
-        approximate=candidate.approximate,
-        notes=(*notes, *present_notes(candidate.conditions, words)),
-    )
-
-
-def _named(graph: KnowledgeGraph, values: Sequence[Value]) -> list[Named]:
-    """Return answers with their names, sorted by them; of more than `MAX_NAMED` the first by value."""
-    if len(values) <= MAX_NAMED:
-        return sorted(graph.named(values, describe=True), key=_by_name)
-    values = sorted(values, key=str)
-    unnamed = [
-        Named(each, graph.schema.short_id(each.iri), local_words(each.iri))
-        if isinstance(each, Entity)
-        else Named(each, "", each.value)
-        for each in values[MAX_NAMED:]
-    ]
-    return [*sorted(graph.named(values[:MAX_NAMED], describe=True), key=_by_name), *unnamed]
-
-
-def with_all_names(graph: KnowledgeGraph, answer: Answer) -> Answer:
-    """Return an answer with the names of all its answers, to export them; `ask` finds those of the first `MAX_NAMED`.
-
-    If the graph fails, the answer stands as it is.
-    """
-    if len(answer.answers) <= MAX_NAMED:
-        return answer
-    known, others = answer.answers[:MAX_NAMED], answer.answers[MAX_NAMED:]
-    try:
-        named = graph.named(each.value for each in others)
-    except StoreError:
-        return answer
-    every = [*known, *(replace(each, name=found.name) for each, found in zip(others, named))]
-    return replace(answer, answers=tuple(sorted(every, key=_by_name)))
-
-
-def _checked(
-    graph: KnowledgeGraph, candidate: Candidate, exported: Exported, values: Sequence[Value]
-) -> tuple[QueryClass | None, str]:
-    """Compare the result of an exported query with what the search saw: the ends, the best of them, or a total.
-
-    Returns:
-        The class of the query, and a sentence about a difference; "" if there is none.
-    """
-    operation, restricted = candidate.operation, bool(candidate.restricted)
-    seen, whole = _seen(graph, candidate, exported)
-    if operation is None or not operation.is_computed:
-        class_ = query_class(seen if whole or not seen <= {*values} else values, values, restricted=restricted)
-        difference = f"The exported query returned {counted(len(values), 'answer')}; the search saw {len(seen)}."
-        return class_, "" if class_ in ("exact", "restricted") else difference
-    expected: Sequence[float] | None
-    if operation.kind in ("count", "exists"):
-        expected = [float(len(seen) if operation.kind == "count" else bool(seen))] if whole else None
-    else:
-        expected = exported.totals
-    texts = [each.value if isinstance(each, Literal) else str(each) for each in values]
-    numbers = [_number({"true": "1", "false": "0"}.get(text, text)) for text in texts]
-    if expected is None or (_all_in(numbers, expected) and _all_in(expected, numbers)):
-        return "restricted" if restricted else "exact", ""
-    shown = " or ".join(f"{each:g}" for each in expected)
-    return None, f"The exported query returned {' and '.join(texts)}; what the search saw gives {shown}."
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return nan  # equal to no number
-
-
-def _all_in(some: Sequence[float], others: Sequence[float]) -> bool:
-    return all(any(isclose(one, other, rel_tol=1e-6) for other in others) for one in some)
-
-
-def _seen(graph: KnowledgeGraph, candidate: Candidate, exported: Exported) -> tuple[set[Value], bool]:
-    """Return the ends that the search saw, the best of them for an extreme, and whether these are all ends."""
-    if exported.top is not None:
-        return {*exported.top.ends}, True
-    if candidate.operation is None or candidate.operation.kind in ("count", "exists"):
-        (ends,) = graph.paths.ends([candidate], limit=SEEN, tolerated=(StoreTimeout, PartialResult, QueryRejected))
-        if isinstance(ends, Ends):
-            return {*ends.values}, not ends.approximate
-    return set(), False
-
-
-def answer_of_entities(
-    graph: KnowledgeGraph, empty: Answer, chosen: Sequence[Named], candidates: Iterable[Candidate], trace: Trace
+    corpus: Corpus | None = None,
+    used: Sequence[Piece] = (),
+    others: Iterable[Piece] = (),
+    hyper: bool = False,
+    notes: Iterable[str] = (),
 ) -> Answer:
-    """Build an answer from entities that a language model chose among the end nodes of paths.
+    """Build the answer of a checked reply, with its evidence and queries.
 
-    The answer gets the query of the first path that leads to all chosen entities; this query may return further
-    entities.
+    Values of the graph get the query of a path that leads to them. Answers in words become nodes of the graph if facts
+    of the corpus lead from an entity of the question to every one of them: facts of the used and other pieces, and
+    those that stand in verified quotes. Otherwise their quotes stand for them, or else they are the model's own.
 
     Args:
-        graph: The graph.
+        reply: The reply.
         empty: An answer without results, which provides the question, the method, the topics and the notes.
-        chosen: The entities.
-        candidates: Paths that may lead to the entities, best first.
-        trace: Records the answer.
+        graph: The graph, charged to the question; if there is a corpus, its graph.
+        trace: The trace of the question.
+        corpus: The corpus from which the reply quotes.
+        used: The pieces that the answer rests on.
+        others: Further pieces whose facts the path may follow; only those on the path are evidence.
+        hyper: Whether the facts are those of hyperedges.
+        notes: Notes that follow those on the reply.
 
     Raises:
-        AnswerInQuery: The query contains an answer, which is a bug in kgqa.
-        StoreError: The graph failed.
+        AnswerInQuery: A query contains an answer, which is a bug in kgqa.
+        StoreError: The graph failed, and there is no corpus.
     """
-    wanted = {item.value for item in chosen}
-    answers = tuple(sorted(chosen, key=_by_name))
-    missing = set(wanted)
-    evidence: list[PathEvidence] = []
-    for candidate in candidates:
-        try:
-            read = answer_of_path(graph, candidate, None, empty.topics, trace, chosen=wanted)
-        except (StoreTimeout, PartialResult) as error:
-            trace.record(GaveUp(path=candidate.words, error=str(error)))
-            continue
-        every = {item.value for item in read.answers} if read else set()
-        if read is not None and wanted <= every:
-            return replace(
-                read,
-                question=empty.question,
-                method=empty.method,
-                topics=empty.topics,
-                answers=answers,
-                query_class=read.query_class if every == wanted else "superset",
-                notes=(*empty.notes, *read.notes),
-            )
-        if read is not None and every & missing:
-            missing -= every
-            evidence += read.paths
-    note = "No single path leads to all of these answers, so no query is given."
-    return replace(
+    if reply.paths:
+        return answer_of_entities(graph, empty, reply.nodes, reply.paths, trace)
+    named = reply.named
+    grounding, doubts = _grounding(reply)
+    answer = replace(
         empty,
-        status="answered",
-        answers=answers,
-        evidence=tuple(evidence),
-        grounding="graph" if not missing else "model",
-        notes=(*empty.notes, note),
+        status="answered" if named else "no_answer",
+        reason="" if named else NOT_CONTAINED,
+        answers=named,
+        response=reply.response,
+        citations=reply.citations,
+        evidence=reply.quotes,
+        grounding=grounding if named else "none",
+        notes=(*empty.notes, *reply.notes, *(doubts if named else ()), *notes),
     )
+    if corpus is None:
+        return answer
+    try:
+        facts = [triple for piece in used for triple in _facts_of(piece, hyper)]
+        way = graph.view_of(*view) if hyper and (view := corpus.views.get("hyper")) else graph
+        if not hyper:
+            more = [triple for piece in others for triple in _facts_of(piece, hyper)]
+            quoted = facts_in_spans(corpus, graph, [each.span for each in reply.quotes])
+            answer = _with_path(answer, list(dict.fromkeys([*facts, *more, *quoted]))[:MAX_FACTS], way, trace)
+        elif way is not graph:
+            answer = _with_path(answer, facts, way, trace, hops=2 * MAX_HOPS)
+        if not hyper or way is not graph:
+            answer = replace(answer, evidence=(*answer.evidence, *facts_in_text(corpus, graph, facts)))
+        if answer.grounding == "text" and not answer.sparql and reply.places:
+            answer = _with_words_query(answer, reply, graph, corpus)
+        iris = [iri for name in ("statements", "text") for iri in corpus.views.get(name, ())]
+        if iris and answer.evidence:
+            answer = with_evidence_query(graph.view_of(*iris), answer, STATEMENT_VOCABULARY)
+        return answer
+    except (StoreError, BudgetExhausted) as error:
+        trace.record(GaveUp(error=str(error)))
+        return replace(answer, notes=(*answer.notes, f"The query of the answer is missing: {error}"))
+
+
+def _grounding(reply: Reply[Any]) -> tuple[Grounding, tuple[str, ...]]:
+    """Return what the answers of a reply rest on, and a note if a quote does not contain them."""
+    stated = reply.stated
+    left = [each.name for each in reply.named if each.name not in stated]
+    if not left:
+        return "text", ()
+    if reply.proven and all(COMPUTED.fullmatch(name.strip()) for name in left):
+        return "text", (INFERRED,)
+    return "model", (UNQUOTED,)
+
+
+def _facts_of(piece: Piece, hyper: bool) -> Iterable[Triple]:
+    """Return the triples of a statement or path, or those of a hyperedge."""
+    if hyper:
+        return piece.triples if piece.kind == "hyperedge" else ()
+    kinds = ("statement", "path")
+    return [each for each in piece.triples if piece.kind in kinds and not each.subject.iri.startswith(HYPEREDGE)]
+
+
+def _with_path(
+    answer: Answer, facts: Sequence[Triple], graph: KnowledgeGraph, trace: Trace, *, hops: int = MAX_HOPS
+) -> Answer:
+    """Make the answers nodes of the graph, if facts lead from a node that the question names to every one of them."""
+    if not answer.answers or not facts:
+        return answer
+    named = graph.named(dict.fromkeys(node for fact in facts for node in (fact.subject, fact.object)))
+    ends: dict[str, Named] = {}
+    for each in answer.answers:
+        match = next((node for node in named if normalise(node.name) == normalise(each.name)), None)
+        if match is None:
+            return answer
+        ends[each.name] = match
+    wanted = {each.value for each in ends.values()}
+    topics = [node.value for node in named if _is_named(node, answer.question.text)]
+    if wanted & set(topics):
+        return answer  # the question names its answer, as comparisons do; a path to it explains nothing
+    starts = [topic for topic in topics if isinstance(topic, Entity)]
+    walks = [
+        (topic, walk) for topic in starts for end in wanted if (walk := shortest_walk(facts, topic, end, wanted, hops))
+    ]
+    walks.sort(key=lambda each: (len(each[1]), repr(each)))
+    candidates = [_path_of(topic, walk, graph) for topic, walk in walks]
+    empty = Answer(answer.question, "no_answer", method=answer.method, topics=tuple(graph.named(starts)))
+    found = answer_of_entities(graph, empty, list(ends.values()), candidates, trace)
+    if not found.sparql:
+        return answer
+    return replace(
+        answer,
+        answers=found.answers,
+        evidence=(*found.evidence, *answer.evidence),
+        sparql=found.sparql,
+        query_class=found.query_class,
+        grounding="graph",
+        topics=tuple(each for each in empty.topics if each.value == found.paths[0].path.topic),
+        approximate=found.approximate,
+        defects=(*answer.defects, *found.defects),
+        notes=(*(note for note in answer.notes if note not in (UNQUOTED, INFERRED)), *found.notes),
+    )
+
+
+def _is_named(node: Named, question: str) -> bool:
+    """Return whether a question names a node; words in lower case, such as "band", name a kind of thing."""
+    special = node.name != node.name.lower() or not node.name.isascii()
+    return special and find_name(question, node.name) is not None
+
+
+def _with_words_query(answer: Answer, reply: Reply[Any], graph: KnowledgeGraph, corpus: Corpus) -> Answer:
+    """Add the query that returns the answers as words of their chunks, and classify it by its result."""
+    view = corpus.views.get("text", ())
+    if not view:
+        return answer
+    places = [(Entity(chunk), begin + 1, end - begin) for chunk, begin, end in reply.places]  # SPARQL counts from 1
+    text = render("quoted_answers", view=tuple(map(Entity, view)), places=places, text_relation=Entity(TEXT))
+    sparql = "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
+    same = {*graph.run_exported(sparql)} == {each.value for each in answer.answers}
+    defects = () if same else ("The exported query returned other texts than the answers.",)
+    class_: QueryClass = "exact" if same else "none"
+    return replace(answer, sparql=sparql, query_class=class_, defects=(*answer.defects, *defects))
+
+
+def shortest_walk(
+    facts: Iterable[Triple], start: Value, end: Value, avoided: Collection[Value] = (), hops: int = MAX_HOPS
+) -> Walk:
+    """Return the shortest walk along facts, in any direction, from a node to another; empty if there is none.
+
+    Among walks of equal length, the order of the facts decides.
+
+    Args:
+        facts: The facts.
+        start: Where the walk starts.
+        end: Where it ends.
+        avoided: Nodes through which it must not lead.
+        hops: Most steps of the walk.
+    """
+    steps: dict[Value, list[tuple[Step, Value]]] = defaultdict(list)
+    for fact in facts:
+        steps[fact.subject].append((Step(fact.relation, "out"), fact.object))
+        steps[fact.object].append((Step(fact.relation, "in"), fact.subject))
+    seen, waiting = {start}, deque([(start, Walk())])
+    while waiting:
+        node, walk = waiting.popleft()
+        for step, there in steps[node] if len(walk) < hops else ():
+            if there == end:
+                return (*walk, (step, there))
+            if there not in seen and there not in avoided and isinstance(there, Entity):
+                seen.add(there)
+                waiting.append((there, (*walk, (step, there))))
+    return ()
+
+
+def _path_of(topic: Entity, walk: Walk, graph: KnowledgeGraph) -> Candidate:
+    """Return the path of a walk, which leads through the inner nodes of the walk only."""
+    path = RelationPath(topic, tuple(step for step, _ in walk))
+    inner = tuple((at, (node,)) for at, (_, node) in enumerate(walk[:-1], 1) if isinstance(node, Entity))
+    return Candidate(path, published_words(path, graph.schema), restricted=inner)
 
 
 def with_evidence_query(graph: KnowledgeGraph, answer: Answer, vocabulary: Mapping[str, Entity]) -> Answer:

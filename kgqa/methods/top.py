@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.grounding import answer_of_path
 from kgqa.methods.judging.decisions import Decisions, Ranked
 from kgqa.methods.judging.judge import Judge
+from kgqa.methods.path_answers import answer_of_path
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.clauses import clauses_of

@@ -10,11 +10,12 @@ from datetime import date
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.labels import Units, units_of
-from kgqa.methods.evidence import MAX_ENDS
 from kgqa.model import Literal, Named, PathEvidence, Value
 from kgqa.model.conditions import DAY, NUMBER_TEXT, Comparison, Condition, Operation
 from kgqa.text.words import local_name, split_words
 
+MAX_ENDS = 20
+"""Most end nodes whose walks are evidence."""
 _ENDS = frozenset({"to", "end", "ended", "ends", "until", "till", "left", "closed", "dissolved", "died", "death"})
 """Words in the name of a relation that leads to an end date."""
 

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from kgqa.errors import PartialResult, StoreUnavailable
 from kgqa.graph.query.export import AnswerInQuery, Exported
-from kgqa.methods.grounding import MAX_NAMED, answer_of_path, with_all_names
+from kgqa.methods.path_answers import MAX_NAMED, answer_of_path, with_all_names
 from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
 from kgqa.model.conditions import XSD, Comparison, Condition, Operation, year
 from kgqa.storage.answer_json import answer_data, answer_from, answer_object

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from kgqa.methods.grounding import answer_of_path
+from kgqa.methods.path_answers import answer_of_path
 from kgqa.methods.units import present_notes
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import DAY, XSD, Comparison, Condition, Operation, year

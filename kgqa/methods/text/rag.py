@@ -9,10 +9,10 @@ from functools import partial
 from kgqa.corpus.corpus import Corpus
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
+from kgqa.methods.evidence import Exhibits, shown_passages
+from kgqa.methods.grounding import ground
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.declarations import RagSettings
-from kgqa.methods.text.grounding import grounded
-from kgqa.methods.text.pieces import check_quotes, quoted_answer, shown_passages
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Answer, Named, Question, Value
 from kgqa.trace import PiecesKept
@@ -51,5 +51,4 @@ def answer(
     (read,) = resources.ask_model([prompt], [partial(read_quoted_answer, size=len(pieces))], trace)
     if read is None:
         return replace(empty, reason=UNREADABLE)
-    found_answer = quoted_answer(empty, read, check_quotes(read.supports, pieces, corpus))
-    return grounded(found_answer, (), search.graph, corpus, trace)
+    return ground(Exhibits(corpus, pieces).check(read), empty, search.graph, trace, corpus=corpus)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kgqa.errors import StoreError
 from kgqa.methods.direct import UNREADABLE, recalled
-from kgqa.methods.grounding import answer_of_entities
+from kgqa.methods.path_answers import answer_of_entities
 from kgqa.methods.registry import TogSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.published import Chain, ThinkOnGraph

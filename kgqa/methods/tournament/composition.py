@@ -14,8 +14,8 @@ from typing import Any
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.grounding import answer_of_entities
 from kgqa.methods.judging.shown_paths import ShownPaths
+from kgqa.methods.path_answers import answer_of_entities
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Candidate, Literal, Named, Value

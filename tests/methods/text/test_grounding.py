@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.methods.text.grounding import MAX_HOPS, shortest_walk
-from kgqa.methods.text.pieces import UNQUOTED
+from kgqa.methods.grounding import MAX_HOPS, UNQUOTED, shortest_walk
 from kgqa.model import Entity, Step, Triple
 from tests.methods.text.test_rag import folder, reply, run  # noqa: F401  # fixtures
 

@@ -13,7 +13,7 @@ from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, Party, StatementItem, digest
 from kgqa.errors import SettingsError
-from kgqa.methods.text.pieces import MAX_TITLE_CHARS, shown_passages
+from kgqa.methods.evidence import MAX_TITLE_CHARS, shown_passages
 from kgqa.model import QuoteEvidence
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
