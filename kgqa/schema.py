@@ -41,7 +41,7 @@ INSTANCE_OF = "urn:kgqa:rdfs/type"
 WIKIDATA = "http://www.wikidata.org/"
 DIRECT_CLAIM = "http://wikiba.se/ontology#directClaim"
 """Leads from each property of a Wikibase to the predicate of its truthy values."""
-WIKIBASE_LABELS = ("instance of", "sex or gender", "inverse property")
+WIKIBASE_LABELS = ("instance of", "inverse property")
 """English labels of the properties that a schema uses. Their ids differ between one Wikibase and another."""
 BUNDLED = ("freebase", "wikidata", "corpus", "grbench", "rdfs")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+\Z")
@@ -52,7 +52,7 @@ _KEYS = {
     "detect": "detect.predicates", "fallback": "detect.fallback",
     "id_base": "ids.base", "id_characters": "ids.characters", "id_example": "ids.example",
     "label": "names.label", "alias": "names.alias", "languages": "names.languages",
-    "types": "types.predicates", "gender": "types.gender", "domain": "types.domain", "range": "types.range",
+    "types": "types.predicates", "domain": "types.domain", "range": "types.range",
     "domain_from_name": "types.domain_from_name",
     "wording": "relations.wording", "labelled": "relations.labelled", "inverse": "relations.inverse",
     "labelled_as": "relations.labelled_as", "order": "relations.order", "units_of_relations": "relations.unit",
@@ -90,7 +90,6 @@ class Schema(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True,
     alias: Iris = ()
     languages: tuple[str, ...] = ("en", "")
     types: Iris = ()
-    gender: Iris = ()
     domain: Iris = ()
     range: Iris = ()
     domain_from_name: bool = False
@@ -329,9 +328,9 @@ def wikibase_schema(root: str, properties: Mapping[str, str]) -> Schema:
     def own(iri: str) -> str:
         return root + iri.removeprefix(WIKIDATA) if iri.startswith(WIKIDATA) else iri
 
-    kind, gender, inverse = (tuple(filter(None, [properties.get(label)])) for label in WIKIBASE_LABELS)
+    kind, inverse = (tuple(filter(None, [properties.get(label)])) for label in WIKIBASE_LABELS)
     moved = {field: _expand_all(getattr(wikidata, field), own) for field in _KEYS.keys() - _TEXTS - {"prefixes"}}
-    known = {"types": kind, "gender": gender, "inverse": (*inverse, f"{STANDARD_PREFIXES['owl']}inverseOf")}
+    known = {"types": kind, "inverse": (*inverse, f"{STANDARD_PREFIXES['owl']}inverseOf")}
     named = {"name": "wikibase", "title": f"Wikibase at {root}", "detect": (DIRECT_CLAIM,), "probes": ()}
     prefixes = {name: own(namespace) for name, namespace in wikidata.prefixes.items()}
     schema = structs.replace(wikidata, **{**moved, **known, **named}, prefixes=prefixes)

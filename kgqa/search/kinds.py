@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Entity
+from kgqa.model import Entity, Step, Value
 from kgqa.schema import Schema
 from kgqa.search.words import stems
-from kgqa.text.words import normalise, type_words
+from kgqa.text.words import clean, normalise, type_words
 
 VALUES = {"date time": "date", "time": "date", "number": "number", "boolean": "boolean", "text": "text"}
 """What a value is, by the words of its datatype. The end of a path whose kind has other words is a thing."""
+_MAX_TYPES = 50
 NEUTRAL = {
     "date": ("text", "number"), "year": ("text", "number", "thing"), "number": ("text", "thing"), "thing": ("text",),
     "": ("text",),
@@ -103,3 +104,19 @@ class AskedKind:
 def _head(name: str) -> str:
     """Return the stem of the last word of a name, without accents."""
     return "".join(stems(normalise(name))[-1:])
+
+
+def types_in_words(graph: KnowledgeGraph, nodes: Iterable[Value]) -> dict[Value, list[str]]:
+    """Return the types of each entity in words: their labels where relations have labels, else the end of their ids."""
+    entities = [each for each in nodes if isinstance(each, Entity)]
+    steps = [Step(relation, "out") for relation in graph.schema.types[:1]]
+    types = graph.paths.hop(entities, steps, limit=_MAX_TYPES) if steps else {}
+    every = list(dict.fromkeys(each for values in types.values() for each in values if isinstance(each, Entity)))
+    labels = graph.labels(every) if graph.schema.wording == "label" else {}
+    words: dict[Value, str] = {
+        each: clean(labels.get(each, "")) or type_words(each.iri, graph.schema) for each in every
+    }
+    return {
+        entity: list(dict.fromkeys(word for each in types.get(entity, ()) if (word := words.get(each))))
+        for entity in entities
+    }

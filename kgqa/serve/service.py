@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 from kgqa.errors import KgqaError, QuestionError, StoreError
 from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
-from kgqa.methods.conversation.referents import TURNS
-from kgqa.methods.conversation.resolving import resolve as resolve_references
-from kgqa.methods.conversation.turns import Resolved, turn_of_object
+from kgqa.methods.conversation import TURNS, Resolved, turn_of_object
+from kgqa.methods.conversation import resolve as resolve_references
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources

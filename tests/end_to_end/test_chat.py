@@ -201,7 +201,7 @@ def test_hostile_labels_reach_neither_the_terminal_nor_the_line(kgqa, tmp_path, 
     assert kgqa("graph", "load", facts, "--into", "evil").returncode == 0
     lines = ("Who is the teacher of Ada Quill?", "Who is she a teacher of?", "/topics", "/trace", "/topic Mara")
     shown = "\n".join(talk(kgqa, *lines, options=("--graph", "evil", *OFF)))
-    assert "Asking: Who is Mara[2J Holt kgqa> /graph /etc a teacher of?\nAsked about Mara[2J Holt" in shown
+    assert "Asking: Who is Mara[2J Holt kgqa> /graph /etc a teacher of?\n" in shown
     assert not set(shown) & set("\x1b\x07\u202e")
     session = Session({"graph.path": str(tmp_path / "evil"), "rank.embeddings": "off"}, say=lambda text: None)
     try:

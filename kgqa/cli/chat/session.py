@@ -13,8 +13,8 @@ from kgqa.cli.bars import StatusLine
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError
 from kgqa.methods.ask import ask, budget_of, open_resources
-from kgqa.methods.conversation.resolving import resolve as resolve_references
-from kgqa.methods.conversation.turns import Resolved, Turn, turn_of
+from kgqa.methods.conversation import Resolved, Turn, turn_of
+from kgqa.methods.conversation import resolve as resolve_references
 from kgqa.methods.name_index import open_name_index
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity

@@ -6,9 +6,9 @@ from typing import Any
 
 from kgqa.errors import QuestionError, SchemaError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.conversation.referents import types_in_words
 from kgqa.model import Direction, Entity, Named, Step, Value
 from kgqa.schema import value_of
+from kgqa.search.kinds import types_in_words
 from kgqa.search.topics import search_similar
 from kgqa.storage.answer_json import named_object
 from kgqa.text.words import clean, is_unnamed, short_words

@@ -1,0 +1,275 @@
+"""Resolves what a question of a conversation refers to: by a language model if there is one, else by one rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from kgqa.errors import KgqaError, NamesNotIndexed
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Entity, Named
+from kgqa.rank.lexical import STOPWORDS
+from kgqa.search.kinds import types_in_words
+from kgqa.search.linking import find_mentions
+from kgqa.search.masking import replace_spans, topic_spans
+from kgqa.search.name_matching import generic_words
+from kgqa.search.topics import MAX_QUESTION_CHARS, check_text
+from kgqa.text.words import clean, display_name, normalise
+from kgqa.trace.trace import BudgetExhausted, Trace
+
+PROMPT, STAGE = "chat/rewrite", "link"
+FORM = '{"question": "...", "refers_to": [1]}'
+TURNS = 3
+"""How many of the last turns a question may refer to."""
+MAX_ENTITIES = 20
+MAX_SHOWN = 10
+"""Answers of a turn to which a question may refer."""
+_MAX_NAMED = 4
+_MAX_NAME = 200
+_PERSON, _THING = ("he", "she", "him", "her", "his"), ("it", "its", "there")
+_FUNCTION_WORDS = "|".join(sorted(STOPWORDS))
+_PRONOUN = re.compile(
+    r"\b(?:(?:is|are|was|were|be|has|have) there|there (?:is|are|was|were|be|been|exist)|of them|time is it"
+    r"|(?:is|was) it (?:true|possible|known|that|raining|snowing|cold|hot|warm|dark)"
+    r"|it (?:is|was) (?:true|possible|known|said|that)"
+    rf"|(?P<owner>his|its|their|her(?= (?!(?:{_FUNCTION_WORDS})\b)\w))"
+    r"|(?:(?P<in>in|from|near|to) )?(?P<place>there)|(?P<other>he|she|him|her|it|they|them))\b",
+    re.IGNORECASE,
+)
+"""A pronoun that has a name, or words in which it refers to nothing before the question."""
+_ANOTHER = re.compile(
+    r"\s*(?:(?:and|or|but)\b[\s,]*(?:(?:what|how) about\s+)?|(?:what|how) about\s+)"
+    r"(?:(?:of|in|for|from|by|at|on|with|to)\s+)?(?!the\s+(?-i:[^A-Z]*)\Z)(?:the\s+)?(?P<name>.+?)\s*[?.!]*\s*",
+    re.IGNORECASE,
+)
+_EXCEPT = re.compile(r"\b(?:other than|besides|apart from|except(?: for)?|excluding) (?:the )?\Z", re.IGNORECASE)
+_IS_PERSON = re.compile(
+    r"(?:(?!(?:of|in|for|or|with|from|by) )\S+ )*(?:person|people|human|man|woman|actor|actress|artist|author|athlete|"
+    r"composer|director|king|minister|musician|painter|player|poet|politician|president|queen|scientist|singer|writer)"
+    r"(?: (?:of|in|for|or|with|from|by) .*)?",
+    re.IGNORECASE,
+)
+"""A type of persons. A human language is a language, no human."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question that was asked, with names in place of references, and its entities: the answers and the topics."""
+
+    question: str
+    answers: tuple[Named, ...] = ()
+    topics: tuple[Named, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What is asked.
+
+    Attributes:
+        question: The question with names in place of references.
+        topics: The entities that it is about; empty if they are to be found in its text.
+        notes: Sentences for the user, such as which other entities a reference may mean.
+        by: What resolved the references; empty if the question is asked as it was given.
+    """
+
+    question: str
+    topics: tuple[Named, ...] = ()
+    notes: tuple[str, ...] = ()
+    by: Literal["", "rules", "model"] = ""
+
+
+def turn_of(answer: Answer) -> Turn:
+    """Return the turn of an answered question."""
+    return Turn(answer.question.text, _entities(answer.answers), _entities(answer.topics))
+
+
+def turn_of_object(answer: Mapping[str, Any]) -> Turn:
+    """Return the turn of an answer in JSON (docs/answer-json.md). What has another form is left out."""
+    question = answer.get("question")
+    return Turn(
+        clean(question) if isinstance(question, str) else "",
+        _named(answer.get("answers")),
+        _named(answer.get("topics")),
+    )
+
+
+def _named(objects: Any) -> tuple[Named, ...]:
+    return _entities(
+        Named(Entity(each["iri"]), str(each.get("id") or ""), each["name"])
+        for each in (objects if isinstance(objects, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("iri"), str) and isinstance(each.get("name"), str)
+    )
+
+
+def _entities(named: Iterable[Named]) -> tuple[Named, ...]:
+    entities = (each for each in named if isinstance(each.value, Entity) and clean(each.name))
+    return tuple(Named(each.value, each.id, clean(each.name)[:_MAX_NAME]) for each in entities)[:MAX_ENTITIES]
+
+
+def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace: Trace | None = None) -> Resolved:
+    """Return what is asked, given the turns so far, the latest last.
+
+    If the reply of the language model cannot be read, or the model cannot be used, the rule decides; a question that
+    was stopped ends when it is asked.
+
+    Args:
+        question: The question.
+        turns: The turns so far.
+        resources: The graph and, perhaps, a language model.
+        trace: Is charged for the language model; needed only if there is one.
+
+    Raises:
+        QuestionError: The question is empty or too long.
+        StoreError: A query failed.
+    """
+    text = check_text(question)
+    if not turns:
+        return Resolved(text)
+    turns = [turn for turn in turns if turn.answers or turn.topics][-TURNS:]
+    types = types_in_words(resources.graph, [each.value for turn in turns for each in (*turn.answers, *turn.topics)])
+    if turns and resources.by_model and trace is not None:
+        try:
+            rewritten = _rewritten(text, turns, types, resources, trace)
+        except (BudgetExhausted, KgqaError):
+            rewritten = None
+        if rewritten is not None:
+            return _with_topics(rewritten, _named_in(rewritten.question, resources.graph))
+    another = _another(text, turns[-1], resources.graph) if turns else None
+    return another or _with_names(text, turns, types, resources.graph)
+
+
+def _rewritten(
+    question: str,
+    turns: Sequence[Turn],
+    types: Mapping[Any, Sequence[str]],
+    resources: Resources,
+    trace: Trace,
+) -> Resolved | None:
+    """Return the question as a language model writes it; None if its reply cannot be read."""
+    entities = list(dict.fromkeys(e for turn in turns[::-1] for e in (*turn.answers[:MAX_SHOWN], *turn.topics)))
+    prompt = resources.prompts.prompt(
+        PROMPT,
+        STAGE,
+        turns=[
+            {"question": turn.question, "answers": [each.name for each in turn.answers[:MAX_SHOWN]]} for turn in turns
+        ],
+        entities=[{"name": each.name, "types": list(types[each.value])[:3]} for each in entities],
+        question=question,
+    )
+    (reply,) = resources.ask_model([prompt], [partial(read_rewritten, size=len(entities))], trace)
+    if reply is None:
+        return None
+    text, numbers = reply
+    return Resolved(text, tuple(entities[at] for at in numbers), by="model" if numbers or text != question else "")
+
+
+def read_rewritten(text: str, *, size: int) -> Reading[tuple[str, tuple[int, ...]]]:
+    """Read the question, and the positions from 0 of the entities that it is about, of `size` that were shown.
+
+    Returns:
+        No value unless the reply has an object with a question and numbers of entities. Never raises.
+    """
+    for each in reversed(json_values(last_part(text))):
+        if not isinstance(each.value, dict):
+            continue
+        question, numbers = (find_key(each.value, (key,))[1] for key in ("question", "refers to"))
+        numbers = [] if numbers is None else numbers
+        if not isinstance(question, str) or not isinstance(numbers, list):
+            continue
+        question = clean(question)
+        if not any(map(str.isalnum, question)) or len(question) > MAX_QUESTION_CHARS:
+            return Reading(None, problem="The question is empty or too long.")
+        if not all(type(number) is int and 0 < number <= size for number in numbers):
+            return Reading(None, problem=f"refers_to must list numbers of entities, from 1 to {size}.")
+        return Reading((question, tuple(number - 1 for number in dict.fromkeys(numbers))), each.repaired)
+    return Reading(None, problem=f"It is not of the form {FORM}.")
+
+
+def _another(text: str, last: Turn, graph: KnowledgeGraph) -> Resolved | None:
+    """Return the last question about another entity, if a text only names one: and of Norway?, what about Norway?"""
+    match = _ANOTHER.fullmatch(text)
+    mentions = find_mentions(graph, match["name"]) if match else []
+    if match is None or not mentions:
+        return None
+    rest = normalise(match["name"].replace(mentions[0].text, " ")).split()
+    topics = {each.value: each for each in last.topics if isinstance(each.value, Entity)}
+    aliases = graph.names.names_of(list(topics))
+    spans = topic_spans(last.question, {value: [topic.name, *aliases[value]] for value, topic in topics.items()})
+    if not spans or not generic_words().issuperset(rest):
+        return None
+    replaced = spans[-1].topic
+    (new,) = graph.named([mentions[0].matches[0].entity])
+    question = replace_spans(last.question, [each for each in spans if each.topic == replaced], {replaced: new.name})
+    return Resolved(question, tuple({**topics, replaced: new}.values()), by="rules")
+
+
+def _with_names(
+    text: str, turns: Sequence[Turn], types: Mapping[Any, Sequence[str]], graph: KnowledgeGraph
+) -> Resolved:
+    """Return a question with names in place of its pronouns, up to the first name that it has itself.
+
+    A pronoun means the last entity that it may mean by its types, answers before topics.
+    """
+    named = _named_in(text, graph)
+    first = min((start for start, _ in named), default=len(text))
+    groups = [group for turn in turns[::-1] for group in (turn.answers, turn.topics)]
+    topics, notes = list[Named](), list[str]()
+
+    def name_of(match: re.Match[str]) -> str:
+        if match.lastgroup is None or match.end() > first:
+            return match[0]
+        word = match[match.lastgroup]
+        fitting = ([each for each in group if _may_mean(word.lower(), types[each.value])] for group in groups)
+        meant = next(filter(None, fitting), None)
+        if meant is None:
+            notes.append(f"Nothing before this question fits “{word}”.")
+            return match[0]
+        if len(meant) > 1:
+            others = ", ".join(map(display_name, meant[1:_MAX_NAMED]))
+            more = f" and {len(meant) - _MAX_NAMED} more" if len(meant) > _MAX_NAMED else ""
+            notes.append(f"Asked about {display_name(meant[0])} only; “{word}” may also mean {others}{more}.")
+        topics.append(meant[0])
+        name = meant[0].name
+        ending = "" if not match["owner"] else "'" if name.endswith("s") else "'s"
+        return f"{match['in'] or 'in'} {name}" if match["place"] else name + ending
+
+    question = _PRONOUN.sub(name_of, text)
+    resolved = Resolved(question, tuple(dict.fromkeys(topics)), tuple(notes), "rules" if topics else "")
+    return _with_topics(resolved, named)
+
+
+def _may_mean(pronoun: str, types: Sequence[str]) -> bool:
+    """Return whether a pronoun may mean an entity of these types; one without types may be anything."""
+    is_person = any(map(_IS_PERSON.fullmatch, types))
+    return not types or pronoun not in (_THING if is_person else _PERSON)
+
+
+def _named_in(text: str, graph: KnowledgeGraph) -> list[tuple[int, Named]]:
+    """Return the entities that a text names in full and in capitals, but for excluded ones: other than Paris."""
+    try:
+        mentions = find_mentions(graph, text, whole_only=True)
+    except NamesNotIndexed:
+        return []
+    # "Who" at the beginning of a question is no name of an organisation
+    certain = {
+        start: mention.matches[0].entity
+        for mention in mentions
+        if (start := text.find(mention.text)) > 0
+        and mention.certain
+        and any(map(str.isupper, mention.text))
+        and not _EXCEPT.search(text[:start])
+    }
+    return list(zip(certain, graph.named(certain.values())))
+
+
+def _with_topics(resolved: Resolved, named: Sequence[tuple[int, Named]]) -> Resolved:
+    """Add the entities that the question names itself to those that it refers to."""
+    if not resolved.topics:
+        return resolved
+    topics = {each.value: each for each in (*resolved.topics, *(entity for _, entity in named))}
+    return replace(resolved, topics=tuple(topics.values()))

@@ -1,1 +1,0 @@
-"""What a question of a conversation asks, given the questions before it."""

@@ -1,1 +1,0 @@
-"""Tests of kgqa.methods.conversation."""
