@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
-from kgqa.llm.client import Completion, Message, Prompt
+from kgqa.llm.client import Completion, Message, Prompt, TypedPrompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
@@ -31,14 +31,32 @@ def ask_and_read(
     *,
     reask: int = 1,
 ) -> list[T | None]:
+    """Send prompts like `ask`, with a reader for each."""
+    return [reading.value for reading in ask_readings(models, prompts, asked, readers, reask=reask)]
+
+
+def ask(models: QuestionModels, prompts: Prompts, asked: Sequence[TypedPrompt[T]], *, reask: int = 1) -> list[T | None]:
     """Send prompts of one stage and return the values read from the replies, in order; None for an unusable reply.
 
     After an unusable reply, the prompt is sent again with an explanation of the problem, at most `reask` times; the
     value is never guessed. The numbers of repaired, repeated and unusable replies are added to the stage's usage.
     """
-    return [reading.value for reading in ask_readings(models, prompts, asked, readers, reask=reask)]
+    return [reading.value for reading in ask_readings(models, prompts, asked, reask=reask)]
 
 
+@overload
+def ask_readings(
+    models: QuestionModels,
+    prompts: Prompts,
+    asked: Sequence[TypedPrompt[T]],
+    *,
+    reask: int = 1,
+    cut_off: bool = False,
+    with_reasoning: bool = False,
+) -> list[Reading[T]]: ...
+
+
+@overload
 def ask_readings(
     models: QuestionModels,
     prompts: Prompts,
@@ -48,19 +66,32 @@ def ask_readings(
     reask: int = 1,
     cut_off: bool = False,
     with_reasoning: bool = False,
+) -> list[Reading[T]]: ...
+
+
+def ask_readings(
+    models: QuestionModels,
+    prompts: Prompts,
+    asked: Sequence[Any],
+    readers: Sequence[ReplyReader[T]] | None = None,
+    *,
+    reask: int = 1,
+    cut_off: bool = False,
+    with_reasoning: bool = False,
 ) -> list[Reading[T]]:
-    """Send prompts like `ask_and_read`, and return the readings; one without a value says in `problem` why.
+    """Send prompts like `ask`, and return the readings; one without a value says in `problem` why.
 
     Args:
         models: The models of the question.
         prompts: The prompt files.
         asked: The prompts.
-        readers: The reader of each reply.
+        readers: The reader of each reply, if the prompts do not carry the forms of their replies.
         reask: How often a prompt is sent again.
         cut_off: Whether a reply that was cut off at its token limit is read as far as it goes; `problem` of such a
             reading says so.
         with_reasoning: Whether a reader gets the reasoning, too, before the reply and between `<think>` tags.
     """
+    readers = readers if readers is not None else [prompt.reply.read for prompt in asked]
     found: list[Reading[T]] = [Reading(None)] * len(asked)
     waiting = dict(enumerate(asked))
     for attempt in range(reask + 1):

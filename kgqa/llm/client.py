@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol, get_args
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, get_args
 
 from msgspec import Meta
 
 from kgqa.errors import SettingsError
+from kgqa.llm.replies.reply import Reply
 
+T = TypeVar("T")
 Role = Literal["system", "user", "assistant"]
 Stage = str
 STAGES: tuple[Stage, ...] = ("link", "clauses", "filter", "tournament", "entity", "decide", "judge")
@@ -116,6 +118,13 @@ class Prompt:
     sampling: Sampling = Sampling()
     choices: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class TypedPrompt(Prompt, Generic[T]):
+    """A prompt with the form of its reply, which gives the choices or the schema."""
+
+    reply: Reply[T] = field(kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
-from kgqa.llm.client import Image, Message, Prompt, Role, Stage
+from kgqa.llm.client import Image, Message, Prompt, Role, Stage, TypedPrompt
+from kgqa.llm.replies.reply import Reply
 from kgqa.storage.loading import convert
 from kgqa.text.words import clean, safe_text
 
+T = TypeVar("T")
 MAX_VALUE_CHARS = 4000
 """Most characters of a text in a value that is not `long`; longer texts are cut."""
 MAX_FILE_BYTES = 200_000
@@ -90,6 +92,12 @@ class Prompts:
         """
         return self._load(name)[0]
 
+    @overload
+    def prompt(
+        self, name: str, stage: Stage, reply: Reply[T], /, *, images: Sequence[Image] = (), **values: Any
+    ) -> TypedPrompt[T]: ...
+
+    @overload
     def prompt(
         self,
         name: str,
@@ -99,13 +107,26 @@ class Prompts:
         choices: Sequence[str] = (),
         images: Sequence[Image] = (),
         **values: Any,
+    ) -> Prompt: ...
+
+    def prompt(
+        self,
+        name: str,
+        stage: Stage,
+        reply: Reply[T] | None = None,
+        /,
+        *,
+        choices: Sequence[str] = (),
+        images: Sequence[Image] = (),
+        **values: Any,
     ) -> Prompt:
-        """Build the request for a prompt: the rendered messages, and the schema of the reply if it is enforced.
+        """Build the request for a prompt.
 
         Args:
             name: The name of the prompt.
             stage: The stage of the question that sends the prompt.
-            choices: The possible replies, if there are only a few.
+            reply: The form of the reply.
+            choices: The possible replies, if there are only a few and `reply` is not given.
             images: Images that are shown before the text of the last message.
             values: The values of the template.
 
@@ -115,7 +136,10 @@ class Prompts:
         *before, last = self.render(name, **values)
         if images:
             last = Message(last.role, (*images, last.text))
-        return Prompt((*before, last), stage, choices=tuple(choices), schema=self.get(name).schema)
+        messages = (*before, last)
+        if reply is None:
+            return Prompt(messages, stage, choices=tuple(choices), schema=self.get(name).schema)
+        return TypedPrompt(messages, stage, choices=reply.choices, schema=reply.schema, reply=reply)
 
     def render(self, name: str, /, **values: Any) -> tuple[Message, ...]:
         """Render the messages of a prompt.

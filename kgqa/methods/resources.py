@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.client import Prompt
-from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.asking import ask, ask_and_read
+from kgqa.llm.client import Prompt, TypedPrompt
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
@@ -16,6 +16,8 @@ from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.settings.values import Settings
 from kgqa.trace.trace import Trace
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Resources:
         assert self.models is not None
         models = self.models.for_question(trace)
         return ask_and_read(models, self.prompts, asked, readers, reask=self.settings.llm.reask)
+
+    def ask(self, asked: Sequence[TypedPrompt[T]], trace: Trace) -> list[T | None]:
+        """Send prompts of one stage, charged to `trace`, and return the values of the replies (see `asking.ask`)."""
+        assert self.models is not None
+        return ask(self.models.for_question(trace), self.prompts, asked, reask=self.settings.llm.reask)
 
     def __repr__(self) -> str:
         names = [self.encoder.name] if self.encoder is not None else []

@@ -1,21 +1,56 @@
-"""Reader of replies that answer from numbered passages: short answers, a response, and quotes that support it."""
+"""Replies that answer from numbered passages: short answers, a response, and quotes that support it."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from kgqa.llm.replies.answers import read_answers
-from kgqa.llm.replies.json_values import Reading, find_key, has_object, json_values, key_name, last_part
-from kgqa.text.words import safe_text
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of
 
-MAX_RESPONSE_CHARS = 20_000
 MAX_SUPPORTS = 100
-MAX_QUOTE_CHARS = 4_000
 _WORD = re.compile(r"[^\W_]")
-FORM = '{"answers": ["a name"], "response": "...", "support": [{"claim": "...", "passage": 2, "quote": "..."}]}'
+
+
+def read_names(value: Any) -> tuple[str, ...]:
+    """Return the answers in a JSON value; a ValueError if it has none."""
+    try:
+        names = read_answers(json.dumps({"answers": value})).value
+    except RecursionError:
+        names = None
+    if names is None:
+        raise ValueError("no answers")
+    return names
+
+
+Names = Annotated[tuple[str, ...], Form(keys=("answers", "answer"), read=read_names)]
+"""Short answers; empty if the reply states that there is none."""
+Quoted = Annotated[str, Form(chars=4_000, lines=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quote:
+    """A quote of a reply. `passage`: the number of the passage."""
+
+    claim: Prose = ""
+    passage: Annotated[int, Form(keys=("piece",))] = 0
+    quote: Quoted = ""
+
+
+Quotes = Annotated[tuple[Quote, ...], Form(keys=("supports", "citations", "claims", "quotes"))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuotedReply:
+    """A reply with quotes, as it came."""
+
+    answers: Names
+    response: Annotated[Prose, Form(keys=("explanation",))] = ""
+    support: Quotes = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,66 +81,40 @@ class QuotedAnswer:
     likely: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class _LikelyReply(QuotedReply):
+    likely: Names = ()
+
+
 def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
-    """Read a reply to a prompt with `size` passages, numbered from 1.
+    """Read a reply to a prompt with `size` passages, numbered from 1; see `quoted_reply`."""
+    return (
+        reply_of(_LikelyReply)
+        .then(lambda each: quoted_answer(each.answers, each.response, each.support, size=size, likely=each.likely))
+        .read(text)
+    )
 
-    A quote of a passage that does not exist, or without words, is left out.
 
-    Returns:
-        No value if the reply has no JSON object with answers. Never raises, whatever the text.
+def quoted_reply(size: int) -> Reply[QuotedAnswer]:
+    """Return the form of a reply to a prompt with `size` passages, numbered from 1."""
+    return reply_of(QuotedReply).then(
+        lambda reply: quoted_answer(reply.answers, reply.response, reply.support, size=size)
+    )
+
+
+def quoted_answer(
+    answers: tuple[str, ...], response: str, quotes: Iterable[Any], *, size: int, likely: tuple[str, ...] = ()
+) -> QuotedAnswer:
+    """Return an answer with the quotes of passages that exist and have words; the claims of the others are `unquoted`.
+
+    Args:
+        quotes: `Quote`s, or objects with the same fields.
+        size: Number of passages in the prompt.
     """
-    objects = [each for each in json_values(last_part(text)) if isinstance(each.value, dict)]
-    for found in reversed(objects):
-        known, value = find_key(found.value, ("answers", "answer"))
-        answers = _answers(value) if known else None
-        if answers is None or answers.value is None:
-            continue
-        response = find_key(found.value, ("response", "explanation"))[1]
-        given = find_key(found.value, ("support", "supports", "citations", "claims", "quotes"))[1]
-        listed = given if isinstance(given, list) else [given] if has_object(given) else []
-        kept = listed[:MAX_SUPPORTS]
-        supports = tuple(support for each in kept if (support := _support(each, size)))
-        unquoted = tuple(_claim(each) for each in kept if _support(each, size) is None)
-        repaired = found.repaired or answers.repaired or len(supports) < len(listed)
-        response = _text(response, MAX_RESPONSE_CHARS)
-        likely = () if answers.value else _likely(found.value)
-        return Reading(QuotedAnswer(answers.value, response, supports, unquoted, likely), repaired)
-    return Reading(None, problem=f"It is not of the form {FORM}.")
-
-
-def _likely(value: dict[str, Any]) -> tuple[str, ...]:
-    known, likely = find_key(value, ("likely",))
-    read = _answers(likely) if known else None
-    return (read.value or ()) if read is not None else ()
-
-
-def _answers(value: Any) -> Reading[tuple[str, ...]] | None:
-    try:
-        return read_answers(json.dumps({"answers": value}))
-    except RecursionError:
-        return None
-
-
-def _support(value: Any, size: int) -> Support | None:
-    if not isinstance(value, dict):
-        return None
-    values = {key_name(key): each for key, each in value.items()}
-    number = values.get("passage", values.get("piece"))
-    if isinstance(number, str) and number.strip().isdecimal():
-        number = int(number.strip()[:9])
-    quote = _text(values.get("quote"), MAX_QUOTE_CHARS)
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= size:
-        return None
-    if not _WORD.search(quote):
-        return None
-    return Support(_claim(value), number - 1, quote)
-
-
-def _claim(value: Any) -> str:
-    if not isinstance(value, dict):
-        return _text(value, MAX_RESPONSE_CHARS)
-    return next((_text(each, MAX_RESPONSE_CHARS) for key, each in value.items() if key_name(key) == "claim"), "")
-
-
-def _text(value: Any, limit: int) -> str:
-    return safe_text(value[:limit]).strip() if isinstance(value, str) else ""
+    supports, unquoted = [], []
+    for each in list(quotes)[:MAX_SUPPORTS]:
+        if 1 <= each.passage <= size and _WORD.search(each.quote):
+            supports.append(Support(each.claim, each.passage - 1, each.quote))
+        else:
+            unquoted.append(each.claim)
+    return QuotedAnswer(answers, response, tuple(supports), tuple(unquoted), () if answers else likely)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
+from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import Exhibits, shown_passages
 from kgqa.methods.grounding import ground
@@ -45,10 +44,13 @@ def answer(
     if not pieces:
         return replace(empty, reason="The corpus contains no text about this question.")
     prompt = resources.prompts.prompt(
-        "rag/answer", "decide", question=question.text, passages=shown_passages(pieces, corpus)
+        "rag/answer",
+        "decide",
+        quoted_reply(len(pieces)),
+        question=question.text,
+        passages=shown_passages(pieces, corpus),
     )
-    read: QuotedAnswer | None
-    (read,) = resources.ask_model([prompt], [partial(read_quoted_answer, size=len(pieces))], trace)
+    (read,) = resources.ask([prompt], trace)
     if read is None:
         return replace(empty, reason=UNREADABLE)
     return ground(Exhibits(corpus, pieces).check(read), empty, search.graph, trace, corpus=corpus)
