@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from kgqa.methods.registry import Method
 from kgqa.methods.text.retriever_names import RETRIEVERS, RETRIEVERS_HELP
-from kgqa.settings.setting import Section, setting
+from kgqa.settings.setting import Section, setting, variant
 
 _STAGES: Mapping[str, Mapping[str, Any]] = {"plan": {}, "refine": {}}
 """plan: sub-questions; refine: the evidence is reduced to what matters; answers and verdicts belong to "decide"."""
@@ -40,14 +40,10 @@ RAG = Method(
 class Tog3Settings(Section, name="tog3"):
     """Settings of ToG-3."""
 
-    reading: Literal["ours", "published"] = setting(
-        "ours",
-        "how the rounds go: published: keywords, answers in free text, separate prompts for verdict and sub-question, "
-        "always a final answer; ours: answers with quotes that are checked, fewer prompts, a final answer only if no "
-        "round was accepted",
-    )
     rounds: int = setting(3, "maximum number of rounds", minimum=1, maximum=20)
-    retrieve: int = setting(5, "how many pieces of each kind are found per query", minimum=1, maximum=100)
+    retrieve: int = setting(
+        5, "how many pieces are found per query: of each kind; as published, of all kinds", minimum=1, maximum=100
+    )
     retriever: str = setting("best", RETRIEVERS_HELP, choices=tuple(RETRIEVERS))
     kinds: str = setting(
         "chunk,statement,path",
@@ -60,35 +56,23 @@ class Tog3Settings(Section, name="tog3"):
             "community",
         ),
     )
-    path_chooser: Literal["similarity", "llm"] = setting(
-        "similarity",
-        "who picks the best three paths in a tournament: similarity: their similarity to the question; llm: the "
-        "language model, with one more call",
-    )
-    keep: int = setting(5, "how many passages are kept per query", minimum=1, maximum=100)
-    rerank: Literal["similarity", "none"] = setting(
-        "similarity",
-        "how pieces are reranked: similarity: by the ranks of all kinds and by similarity to the query; none: in the "
-        "order of the retriever",
-    )
-    keywords: int = setting(
-        0,
-        "maximum number of keywords per query by which entities are found; 0: without this call; only if published",
-        minimum=0,
-        maximum=50,
+    keep: int = setting(
+        5, "how many passages are kept per query; as published, pieces per round", minimum=1, maximum=100
     )
     subqueries: int = setting(2, "maximum number of sub-questions per round", minimum=1, maximum=10)
     context: int = setting(4000, "about how many tokens of evidence a prompt shows", minimum=100, maximum=1000000)
-    judge: Literal["separate", "with-answer"] = setting(
-        "separate", "how an answer is judged: separate: by a prompt of its own; with-answer: by the prompt that answers"
+    path_chooser: Literal["similarity", "llm"] = variant(
+        "similarity", "who picks the best three paths in a tournament: their similarity to the question, or the model"
     )
-    votes: Literal[1, 3] = setting(1, "how often the verdict is asked for; the majority decides")
-    evolve_query: Literal["on", "off"] = setting(
-        "on", "on: rounds search by sub-questions; off: by the question again (an ablation)"
+    rerank: Literal["similarity", "none"] = variant(
+        "similarity", "how pieces are reranked: by similarity to the query, or not: in the order of the retriever"
     )
-    evolve_graph: Literal["on", "off"] = setting(
-        "on", "on: the language model removes, merges and adds facts of the evidence; off: it does not"
+    judge: Literal["separate", "with-answer"] = variant(
+        "separate", "how an answer is judged: by a prompt of its own, or by the prompt that answers"
     )
+    votes: Literal[1, 3] = variant(1, "how often the verdict is asked for; the majority decides")
+    evolve_query: Literal["on", "off"] = variant("on", "on: rounds search by sub-questions; off: by the question again")
+    evolve_graph: Literal["on", "off"] = variant("on", "on: the language model edits the facts of the evidence")
 
 
 # numbers as published: appendix A of the paper; ours take more evidence, and fewer calls
@@ -101,15 +85,18 @@ TOG3 = Method(
     settings=Tog3Settings,
     presets={
         "as-published": {
-            "tog3.reading": "published",
             "tog3.retriever": "dense",
             "tog3.kinds": "chunk,statement,community",
             "tog3.keep": 2,
-            "tog3.keywords": 10,
             "tog3.subqueries": 1,
             "llm.reask": 0,
         },
         "economy": {"tog3.judge": "with-answer", "tog3.evolve_graph": "off"},
+        "without-query": {"tog3.evolve_query": "off"},
+        "without-graph": {"tog3.evolve_graph": "off"},
+        "without-rerank": {"tog3.rerank": "none"},
+        "path-model": {"tog3.path_chooser": "llm"},
+        "votes": {"tog3.votes": 3},
     },
     stages=_STAGES,
 )
@@ -118,22 +105,6 @@ TOG3 = Method(
 class GraphSearchSettings(Section, name="graphsearch"):
     """Settings of GraphSearch."""
 
-    reading: Literal["ours", "published"] = setting(
-        "ours",
-        "ours: one prompt for each sub-question over both channels, and one draft; published: the prompts of the "
-        "paper for each channel",
-    )
-    modules: Literal["qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"] = setting(
-        "all",
-        "which modules are used, for ablations: qd: sub-questions; cr: refined contexts; qg: grounding by earlier "
-        "answers; ld: draft; all: verification and expansion, too",
-    )
-    gate: Literal["reject", "accept", "always", "never"] = setting(
-        "reject",
-        "after which verdict on the draft more sub-questions are asked: reject (as in the paper), accept (as in its "
-        "code), always, or never",
-    )
-    votes: Literal[1, 3] = setting(1, "how many verdicts decide by majority")
     channels: Literal["both", "semantic", "relational"] = setting(
         "both", "semantic: sub-questions find text; relational: their triples find facts; both"
     )
@@ -144,12 +115,19 @@ class GraphSearchSettings(Section, name="graphsearch"):
         "per passage, else rrf",
     )
     top_k: int = setting(30, "pieces retrieved per sub-question and channel", minimum=1, maximum=1000)
-    semantic_from: Literal["text", "graph", "all"] = setting(
-        "text", "what the semantic channel retrieves: text, graph, or all"
+    modules: Literal["qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"] = variant(
+        "all",
+        "which modules are used: qd: sub-questions; cr: refined contexts; qg: grounding by earlier answers; ld: draft; "
+        "all: verification and expansion, too",
     )
-    relational_from: Literal["text", "graph", "all"] = setting(
-        "graph", "what the relational channel retrieves: text, graph, or all"
+    gate: Literal["reject", "accept", "always", "never"] = variant(
+        "reject",
+        "after which verdict on the draft more sub-questions are asked: reject (as in the paper), accept (as in its "
+        "code), always, or never",
     )
+    votes: Literal[1, 3] = variant(1, "how many verdicts decide by majority")
+    semantic_from: Literal["text", "graph", "all"] = variant("text", "what the semantic channel retrieves")
+    relational_from: Literal["text", "graph", "all"] = variant("graph", "what the relational channel retrieves")
 
 
 GRAPHSEARCH = Method(
@@ -160,8 +138,13 @@ GRAPHSEARCH = Method(
     model=True,
     settings=GraphSearchSettings,
     presets={
-        "as-published": {"graphsearch.reading": "published", "llm.reask": 0},
+        "as-published": {"llm.reask": 0},
         "economy": {"graphsearch.modules": "qd,cr,qg,ld"},
+        "without-grounding": {"graphsearch.modules": "qd,cr"},
+        "without-draft": {"graphsearch.modules": "qd,cr,qg"},
+        "without-verification": {"graphsearch.modules": "qd,cr,qg,ld"},
+        "as-coded": {"graphsearch.gate": "accept"},
+        "votes": {"graphsearch.votes": 3},
     },
     stages=_STAGES,
 )

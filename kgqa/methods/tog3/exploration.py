@@ -1,9 +1,9 @@
-"""What both readings of ToG-3 share: the state of a question, its prompts, and the final answer."""
+"""The search for one question: its evidence graph and history, what prompts show of them, and the final answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -11,111 +11,117 @@ from kgqa.llm.client import Prompt, Stage
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.resources import Resources
+from kgqa.methods.evidence import LIKELY, Exhibits, Reply, shown_passages
+from kgqa.methods.rounds import Outcome, Rounds
 from kgqa.methods.text.declarations import Tog3Settings
-from kgqa.methods.text.pieces import LIKELY, with_likely
-from kgqa.methods.tog3.evidence import Shown, claims_of
-from kgqa.methods.tog3.outcome import UNJUDGED, UNQUOTED_FINAL, UNREAD_FINAL, Outcome, Reply
-from kgqa.methods.tog3.replies import Reflection, distinct_questions, read_questions
-from kgqa.methods.tog3.retrieval import EvidenceSearch
-from kgqa.methods.tog3.subgraph import Subgraph
-from kgqa.trace import Planned, Stopped, SubQuestion, SufficiencyJudged
-from kgqa.trace.trace import Trace
+from kgqa.methods.tog3.replies import Reflection, read_questions
+from kgqa.methods.tog3.subgraph import Subgraph, fact_line
+from kgqa.model import Piece
+from kgqa.trace import StepAnswered, SubQuestion, SufficiencyJudged
 
-NOTHING_FOUND = "The corpus contains no text about this question."
-STAGES: dict[str, Stage] = {
-    "keywords": "plan",
-    "evolve": "plan",
-    "reflect": "plan",
-    "sufficient": "decide",
-    "answer": "decide",
-    "plain_answer": "decide",
-    "turn": "decide",
-    "final": "decide",
-}
-"""The stage of each prompt, except that of `refine`."""
+UNJUDGED = "No answer was judged sufficient; this one is from all evidence of the search."
+UNREAD_FINAL = "The final reply of the language model could not be read; this is the last answer with verified quotes."
+UNQUOTED_FINAL = "No answer was judged sufficient, and no quote of the last one was found in the passages."
+INTERRUPTED = "The search was not finished. This is the last answer with verified quotes."
+UNKNOWN = "Unknown"
+PLANNING = ("keywords", "evolve", "reflect")
+"""Prompts of the stage `plan`; the others decide."""
+MAX_STEPS = 12
+"""Most claims of earlier answers in a prompt."""
 
 
 @dataclass
-class Exploration:
-    """The search for one question.
-
-    Args:
-        question: The text of the question.
-        resources: The resources of the run.
-        trace: The trace of the question.
+class Exploration(Rounds):
+    """The state of one question.
 
     Attributes:
-        subgraph: The evidence so far.
-        supported: The last answer with a verified quote.
+        subgraph: The evidence graph.
+        queries: The sub-questions that were asked.
+        fruitless: Those that found nothing new.
+        claims: Verified claims of answers, with their quotes.
+        attempts: The answers of the rounds, and why they were not accepted.
+        supported: The answers with a verified quote.
     """
 
-    question: str
-    resources: Resources
-    trace: Trace
-    supported: Reply | None = field(default=None, init=False)
+    subgraph: Subgraph = field(init=False)
+    queries: list[str] = field(default_factory=list)
+    fruitless: set[str] = field(default_factory=set)
+    claims: dict[str, None] = field(default_factory=dict)
+    attempts: list[str] = field(default_factory=list)
+    supported: list[Reply[Piece]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._settings = self.resources.settings
-        self._own = self._settings.of(Tog3Settings)
-        self._kinds = [each.strip() for each in self._own.kinds.split(",")]
-        self._search = EvidenceSearch(self.resources, self.trace, self._kinds)
-        self._corpus = self._search.text.corpus
-        self.subgraph = Subgraph(self._corpus, self._search.text.graph)
-        self._asked: list[str] = []
-        self._fruitless: set[str] = set()
-        self._claims: dict[str, None] = {}
-        self._attempts: list[str] = []
+        super().__post_init__()
+        self.own = self.resources.settings.of(Tog3Settings)
+        self.kinds = [each.strip() for each in self.own.kinds.split(",")]
+        self.subgraph = Subgraph(self.corpus, self.search.graph)
 
     @property
-    def _evolving(self) -> bool:
-        return self._own.evolve_query == "on"
+    def is_long(self) -> bool:
+        """Whether a report is wanted."""
+        return self.resources.settings.ask.answer_form == "long"
 
-    @property
-    def _refining(self) -> bool:
-        return self._own.evolve_graph == "on"
+    def shows(self, name: str, shown: Exhibits[Piece], **values: Any) -> Prompt:
+        """Return a prompt that shows evidence, the sub-questions so far, and the verified claims."""
+        stage: Stage = "plan" if name in PLANNING else "decide"
+        places = {piece.iri: number for number, piece in enumerate(shown.passages, 1)}
+        asked = [f"{text} (nothing new was found)" if text in self.fruitless else text for text in self.queries]
+        evidence = {
+            "passages": shown_passages(shown.passages, self.corpus),
+            "facts": [fact_line(fact, places) for fact in shown.facts],
+            "same": [f"{first} is also called {second}" for first, second in self.subgraph.same],
+            "summaries": [piece.text for piece in self.subgraph.summaries.values()],
+            "asked": asked,
+            "steps": list(self.claims)[-MAX_STEPS:],
+        }
+        return self.prompt(f"tog3/{name}", stage, **evidence, **values)
 
-    def _stopped(self, number: int, why: str) -> None:
-        self.trace.record(Stopped(round=number, why=why))
+    def ask_all(self, prompts: Sequence[Prompt], reader: Callable[[str], Reading[Any]]) -> list[Any]:
+        """Return the values in the replies to prompts of one kind."""
+        return self.ask(prompts, [reader] * len(prompts))
 
-    def _reworded(self) -> list[str]:
-        """Ask for other words, because nothing was found for the question; empty if none can help."""
-        if not self._evolving or not self._search.searchable:
-            return []
-        return distinct_questions(self._evolved(Shown()).questions, [self.question])
-
-    def _recorded(self, number: int, read: QuotedAnswer | None, shown: Shown) -> Reply:
+    def recorded(self, number: int, read: QuotedAnswer | None, shown: Exhibits[Piece]) -> Reply[Piece]:
         """Check the quotes of an answer, and keep what they verify."""
-        reply = Reply.checked(read, shown, self._corpus)
-        if reply.supported:
-            self.supported = reply
-        for each in reply.quotes.evidence:
-            self.subgraph.cited[each.span.chunk] = None
-        self._claims.update(dict.fromkeys(claims_of(reply.quotes)))
-        self._attempts.append(f"Round {number}: {reply.words}")
-        self.trace.record(reply.event(self.question, number, read is not None))
+        reply = shown.check(read)
+        self.supported += [reply] if reply.supported else []
+        self.subgraph.cited |= {each.span.chunk: None for each in reply.quotes}
+        verified = [each for each in reply.citations if each.verified]
+        self.claims |= {f'{each.claim} "{each.quote}"': None for each in verified if each.claim}
+        self.attempts.append(f"Round {number}: {reply.words or UNKNOWN}")
+        event = StepAnswered(
+            question=self.question,
+            answers=reply.answers,
+            response=reply.response,
+            read=read is not None,
+            quotes=len(reply.citations),
+            verified=reply.verified,
+            round=number,
+        )
+        self.trace.record(event)
         return reply
 
-    def _judged(self, number: int, verdict: str, reflection: Reflection) -> None:
+    def judged(self, number: int, verdict: str, reflection: Reflection) -> None:
+        """Record a verdict."""
+        accepted = reflection.sufficient
         self.trace.record(
-            SufficiencyJudged(round=number, verdict=verdict, missing=reflection.missing, accepted=reflection.sufficient)
+            SufficiencyJudged(round=number, verdict=verdict, missing=reflection.missing, accepted=accepted)
         )
 
-    def _evolved(self, shown: Shown) -> Reflection:
-        """Ask for sub-questions only."""
-        most = self._own.subqueries
-        (read,) = self._ask([self._prompt("evolve", shown, most=most)], partial(read_questions, most=most))
+    def evolved(self, shown: Exhibits[Piece]) -> Reflection:
+        """Ask for sub-questions (equation 3)."""
+        most = self.own.subqueries
+        (read,) = self.ask_all([self.shows("evolve", shown, most=most)], partial(read_questions, most=most))
         return read or Reflection()
 
-    def _planned(self, number: int, queries: Sequence[str]) -> list[int]:
-        """Record sub-questions and return their numbers."""
-        steps = list(range(len(self._asked) + 1, len(self._asked) + 1 + len(queries)))
-        self._asked += queries
-        self.trace.record(Planned(round=number, sub_questions=tuple(map(SubQuestion, steps, queries))))
+    def numbered(self, number: int, queries: Sequence[str]) -> list[int]:
+        """Record the sub-questions of a round, and return their numbers."""
+        steps = list(range(len(self.queries) + 1, len(self.queries) + 1 + len(queries)))
+        self.queries += queries
+        self.planned(map(SubQuestion, steps, queries), number)
         return steps
 
-    def _final(self, number: int, why: str, shown: Shown, *, accepted: bool = False) -> Outcome:
-        """Ask for the answer from everything that was found.
+    def final(self, number: int, why: str, shown: Exhibits[Piece], *, accepted: bool = False) -> Outcome:
+        """Ask for the answer from the whole trajectory (equation 6).
 
         If the reply can't be read, the last answer with a verified quote stands. An answer without a verified quote, or
         that the reply calls likely, is not accepted; it is left out if `ask.on_exhausted` is "none".
@@ -126,27 +132,29 @@ class Exploration:
             shown: The evidence.
             accepted: Whether an answer was accepted, so that only a report of it is wanted.
         """
-        self._stopped(number, why)
-        long = self._settings.ask.answer_form == "long"
-        prompt = self._prompt("final", shown, attempts=self._attempts, long=long)
-        supported = self.supported
-        (read,) = self._ask([prompt], partial(read_quoted_answer, size=shown.size))
-        reply = self._recorded(number, read, shown)
+        self.stopped(number, why)
+        prompt = self.shows("final", shown, attempts=self.attempts, long=self.is_long)
+        before = self.supported[-1] if self.supported else None
+        (read,) = self.ask_all([prompt], partial(read_quoted_answer, size=len(shown)))
+        reply = self.recorded(number, read, shown)
+        best = self.resources.settings.ask.on_exhausted == "best"
         if read is None:
-            notes = (UNREAD_FINAL,) if supported else ()
-            return Outcome(supported, reason="" if supported else UNREADABLE, notes=notes)
-        if read.likely and self._settings.ask.on_exhausted == "best":
-            return Outcome(replace(reply, read=with_likely(read)), notes=(LIKELY,), accepted=False)
-        weak = bool(reply.read.answers) and not reply.supported
-        if weak and self._settings.ask.on_exhausted == "none":
+            return outcome(before, UNREAD_FINAL) if before else Outcome(reason=UNREADABLE)
+        if reply.likely and best:
+            return outcome(reply.best, LIKELY, accepted=False)
+        weak = bool(reply.answers) and not reply.supported
+        if weak and not best:
             return Outcome(reason=UNQUOTED_FINAL)
-        notes = (UNJUDGED,) if reply.read.answers and not accepted else ()
-        return Outcome(reply, notes=notes, accepted=not weak)
+        return outcome(reply, *([UNJUDGED] if reply.answers and not accepted else []), accepted=not weak)
 
-    def _prompt(self, name: str, shown: Shown, **values: Any) -> Prompt:
-        asked = [f"{text} (nothing new was found)" if text in self._fruitless else text for text in self._asked]
-        evidence = shown.values(self._corpus, asked, self._claims)
-        return self.resources.prompts.prompt(f"tog3/{name}", STAGES[name], question=self.question, **evidence, **values)
 
-    def _ask(self, prompts: Sequence[Prompt], reader: Callable[[str], Reading[Any]]) -> list[Any]:
-        return self.resources.ask_model(prompts, [reader] * len(prompts), self.trace)
+def outcome(reply: Reply[Piece], *notes: str, accepted: bool = True) -> Outcome:
+    """Return an answer as the result; facts that stand in the quoted chunks may lead to it."""
+    quoted = {each.span.chunk for each in reply.quotes}
+    others = [each for each in reply.shown if each.spans and {span.chunk for span in each.spans} <= quoted]
+    return Outcome(reply, reply.cited, others, notes=notes, accepted=accepted)
+
+
+def best(state: Exploration) -> Outcome:
+    """Return the last answer with a verified quote."""
+    return outcome(state.supported[-1], INTERRUPTED, accepted=False) if state.supported else Outcome()

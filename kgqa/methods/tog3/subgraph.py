@@ -6,19 +6,28 @@ The graph lives as long as the question; nothing of it is written to the corpus.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.resolution.types import types_agree
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.text.searching import BYTES_PER_TOKEN, within_tokens
 from kgqa.methods.tog3.replies import ProposedFact, Refinement
-from kgqa.model import Piece
+from kgqa.model import Piece, Span
 from kgqa.text.quotes import find_name, find_quote
 from kgqa.text.words import normalise
 from kgqa.trace import EvidenceEdited, LocalFact
 
-Fact = Piece | LocalFact
-"""A stored fact (a statement or a path), or one that a model read from a passage for this question."""
+MAX_FACTS = 40
+"""Most facts in a prompt."""
+
+
+@dataclass(frozen=True)
+class AddedFact(Piece):
+    """A fact that a model read from a passage for this question; its IRI is that of the passage."""
+
+    quote: str = ""
 
 
 class Subgraph:
@@ -32,7 +41,7 @@ class Subgraph:
         passages: The chunks, each with the step and the rank at which it was kept first.
         facts: Stored facts, by IRI.
         summaries: Summaries of communities, by IRI.
-        local: Facts that a model added, with their steps.
+        local: Facts that a model added.
         same: Pairs of names that mean the same.
         cited: IRIs of chunks with quotes that were verified.
     """
@@ -41,7 +50,7 @@ class Subgraph:
         self.passages: dict[str, tuple[Piece, int, int]] = {}
         self.facts: dict[str, Piece] = {}
         self.summaries: dict[str, Piece] = {}
-        self.local: dict[LocalFact, int] = {}
+        self.local: dict[LocalFact, AddedFact] = {}
         self.same: dict[tuple[str, str], None] = {}
         self.cited: dict[str, None] = {}
         self._dropped: set[str] = set()
@@ -115,7 +124,7 @@ class Subgraph:
             if fact is None:
                 refused += 1
             elif fact not in self.local:
-                self.local[fact] = step
+                self.local[fact] = _piece(fact, passages[proposed.passage])
                 added.append(fact)
         return EvidenceEdited(
             step=step, added=tuple(added), removed=tuple(removed), merged=tuple(merged), refused=refused
@@ -159,3 +168,34 @@ class Subgraph:
         piece = self._corpus.index.pieces("entity").get(entity)
         found = re.search(r"\(([^()]*)\)(?::|$)", piece.text) if piece else None
         yield from found[1].split(", ") if found else ()
+
+
+def _piece(fact: LocalFact, passage: Piece) -> AddedFact:
+    place = find_quote(passage.text, fact.quote) if fact.quote else None
+    spans = tuple(Span(span.document, span.chunk, *(place or (0, 0)), span.source) for span in passage.spans)
+    text = f"{fact.subject} | {fact.relation} | {fact.object}"
+    return AddedFact(fact.chunk, "statement", text, spans=spans, quote=fact.quote)
+
+
+def shown_evidence(subgraph: Subgraph, *, tokens: int, passages: bool = True) -> list[Piece]:
+    """Choose what a prompt shows of an evidence graph: the best passages that fit, and after them the latest facts.
+
+    Args:
+        subgraph: The evidence graph.
+        tokens: About how many tokens all of it may have.
+        passages: Whether passages are shown.
+    """
+    # a path of one step says the same as its fact
+    stored = {normalise(each.text): each for each in reversed(subgraph.facts.values())}
+    listed = [*reversed(subgraph.local.values()), *reversed(stored.values())][:MAX_FACTS]
+    texts = [fact_line(each, {}) for each in listed] + [each.text for each in subgraph.summaries.values()]
+    left = tokens - sum(len(text.encode()) for text in texts) // BYTES_PER_TOKEN
+    return [*(within_tokens(subgraph.ordered(), left) if passages else []), *listed]
+
+
+def fact_line(fact: Piece, numbers: Mapping[str, int]) -> str:
+    """Return a fact in words, with the numbers of the passages that it was read from, if these are shown."""
+    shown = sorted({numbers[span.chunk] for span in fact.spans if span.chunk in numbers})
+    place = [f"passage {', '.join(map(str, shown))}"] if shown else []
+    place += [f'"{fact.quote}"'] if isinstance(fact, AddedFact) and fact.quote else []
+    return f"{fact.text} ({': '.join(place)})" if place else fact.text

@@ -99,7 +99,7 @@ def run(folder):
                 "tog3.retriever": "bm25",
             }
             settings |= {name.replace("__", "."): value for name, value in given.items()}
-            with open_resources(corpus, settings=resolve(settings)) as resources:
+            with open_resources(corpus, settings=resolve({}, variants=settings)) as resources:
                 answer = ask(question, resources=resources)
             assert not server.errors
             return Run(answer, list(server.requests))

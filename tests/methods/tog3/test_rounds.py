@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.corpus.building.build import build_corpus
 from kgqa.errors import SettingsError
-from kgqa.methods.text.pieces import LIKELY
+from kgqa.methods.evidence import LIKELY
 from kgqa.model import QuoteEvidence
 from kgqa.settings.values import resolve
 from kgqa.testing.agents.shown_prompt import read_prompt

@@ -1,0 +1,1 @@
+"""Methods over text as their papers publish them, without our changes."""

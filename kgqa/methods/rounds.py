@@ -1,0 +1,150 @@
+"""The skeleton of methods that answer over text in rounds: plan, retrieve, answer, check, reflect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from kgqa.corpus.corpus import Corpus
+from kgqa.llm.client import Prompt, Stage
+from kgqa.llm.replies.json_values import Reading
+from kgqa.methods.evidence import Reply
+from kgqa.methods.grounding import ground
+from kgqa.methods.resources import Resources
+from kgqa.methods.text.searching import TextSearch, within_budget
+from kgqa.model import Answer, Piece, Question
+from kgqa.settings.values import preset_names
+from kgqa.trace import Planned, Stopped, SubQuestion
+from kgqa.trace.trace import BudgetExhausted, Trace
+
+NOTHING_FOUND = "The corpus contains no text about this question."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of the rounds.
+
+    Attributes:
+        reply: The answer; None if no model was asked for one, or none could be read.
+        used: The pieces that it rests on.
+        others: Further pieces whose facts may lead to it.
+        reason: If there is no reply, why.
+        notes: What the user should know about the answer.
+        accepted: Whether the answer counts as one, and not only as the one that fits best.
+    """
+
+    reply: Reply[Piece] | None = None
+    used: Sequence[Piece] = ()
+    others: Sequence[Piece] = ()
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    accepted: bool = True
+
+
+@dataclass
+class Rounds:
+    """The state of a question that is answered in rounds.
+
+    Attributes:
+        search: Its retrievers.
+    """
+
+    asked: Question
+    resources: Resources
+    trace: Trace
+    search: TextSearch = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.search = TextSearch(self.resources, self.trace)
+
+    @property
+    def question(self) -> str:
+        """The text of the question."""
+        return self.asked.text
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus."""
+        return self.search.corpus
+
+    def prompt(self, name: str, stage: Stage, **values: Any) -> Prompt:
+        """Return a prompt of the method that shows the question."""
+        return self.resources.prompts.prompt(name, stage, **{"question": self.question, **values})
+
+    def ask(self, prompts: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[Any]]]) -> list[Any]:
+        """Return the values in the replies to prompts of one stage; None for one that could not be read."""
+        return self.resources.ask_model(prompts, readers, self.trace) if prompts else []
+
+    def planned(self, sub_questions: Iterable[SubQuestion], number: int = 0) -> None:
+        """Record the sub-questions of a round."""
+        self.trace.record(Planned(round=number, sub_questions=tuple(sub_questions)))
+
+    def stopped(self, number: int, why: str) -> None:
+        """Record why the search ends."""
+        self.trace.record(Stopped(round=number, why=why))
+
+
+R = TypeVar("R", bound=Rounds)
+
+
+def in_rounds(
+    state: R,
+    numbers: range,
+    answer: Callable[[R, int], Reply[Piece] | None],
+    check: Callable[[R, int, Reply[Piece]], Any],
+    reflect: Callable[[R, int, Any], str],
+) -> tuple[int, str]:
+    """Answer, check, and search for what is missing, until an answer is accepted or nothing more helps.
+
+    Args:
+        state: The question.
+        numbers: The numbers of the rounds.
+        answer: Asks for an answer; None if the reply could not be read.
+        check: Returns what the answer lacks; None if it is accepted, or nothing shall be searched for.
+        reflect: Plans and retrieves what is missing; returns why the search ends, "" if it goes on.
+
+    Returns:
+        The round in which the search ended, and why; "" if `answer` or `check` ended it, or all rounds were used.
+    """
+    for number in numbers:
+        reply = answer(state, number)
+        missing = check(state, number, reply) if reply is not None else None
+        if missing is None:
+            return number, ""
+        if why := reflect(state, number, missing):
+            return number, why
+    return numbers.stop, ""
+
+
+def answer_in_rounds(method: str, state: R, run: Callable[[R], Outcome], best: Callable[[R], Outcome]) -> Answer:
+    """Return the grounded answer of the rounds; if the budget is spent, the best one so far.
+
+    Args:
+        method: The name of the method.
+        state: The question.
+        run: Runs the rounds.
+        best: Returns the best answer so far.
+    """
+    empty = Answer(state.asked, "no_answer", method=method, notes=state.corpus.index.notes)
+
+    def grounded(outcome: Outcome) -> Answer:
+        if outcome.reply is None:
+            return replace(empty, reason=outcome.reason, accepted=outcome.accepted)
+        given: dict[str, Any] = {"corpus": state.corpus, "used": outcome.used, "others": outcome.others}
+        found = ground(outcome.reply, empty, state.search.graph, state.trace, **given)
+        return replace(found, notes=(*found.notes, *outcome.notes), accepted=outcome.accepted)
+
+    try:
+        with within_budget(state.trace):
+            outcome = run(state)
+        return grounded(outcome)
+    except BudgetExhausted as error:
+        with state.trace.grace():
+            found = grounded(best(state))
+        return replace(found, status="budget_exhausted", reason=error.reason)
+
+
+def is_published(resources: Resources) -> bool:
+    """Return whether the method is asked for as it was published."""
+    return "as-published" in preset_names(resources.settings.ask.preset)
