@@ -69,8 +69,11 @@ class Rounds:
         return self.search.corpus
 
     def prompt(self, name: str, stage: Stage, **values: Any) -> Prompt:
-        """Return a prompt of the method that shows the question."""
-        return self.resources.prompts.prompt(name, stage, **{"question": self.question, **values})
+        """Return a prompt of the method, with the question if it shows it."""
+        prompts = self.resources.prompts
+        if "question" in prompts.get(name).values:
+            values = {"question": self.question, **values}
+        return prompts.prompt(name, stage, **values)
 
     def ask(self, prompts: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[Any]]]) -> list[Any]:
         """Return the values in the replies to prompts of one stage; None for one that could not be read."""
@@ -80,9 +83,10 @@ class Rounds:
         """Record the sub-questions of a round."""
         self.trace.record(Planned(round=number, sub_questions=tuple(sub_questions)))
 
-    def stopped(self, number: int, why: str) -> None:
-        """Record why the search ends."""
+    def stopped(self, number: int, why: str) -> str:
+        """Record why the search ends, and return it."""
         self.trace.record(Stopped(round=number, why=why))
+        return why
 
 
 R = TypeVar("R", bound=Rounds)

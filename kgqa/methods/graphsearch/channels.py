@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.methods.evidence import Exhibits, shown_passages
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery, pattern_words
 from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.pattern_paths import PatternPaths, triples_first
-from kgqa.methods.text.pieces import shown_passages
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, PieceKind
 from kgqa.text.words import normalise
@@ -23,19 +23,6 @@ PASSAGE_TOKENS = 1600
 """About how many tokens the passages of a prompt for one sub-question have; the facts beside them are short."""
 MAX_FACTS = 8
 MAX_FACT_CHARS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the channels found for a sub-question, best first. `passages`: chunks; `facts`: all other pieces."""
-
-    passages: tuple[Piece, ...] = ()
-    facts: tuple[Piece, ...] = ()
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        """All pieces, in the order in which prompts number them."""
-        return (*self.passages, *self.facts)
 
 
 class Channels:
@@ -61,16 +48,15 @@ class Channels:
         # a channel that has nothing to search needs no sub-questions
         self.names = tuple(name for name in names if self._has_source(name)) or names
 
-    def retrieve(self, queries: Sequence[GroundedQuery]) -> list[Found]:
+    def retrieve(self, queries: Sequence[GroundedQuery]) -> list[Exhibits[Piece]]:
         """Search for sub-questions in all channels at once, and return what prompts show for each of them."""
         if self._search.encoder is not None:
             # one batch for both channels; the searches find the vectors in the encoder's memory
             self._search.encoder.encode_questions([self.words(name, each) for name in self.names for each in queries])
-        by_channel = [self.in_channel(channel, queries) for channel in self.names]
-        found = (distinct(piece for each in several for piece in each.pieces) for several in zip(*by_channel))
-        return [_shown(pieces, self._search.corpus) for pieces in found]
+        by_channel = zip(*(self.in_channel(channel, queries) for channel in self.names))
+        return [_shown([piece for shown in several for piece in shown], self._search.corpus) for several in by_channel]
 
-    def in_channel(self, channel: str, queries: Sequence[GroundedQuery]) -> list[Found]:
+    def in_channel(self, channel: str, queries: Sequence[GroundedQuery]) -> list[Exhibits[Piece]]:
         """Search for sub-questions in one channel; a query without words finds nothing."""
         texts = [self.words(channel, query) for query in queries]
         asked = [at for at, text in enumerate(texts) if text.strip()]
@@ -86,7 +72,8 @@ class Channels:
             facts = dict(zip(asked, self._search.search(words, self._k, **options)))
             if channel == RELATIONAL and self._facts == "statement":
                 facts = {at: self._with_paths(queries[at], triples) for at, triples in facts.items()}
-        return [Found(tuple(passages.get(at, ())), tuple(facts.get(at, ()))) for at in range(len(queries))]
+        found = ([*passages.get(at, ()), *facts.get(at, ())] for at in range(len(queries)))
+        return [Exhibits(self._search.corpus, pieces) for pieces in found]
 
     @property
     def searchable(self) -> bool:
@@ -114,49 +101,38 @@ class Channels:
         return (pattern_words(query.patterns) if channel == RELATIONAL else "") or query.text
 
 
-def _shown(pieces: Sequence[Piece], corpus: Corpus) -> Found:
+def _shown(pieces: Sequence[Piece], corpus: Corpus) -> Exhibits[Piece]:
     """Return the first pieces, as many as a prompt shows; facts without words that can be quoted are left out."""
-    passages = within_tokens([each for each in pieces if each.kind == "chunk"], PASSAGE_TOKENS)
-    chunks = {piece.iri for piece in passages}
+    chunks = {piece.iri: piece for piece in pieces if piece.kind == "chunk"}
+    passages = within_tokens(list(chunks.values()), PASSAGE_TOKENS)
+    shown = {piece.iri for piece in passages}
     facts: dict[str, Piece] = {}
     for each in pieces:
         known = each.kind == "chunk" or normalise(each.text) in facts
         if known or len(facts) == MAX_FACTS:
             continue
-        if any(span.chunk in chunks for span in each.spans) or _sentence(each, corpus):
+        if any(span.chunk in shown for span in each.spans) or _sentence(each, corpus):
             facts[normalise(each.text)] = each
-    return Found(tuple(passages), tuple(facts.values()))
-
-
-def distinct(pieces: Iterable[Piece]) -> list[Piece]:
-    """Return pieces in their order, each once."""
-    return list(interleaved([list(pieces)]))
+    return Exhibits(corpus, [*passages, *facts.values()])
 
 
 def interleaved(several: Iterable[Sequence[Piece]]) -> Iterator[Piece]:
     """Yield the first pieces of all sequences, then the second ones, and so on; each piece once."""
-    lists = [list(each) for each in several]
-    seen: set[str] = set()
-    for rank in range(max(map(len, lists), default=0)):
-        for each in lists:
-            if rank < len(each) and each[rank].iri not in seen:
-                seen.add(each[rank].iri)
-                yield each[rank]
+    found: dict[str, Piece] = {}
+    for row in zip_longest(*several):
+        for piece in filter(None, row):
+            found.setdefault(piece.iri, piece)
+    yield from found.values()
 
 
-def prompt_values(found: Found, corpus: Corpus) -> dict[str, Any]:
+def prompt_values(shown: Exhibits[Piece]) -> dict[str, Any]:
     """Return pieces as values of a prompt: the passages, and the facts with the words that state them."""
-    numbers = {piece.iri: number for number, piece in enumerate(found.passages, 1)}
-    return {
-        "passages": shown_passages(found.passages, corpus),
-        "facts": [_fact(piece, numbers, corpus) for piece in found.facts],
-    }
-
-
-def _fact(piece: Piece, numbers: Mapping[str, int], corpus: Corpus) -> dict[str, Any]:
-    """Return a fact: its words, and the passage that states it or else the sentence."""
-    known = next((numbers[span.chunk] for span in piece.spans if span.chunk in numbers), 0)
-    return {"text": piece.text, "passage": known, "sentence": "" if known else _sentence(piece, corpus)}
+    facts = []
+    for piece in shown.facts:
+        place = next((number for span in piece.spans if (number := shown.number(span.chunk))), 0)
+        sentence = "" if place else _sentence(piece, shown.corpus)
+        facts.append({"text": piece.text, "passage": place, "sentence": sentence})
+    return {"passages": shown_passages(shown.passages, shown.corpus), "facts": facts}
 
 
 def _sentence(piece: Piece, corpus: Corpus) -> str:

@@ -89,7 +89,7 @@ def levels(queries: Sequence[SubQuery]) -> list[list[SubQuery]]:
     return found
 
 
-def ground(
+def fill_in(
     query: SubQuery, names: Mapping[int, Sequence[str]], texts: Mapping[int, str], *, most: int = MAX_NAMES
 ) -> tuple[GroundedQuery, ...]:
     """Put answers into a sub-question: one name is put in, several give a sub-question each.
@@ -131,6 +131,11 @@ def fill(text: str, values: Mapping[int, str]) -> str:
 def references(text: str) -> tuple[int, ...]:
     """Return the numbers of the sub-questions to which a text refers, in ascending order."""
     return tuple(sorted({int(match[1]) for match in _PLACEHOLDER.finditer(text)}))
+
+
+def pattern_text(patterns: Sequence[Pattern]) -> str:
+    """Return triples as a text."""
+    return "; ".join(", ".join(pattern) for pattern in patterns)
 
 
 def pattern_words(patterns: Sequence[Pattern]) -> str:

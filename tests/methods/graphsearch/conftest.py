@@ -66,7 +66,7 @@ def run(corpus_folder):
         with ScriptedServer(reply) as server:
             settings = {"ask.method": "graphsearch", "rank.embeddings": "off", "llm.model": f"{server.url}#m"}
             settings |= {name.replace("__", "."): value for name, value in given.items()}
-            with open_resources(folder, settings=resolve(settings)) as resources:
+            with open_resources(folder, settings=resolve({}, variants=settings)) as resources:
                 found.answer = ask(question, resources=resources)
             assert not server.errors, server.errors
         return found

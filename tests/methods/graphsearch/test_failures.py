@@ -8,9 +8,9 @@ import pytest
 
 from kgqa.corpus.building.build import build_corpus
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.graphsearch.answering import NOT_VERIFIED, NOTHING
-from kgqa.methods.graphsearch.results import DISPUTED, LAST_STEP
-from kgqa.methods.text.pieces import LIKELY
+from kgqa.methods.evidence import LIKELY
+from kgqa.methods.graphsearch.answering import DISPUTED, LAST_STEP, NOT_VERIFIED
+from kgqa.methods.rounds import NOTHING_FOUND as NOTHING
 from kgqa.trace import Drafted, DraftVerified, Grounded, Planned, Retrieved, StepAnswered
 from tests.small_corpus import LONG, SINGLE
 

@@ -9,7 +9,7 @@ from kgqa.methods.graphsearch.sub_queries import (
     MAX_STEPS,
     GroundedQuery,
     SubQuery,
-    ground,
+    fill_in,
     levels,
     pattern_words,
     planned,
@@ -47,33 +47,33 @@ def test_a_plan_of_references_only_is_the_question():
 def test_references_in_scripts_without_blanks():
     queries = planned("?", ["《红楼梦》的作者是谁？", "谁是#1的父亲？"])
     assert queries[1].needs == (1,)
-    assert ground(queries[1], {1: ["曹雪芹"]}, {})[0].text == "谁是曹雪芹的父亲？"
+    assert fill_in(queries[1], {1: ["曹雪芹"]}, {})[0].text == "谁是曹雪芹的父亲？"
 
 
 def test_one_name_is_put_in_everywhere():
     query = SubQuery(2, "Where was #1 born, and when was #1 born?", (("#1", "born in", "#2"),), (1,))
-    (grounded,) = ground(query, {1: ["Ada"]}, {})
+    (grounded,) = fill_in(query, {1: ["Ada"]}, {})
     text = "Where was Ada born, and when was Ada born?"
     assert grounded == GroundedQuery(2, text, (("Ada", "born in", "#2"),), True)
 
 
 def test_several_names_give_a_sub_question_each():
     query = SubQuery(3, "Is #1 near #2?", (), (1, 2))
-    grounded = ground(query, {1: ["A", "B", "A"], 2: ["C"]}, {})
+    grounded = fill_in(query, {1: ["A", "B", "A"], 2: ["C"]}, {})
     assert [each.text for each in grounded] == ["Is A near C?", "Is B near C?"]
-    assert [each.text for each in ground(query, {1: ["A", "B"], 2: ["C"]}, {}, most=1)] == ["Is A or B near C?"]
-    assert len(ground(SubQuery(2, "#1?", (), (1,)), {1: list("ABCDE")}, {})) == 3
+    assert [each.text for each in fill_in(query, {1: ["A", "B"], 2: ["C"]}, {}, most=1)] == ["Is A or B near C?"]
+    assert len(fill_in(SubQuery(2, "#1?", (), (1,)), {1: list("ABCDE")}, {})) == 3
 
 
 def test_unknown_answers_become_the_words_of_their_sub_question():
     query = SubQuery(3, "Where did #1 meet #2?", (), (1, 2))
-    (grounded,) = ground(query, {1: [], 2: ["Ada"]}, {1: "谁写了第一个程序？"})
+    (grounded,) = fill_in(query, {1: [], 2: ["Ada"]}, {1: "谁写了第一个程序？"})
     assert grounded.text == "Where did [谁写了第一个程序] meet Ada?" and not grounded.filled
 
 
 def test_answers_that_look_like_references_are_not_replaced_again():
     query = SubQuery(3, "Are #1 and #2 near?", (), (1, 2))
-    (grounded,) = ground(query, {1: ["#2"], 2: ["\\1 #1"]}, {})
+    (grounded,) = fill_in(query, {1: ["#2"], 2: ["\\1 #1"]}, {})
     assert grounded.text == r"Are #2 and \1 #1 near?"
 
 
@@ -91,4 +91,4 @@ def test_any_plan_has_only_backward_references_and_ends(texts):
     assert all(number < query.number for query in queries for number in query.needs)
     assert sorted(query.number for level in levels(queries) for query in level) == [q.number for q in queries]
     for query in queries:
-        assert 1 <= len(ground(query, {number: ["x", "y"] for number in query.needs}, {})) <= 3
+        assert 1 <= len(fill_in(query, {number: ["x", "y"] for number in query.needs}, {})) <= 3

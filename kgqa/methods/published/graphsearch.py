@@ -1,0 +1,330 @@
+"""GraphSearch as published (section 4): each channel has its sub-questions, contexts, answers, draft and verdict.
+
+The prompts of both channels that do not need each other are sent together; their number is that of the paper. What the
+paper leaves open, such as the background of the last prompt, is as in its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+from kgqa.llm.client import Stage
+from kgqa.llm.replies.answers import read_answers
+from kgqa.llm.replies.json_values import Reading
+from kgqa.methods.direct import UNREADABLE
+from kgqa.methods.evidence import Exhibits, Reply
+from kgqa.methods.graphsearch.channels import RELATIONAL, Channels, prompt_values
+from kgqa.methods.graphsearch.replies import (
+    Plan,
+    Verdict,
+    prose,
+    read_copies,
+    read_patterns,
+    read_plan,
+    read_prose,
+    read_question,
+    read_verdict,
+)
+from kgqa.methods.graphsearch.sub_queries import MAX_STEPS, GroundedQuery, SubQuery, pattern_text, planned
+from kgqa.methods.resources import Resources
+from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds
+from kgqa.methods.text.declarations import GraphSearchSettings
+from kgqa.methods.text.searching import within_tokens
+from kgqa.model import Answer, Piece, Question
+from kgqa.text.words import clean
+from kgqa.trace import Drafted, DraftVerified, Grounded, PiecesKept, StepAnswered
+from kgqa.trace.trace import Trace
+
+UNREFINED_TOKENS = 500
+"""About how many tokens of passages stand in for a refined context that could not be read."""
+MAX_ANSWER_CHARS = 500
+NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."
+LAST_STEP = "This is the answer of the last sub-question that was answered."
+Asked = tuple[str, dict[str, Any], Callable[[str], Reading[Any]]]
+"""The name of a prompt, its values, and the reader of the reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A sub-question of the history. `context`: its refined evidence."""
+
+    query: GroundedQuery
+    context: str = ""
+    answers: tuple[str, ...] = ()
+
+
+@dataclass
+class Channel:
+    """The state of one channel: its sub-questions, its history, its last draft and the verdict on it."""
+
+    name: str
+    queries: tuple[SubQuery, ...] = ()
+    entries: list[Entry] = field(default_factory=list)
+    draft: str = ""
+    verdict: Verdict | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the draft was accepted."""
+        return self.verdict is not None and self.verdict.verdict == "yes"
+
+    @property
+    def form(self) -> str:
+        """The end of the names of its prompts."""
+        return "graph" if self.name == RELATIONAL else "text"
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """The history as prompts show it."""
+        return [{"question": e.query.text, "context": e.context, "answer": "; ".join(e.answers)} for e in self.entries]
+
+    def words(self, query: GroundedQuery | SubQuery) -> str:
+        """Return a sub-question as prompts show it."""
+        return (pattern_text(query.patterns) if self.name == RELATIONAL else "") or query.text
+
+
+@dataclass
+class Search(Rounds):
+    """The state of one question. `final`: the last reply. `pieces`: those that refined contexts come from."""
+
+    final: str = ""
+    pieces: dict[str, Piece] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.own = self.resources.settings.of(GraphSearchSettings)
+        self.retrieval = Channels(self.search, self.own)
+        self.channels = [Channel(name) for name in self.retrieval.names]
+
+    def uses(self, module: str) -> bool:
+        """Return whether a module is used: qd, cr, qg, ld, or all for those after them."""
+        return self.own.modules == "all" or module in self.own.modules.split(",")
+
+    @property
+    def reflects(self) -> bool:
+        """Whether drafts are verified; if nothing follows from a verdict, none is asked for."""
+        return self.uses("all") and self.own.gate != "never"
+
+    def replies(self, stage: Stage, asked: Iterable[Asked]) -> list[Any]:
+        """Send prompts of one stage together, and return the values in the replies."""
+        prompts, readers = [], []
+        for name, values, reader in asked:
+            prompts.append(self.prompt(f"graphsearch/{name}", stage, **values))
+            readers.append(reader)
+        return self.ask(prompts, readers)
+
+
+def answer(question: Question, *, resources: Resources, trace: Trace) -> Answer:
+    """Answer by GraphSearch as published; see `graphsearch.answering.answer`."""
+    return answer_in_rounds("graphsearch", Search(question, resources, trace), run, best)
+
+
+def run(state: Search) -> Outcome:
+    """Answer the sub-questions of all channels, reflect once, and write the final text."""
+    background = ""
+    if state.retrieval.searchable:
+        decompose(state)
+        for level in zip_longest(*(channel.queries for channel in state.channels)):
+            answer_level(state, [(each, query) for each, query in zip(state.channels, level) if query is not None])
+        if state.reflects:
+            expand(state, verify(state, write_drafts(state)))
+        query = GroundedQuery(0, state.question)
+        background = "\n".join(filter(None, refine(state, state.channels, [query] * len(state.channels))))
+    if not background and not any(entry.context for channel in state.channels for entry in channel.entries):
+        state.stopped(0, "nothing was retrieved")
+        return result(state)
+    name = "published_draft" if state.uses("ld") else "published_answer"
+    values = {"background": background, "steps": [step for channel in state.channels for step in channel.steps]}
+    (text,) = state.replies("decide", [(name, values, read_prose)])
+    state.final = text or ""
+    if state.final and state.uses("ld"):
+        state.trace.record(Drafted(text=state.final, round=1))
+    found = result(state)
+    judged = state.reflects or not state.final  # else there is nothing that accepts an answer
+    if found.reply is None or not found.reply.answers or not judged or any(each.accepted for each in state.channels):
+        return found
+    if state.resources.settings.ask.on_exhausted == "none":
+        return Outcome(reason=NOT_VERIFIED)
+    return replace(found, accepted=False, notes=(NOT_VERIFIED,))
+
+
+def decompose(state: Search) -> None:
+    """Cut the question into sub-questions, in each channel by a prompt of its own (query decomposition)."""
+    values = {"most": MAX_STEPS}
+    asked: list[Asked] = [(f"decompose_{channel.form}", values, read_plan) for channel in state.channels]
+    every: list[SubQuery] = []
+    for channel, plan in zip(state.channels, state.replies("plan", asked)):
+        channel.queries = _queries(state, channel, plan, len(every))
+        every += channel.queries
+    state.planned(query.event for query in every)
+
+
+def _queries(state: Search, channel: Channel, plan: Plan | None, before: int) -> tuple[SubQuery, ...]:
+    """Return the sub-questions of a channel; those in triples are numbered after those in words."""
+    if channel.name == RELATIONAL:
+        patterns = [each for each in plan.patterns if each][:MAX_STEPS] if plan else []
+        queries = tuple(SubQuery(before + at, pattern_text(each), each) for at, each in enumerate(patterns, 1))
+        return queries or (SubQuery(before + 1, state.question),)
+    texts = [text for text in plan.texts if text] if plan else []
+    return planned(state.question, texts or [state.question])
+
+
+def answer_level(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> None:
+    """Ground, retrieve, refine and answer one sub-question of each channel."""
+    channels = [channel for channel, _ in level]
+    queries = ground(state, level) if state.uses("qg") else [_as_it_stands(query) for _, query in level]
+    contexts = refine(state, channels, queries)
+    answers: list[tuple[str, ...] | None] = [()] * len(level)
+    if state.uses("qg"):
+        asked = [at for at, context in enumerate(contexts) if context]
+        values = [_sub_question(channels[at], queries[at]) | {"context": contexts[at]} for at in asked]
+        for at, read in zip(asked, state.replies("decide", [("answer", each, read_answers) for each in values])):
+            answers[at] = read
+    for channel, query, context, read in zip(channels, queries, contexts, answers):
+        if state.uses("qg"):
+            found, words = (read or ())[:20], channel.words(query)
+            event = StepAnswered(question=words, answers=found, read=read is not None, step=query.number)
+            state.trace.record(event)
+        channel.entries.append(Entry(query, context, read or ()))
+
+
+def _sub_question(channel: Channel, query: GroundedQuery) -> dict[str, Any]:
+    return {"number": query.number, "sub_question": channel.words(query), "steps": channel.steps}
+
+
+def _as_it_stands(query: SubQuery) -> GroundedQuery:
+    return GroundedQuery(query.number, query.text, query.patterns, not query.needs)
+
+
+def ground(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> list[GroundedQuery]:
+    """Let the model put earlier answers into sub-questions; one that stays unread is left unchanged (query grounding).
+
+    In words, those with a reference are grounded; in triples, all after the first.
+    """
+    found = [_as_it_stands(query) for _, query in level]
+    open_ = [at for at, (each, query) in enumerate(level) if query.needs or (each.name == RELATIONAL and each.entries)]
+    readers: dict[str, Callable[[str], Reading[Any]]] = {"graph": read_patterns, "text": read_question}
+    asked: list[Asked] = [
+        (f"ground_{level[at][0].form}", _sub_question(level[at][0], found[at]), readers[level[at][0].form])
+        for at in open_
+    ]
+    for at, read in zip(open_, state.replies("plan", asked)):
+        if read is not None:
+            patterns = () if isinstance(read, str) else read
+            found[at] = GroundedQuery(found[at].number, pattern_text(patterns) or read, patterns)
+        state.trace.record(Grounded(step=found[at].number, text=found[at].text, filled=read is not None))
+    return found
+
+
+def refine(state: Search, channels: Sequence[Channel], queries: Sequence[GroundedQuery]) -> list[str]:
+    """Retrieve for sub-questions, each in its channel, and let the model reduce what is found (context refinement).
+
+    Returns:
+        The context of each sub-question; "" if nothing was found.
+    """
+    found = [state.retrieval.in_channel(channel.name, [query])[0] for channel, query in zip(channels, queries)]
+    asked = [_refinement(*each) for each in zip(channels, queries, found) if each[2]]
+    replies = iter(state.replies("refine", asked))
+    contexts = []
+    for query, shown in zip(queries, found):
+        pieces, context = _context(shown, next(replies)) if shown else ([], "")
+        state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in pieces), step=query.number))
+        state.pieces |= {piece.iri: piece for piece in pieces}
+        contexts.append(context)
+    return contexts
+
+
+def _refinement(channel: Channel, query: GroundedQuery, shown: Exhibits[Piece]) -> Asked:
+    values: dict[str, Any] = {"number": query.number, "sub_question": channel.words(query)}
+    if shown.passages:
+        return "refine_text", values | prompt_values(shown), read_prose
+    facts = [piece.text for piece in shown]
+    return "refine_graph", {**values, "facts": facts}, partial(read_copies, listed=facts)
+
+
+def _context(shown: Exhibits[Piece], read: Any) -> tuple[Sequence[Piece], str]:
+    """Return the pieces and the text of a refined context; without a readable reply, the first pieces as found."""
+    if isinstance(read, str):
+        return list(shown), read
+    if read is None:
+        kept = within_tokens(list(shown), UNREFINED_TOKENS)
+        return kept, prose("\n".join(piece.text for piece in kept))
+    kept = [shown.facts[at] for at in read]
+    return kept, "\n".join(piece.text for piece in kept) or "Nothing relevant."
+
+
+def write_drafts(state: Search) -> list[Channel]:
+    """Write a chain of reasoning in each channel with evidence (logic drafting); return the channels with a draft."""
+    channels = [channel for channel in state.channels if any(entry.context for entry in channel.entries)]
+    values = [{"background": "", "steps": channel.steps} for channel in channels]
+    texts = state.replies("decide", [("published_draft", each, read_prose) for each in values])
+    for channel, text in zip(channels, texts):
+        channel.draft = text or ""
+        state.trace.record(Drafted(text=channel.draft, channel=channel.name))
+    return [channel for channel in channels if channel.draft]
+
+
+def verify(state: Search, channels: Sequence[Channel]) -> list[Channel]:
+    """Ask for a verdict on each draft (evidence verification); return the channels that ask for more."""
+    values = [{"steps": channel.steps, "draft": channel.draft} for channel in channels]
+    verdicts = state.replies("decide", [("published_verify", each, read_verdict) for each in values])
+    for channel, verdict in zip(channels, verdicts):
+        channel.verdict = verdict
+        name = verdict.verdict if verdict else "unparsed"
+        state.trace.record(DraftVerified(verdict=name, channel=channel.name))
+    gate = state.own.gate
+    return [each for each in channels if gate == "always" or each.accepted == (gate == "accept")]
+
+
+def expand(state: Search, channels: Sequence[Channel]) -> None:
+    """Ask for new sub-questions in some channels (query expansion); add what is retrieved for them, unanswered."""
+    asked: list[Asked] = [
+        (
+            "published_expand",
+            {
+                "most": MAX_STEPS,
+                "steps": channel.steps,
+                "draft": channel.draft,
+                "analysis": channel.verdict.analysis if channel.verdict else "",
+            },
+            partial(read_plan, empty=True),
+        )
+        for channel in channels
+    ]
+    number = max(query.number for channel in state.channels for query in channel.queries)
+    new: list[tuple[Channel, GroundedQuery]] = []
+    for channel, plan in zip(channels, state.replies("plan", asked)):
+        for text in plan.texts[:MAX_STEPS] if plan else ():
+            number += 1
+            new.append((channel, GroundedQuery(number, text)))
+    if new:
+        state.planned((SubQuery(query.number, query.text).event for _, query in new), 1)
+        contexts = refine(state, [channel for channel, _ in new], [query for _, query in new])
+        for (channel, query), context in zip(new, contexts):
+            channel.entries.append(Entry(query, context))
+
+
+def result(state: Search) -> Outcome:
+    """Return the last text, or else a draft, an accepted one first, or the last answered sub-question."""
+    drafts = [each.draft for each in sorted(state.channels, key=lambda each: each.accepted)[::-1] if each.draft]
+    text = state.final or next(iter(drafts), "")
+    entries = [entry for channel in state.channels for entry in channel.entries]
+    answered = [entry.answers for entry in entries if entry.answers]
+    if text:
+        read = read_answers(text).value
+        reply: Reply[Piece] = Reply((clean(text)[:MAX_ANSWER_CHARS].strip(),) if read is None else read, text)
+    elif answered:
+        reply = Reply(answered[-1], notes=(LAST_STEP,))
+    else:
+        retrieved = state.pieces or any(entry.context for entry in entries)
+        return Outcome(reason=UNREADABLE if retrieved else NOTHING_FOUND)
+    return Outcome(reply, [each for each in state.pieces.values() if each.kind != "chunk"] if reply.answers else ())
+
+
+def best(state: Search) -> Outcome:
+    """Return the best answer so far, which was not accepted."""
+    return replace(result(state), accepted=False)
