@@ -147,7 +147,7 @@ def run(row: Configuration, folder: Path, questions: Sequence[TextQuestion]) -> 
     found = []
     with ScriptedServer(agent) as server:
         settings = {"ask.method": row.method, "llm.model": f"{server.url}#m", "budget.seconds": 3600.0}
-        with open_resources(folder, settings=resolve(settings | dict(row.settings))) as resources:
+        with open_resources(folder, settings=resolve(settings, variants=row.settings)) as resources:
             chunks = chunk_iris(resources.corpus.index)  # type: ignore[union-attr]
             iris = frozenset(chunks.values())
             for question in questions:

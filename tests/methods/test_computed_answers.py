@@ -208,7 +208,7 @@ def test_an_operation_at_a_node_that_the_path_does_not_have(graph, at):
 
 def test_a_query_that_names_its_answer_is_refused(graph, monkeypatch):
     leak = Exported(f"SELECT ?answer WHERE {{ VALUES ?answer {{ <{AYS.iri}> }} }}")
-    monkeypatch.setattr("kgqa.methods.grounding.export", lambda *_: leak)
+    monkeypatch.setattr("kgqa.methods.path_answers.export", lambda *_: leak)
     with pytest.raises(AnswerInQuery):
         answer(graph)
 
