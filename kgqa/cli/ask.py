@@ -120,7 +120,7 @@ def command(
     """
     from kgqa.methods.ask import open_resources
     from kgqa.methods.name_index import open_name_index
-    from kgqa.methods.path_answers import with_all_names
+    from kgqa.methods.tournament.path_answers import with_all_names
 
     check_usage(
         (

@@ -17,7 +17,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import AnswerInQuery, evidence_query
 from kgqa.graph.query.text import render
 from kgqa.methods.evidence import Reply
-from kgqa.methods.path_answers import answer_of_entities
+from kgqa.methods.tournament.path_answers import answer_of_entities
 from kgqa.model import (
     Answer,
     Candidate,

@@ -13,11 +13,11 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.judging.decisions import Decisions, Ranked
 from kgqa.methods.judging.judge import Judge
-from kgqa.methods.path_answers import answer_of_path
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
+from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import WEAK, Answer, Candidate, Entity, Named, Question, Value
 from kgqa.search.beam import BeamSettings, explore, path_cost

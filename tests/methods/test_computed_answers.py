@@ -11,7 +11,7 @@ from msgspec import structs
 
 from kgqa.errors import PartialResult, StoreUnavailable
 from kgqa.graph.query.export import AnswerInQuery, Exported
-from kgqa.methods.path_answers import MAX_NAMED, answer_of_path, with_all_names
+from kgqa.methods.tournament.path_answers import MAX_NAMED, answer_of_path, with_all_names
 from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
 from kgqa.model.conditions import XSD, Comparison, Condition, Operation, year
 from kgqa.storage.answer_json import answer_data, answer_from, answer_object
@@ -208,7 +208,7 @@ def test_an_operation_at_a_node_that_the_path_does_not_have(graph, at):
 
 def test_a_query_that_names_its_answer_is_refused(graph, monkeypatch):
     leak = Exported(f"SELECT ?answer WHERE {{ VALUES ?answer {{ <{AYS.iri}> }} }}")
-    monkeypatch.setattr("kgqa.methods.path_answers.export", lambda *_: leak)
+    monkeypatch.setattr("kgqa.methods.tournament.path_answers.export", lambda *_: leak)
     with pytest.raises(AnswerInQuery):
         answer(graph)
 

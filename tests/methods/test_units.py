@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from kgqa.methods.path_answers import answer_of_path
-from kgqa.methods.units import present_notes
+from kgqa.methods.tournament.path_answers import answer_of_path
+from kgqa.methods.tournament.units import present_notes
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import DAY, XSD, Comparison, Condition, Operation, year
 from kgqa.report.answer import answer_text

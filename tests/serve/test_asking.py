@@ -68,7 +68,7 @@ def test_an_answer_is_that_of_the_command_line_and_stays_at_its_link(served):
 
 
 def test_no_names_are_looked_up_after_the_budget_of_a_question(served, monkeypatch):
-    monkeypatch.setattr("kgqa.methods.path_answers.MAX_NAMED", 1)
+    monkeypatch.setattr("kgqa.methods.tournament.path_answers.MAX_NAMED", 1)
     answer = ask(served, "Which cities are the capitals of South Africa?")
     named = [each["name"] in ("Bloemfontein", "Cape Town", "Pretoria") for each in answer["answers"]]
     assert named == [True, False, False]

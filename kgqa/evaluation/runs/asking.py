@@ -21,8 +21,8 @@ from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, budget_of
-from kgqa.methods.path_answers import with_all_names
 from kgqa.methods.resources import Resources
+from kgqa.methods.tournament.path_answers import with_all_names
 from kgqa.model import Answer, Entity, Question
 from kgqa.search.beam import BeamSettings, logical_hops
 from kgqa.storage.answer_json import answer_object

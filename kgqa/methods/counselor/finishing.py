@@ -13,7 +13,7 @@ from kgqa.llm.replies.action_lines import call_text, read_action_line, top_level
 from kgqa.methods.counselor.calls.observations import Found, Number, Observation
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.selection import selections
-from kgqa.methods.path_answers import answer_of_entities, answer_of_path
+from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
 from kgqa.text.words import clean, display_name, normalise
 from kgqa.trace import GaveUp

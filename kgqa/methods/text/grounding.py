@@ -11,8 +11,8 @@ from kgqa.corpus.inspection.evidence import facts_in_spans, facts_in_text
 from kgqa.corpus.items import HYPEREDGE
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.path_answers import answer_of_entities
 from kgqa.methods.text.pieces import INFERRED, UNQUOTED, with_quote_query
+from kgqa.methods.tournament.path_answers import answer_of_entities
 from kgqa.model import Answer, Candidate, Entity, Named, Piece, QuoteEvidence, RelationPath, Step, Triple, Value
 from kgqa.text.quotes import find_name
 from kgqa.text.words import normalise, published_words

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from kgqa.errors import StoreError
 from kgqa.methods.direct import UNREADABLE, recalled
-from kgqa.methods.path_answers import answer_of_entities
 from kgqa.methods.registry import TogSettings
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.published import Chain, ThinkOnGraph
 from kgqa.methods.tog.robust import RobustThinkOnGraph
+from kgqa.methods.tournament.path_answers import answer_of_entities
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Value
 from kgqa.text.words import normalise
 from kgqa.trace import Accepted, GaveUp

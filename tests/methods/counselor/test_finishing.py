@@ -10,7 +10,7 @@ from kgqa.graph.opening import open_graph
 from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.counselor.finishing import chosen_values
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.methods.path_answers import answer_of_path
+from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.trace.trace import Trace

@@ -14,7 +14,7 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Ends
 from kgqa.graph.query.export import AnswerInQuery, Exported, all_words, export, query_class, refuse_named_end
 from kgqa.graph.query.tokens import iris_of
-from kgqa.methods.units import MAX_ENDS, present_notes, with_units
+from kgqa.methods.tournament.units import MAX_ENDS, present_notes, with_units
 from kgqa.model import (
     Answer,
     Candidate,
