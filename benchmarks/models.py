@@ -129,7 +129,7 @@ def cpu(graph: Path, questions: Sequence[GoldQuestion]) -> list[dict[str, Any]]:
     lines = []
     for method in ("top-1", "top-2"):
         with TemporaryDirectory() as folder:
-            given = {"ask.method": method, "llm.replay": str(Path(folder) / "replies.sqlite")}
+            given = {"ask.method": method, "llm.replay": str(Path(folder) / "replies.jsonl")}
             with running_oracle(0.9) as oracle:
                 live = given | {"llm.model": oracle.url}
                 with closing(open_resources(graph, settings=resolve(live))) as resources:

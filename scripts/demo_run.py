@@ -8,7 +8,6 @@ The model is simulated: `kgqa.testing.model_oracle.ModelOracle` knows the right 
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import sys
 import tempfile
 from pathlib import Path
@@ -50,7 +49,7 @@ def write(folder: Path) -> None:
         with open_graph(cache=Cache(scratch / "cache")) as graph:
             table = gold_table(open_resources(graph, settings=resolve(SETTINGS)))
         with ScriptedServer(ModelOracle(table, p=RIGHT), models=[MODEL]) as server:
-            settings |= {"llm.model": f"{server.url}#{MODEL}", "llm.replay": str(scratch / "replies.sqlite")}
+            settings |= {"llm.model": f"{server.url}#{MODEL}", "llm.replay": str(scratch / "replies.jsonl")}
             run(RunPlan(dataset="demo", sample=SAMPLE, concurrency=1, losses=True), scratch / "run", settings)
             url = server.url
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,9 +58,7 @@ def write(folder: Path) -> None:
             for machine, neutral in ((str(Path.cwd()), "."), (str(scratch), "."), (url, "http://simulated.invalid/v1")):
                 text = text.replace(machine, neutral)
             (folder / file).write_text(text, encoding="utf-8")
-        with sqlite3.connect(scratch / "replies.sqlite") as replies:
-            replies.execute("VACUUM")
-        shutil.copyfile(scratch / "replies.sqlite", folder / "replies.sqlite")
+        shutil.copyfile(scratch / "replies.jsonl", folder / "replies.jsonl")
 
 
 if __name__ == "__main__":

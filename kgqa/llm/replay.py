@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kgqa.errors import ModelRefused, ModelUnavailable
+from kgqa.errors import ModelRefused, ModelUnavailable, SettingsError
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
-from kgqa.llm.replay_file import ReplayFile
 from kgqa.net.threads import wait_for_all
+from kgqa.storage.loading import parse_json
 from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
@@ -22,6 +26,141 @@ _TEMPORARY = ("unreachable", "not_recorded")
 """Failures that are not caused by the prompt; they are not recorded, and the next run sends the prompt again."""
 _SHOWN = 80
 _LISTED = 20
+_LARGEST_LINE = 64 << 20
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of a replay file: a reply of `model`, by the key of its prompt."""
+
+    key: str
+    model: str
+    reply: Completion
+
+
+class ReplayFile:
+    """A file of recorded replies, one JSON object a line. A reply never changes: of two with one key, the first counts.
+
+    Threads and processes may share the file: each appends whole lines while it holds a lock, and reads the lines that
+    others have added. A line that a killed process left incomplete is removed. Files may come from other people, so
+    every line is checked.
+    """
+
+    def __init__(self, path: Path, *, write: bool) -> None:
+        """Open the file; with `write`, create a missing file.
+
+        Raises:
+            SettingsError: The file is not a replay file, or cannot be written or read.
+            ModelUnavailable: Without `write`, the file does not exist.
+        """
+        self.path = path
+        self.models: dict[str, None] = {}
+        self._places: dict[str, tuple[int, int]] = {}
+        self._end = 0
+        self._lock = threading.RLock()
+        try:
+            if write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                raise OSError(errno.EINVAL, "it is not an ordinary file")
+            self._stream = path.open("a+b" if write else "rb")
+        except FileNotFoundError:
+            record = ("Record it by running with ", Option("llm", "MODEL"), " ", Option("replay", path))
+            raise ModelUnavailable(
+                f"There is no replay file {path}.", *record, " and without ", Option("replay-only", True), "."
+            ) from None
+        except OSError as error:
+            hint = ("Add ", Option("replay-only", True), " to read it without writing, or name") if write else ("Name",)
+            verb = "written" if write else "read"
+            raise SettingsError(f"{path} cannot be {verb}: {error.strerror}.", *hint, " another file.") from error
+        try:
+            self.refresh()
+        except ModelUnavailable as error:
+            self._stream.close()
+            raise SettingsError(f"{path} is not a replay file: {error.message}", "Choose another file.") from error
+
+    def refresh(self) -> None:
+        """Read the lines that were added since the last call."""
+        with self._open() as stream:
+            stream.seek(0, os.SEEK_END)  # empties the buffer, which may hold what another process has removed
+            stream.seek(self._end)
+            while (text := stream.readline(_LARGEST_LINE)).endswith(b"\n"):
+                line = _line(text)
+                self.models[line.model] = None
+                self._places.setdefault(line.key, (self._end, len(text)))
+                self._end += len(text)
+            if len(text) == _LARGEST_LINE:
+                raise ValueError("a reply is too large")
+
+    def get(self, keys: Sequence[str]) -> dict[str, Completion]:
+        """Return the recorded replies by their keys; keys without a reply are left out.
+
+        Raises:
+            ModelUnavailable: The file is damaged or closed.
+        """
+        if not all(key in self._places for key in keys):
+            self.refresh()
+        found: dict[str, Completion] = {}
+        with self._open() as stream:
+            for key in keys:
+                if key in self._places:
+                    begin, length = self._places[key]
+                    stream.seek(begin)
+                    found[key] = replace(_line(stream.read(length)).reply, recorded=True)
+        return found
+
+    def put(self, model: str, completions: Mapping[str, Completion]) -> dict[str, Completion]:
+        """Record completions and return the reply that is now in the file for each key.
+
+        Raises:
+            ModelUnavailable: The file is damaged or closed, or the disk is full.
+        """
+        with self._open() as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            try:
+                self.refresh()
+                stream.truncate(self._end)
+                known = self.get([key for key in completions if key in self._places])
+                lines = [_text(key, model, each) for key, each in completions.items() if key not in known]
+                text = b"".join(lines)
+                if os.write(stream.fileno(), text) < len(text):
+                    raise OSError(errno.ENOSPC, "only a part was written")
+                self.refresh()
+            finally:
+                fcntl.flock(stream, fcntl.LOCK_UN)
+        return {**completions, **known}
+
+    def close(self) -> None:
+        """Close the file; may be called more than once."""
+        with self._lock:
+            self._stream.close()
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        with self._lock:
+            if self._stream.closed:
+                raise ModelUnavailable(f"The replay file {self.path} was closed while a reply was being read.")
+            try:
+                yield self._stream
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    hint = "Free some space and run the command again; the replies recorded so far are intact."
+                    raise ModelUnavailable(f"The disk of {self.path} is full.", hint) from error
+                raise ModelUnavailable(f"{self.path} cannot be used: {error.strerror}.", "Check the disk.") from error
+            except ValueError as error:
+                hint = "Move it away and record the replies again."
+                raise ModelUnavailable(f"The replay file {self.path} is damaged: {error}.", hint) from error
+
+
+def _line(text: bytes) -> _Line:
+    line: _Line = parse_json(text, _Line)
+    return line
+
+
+def _text(key: str, model: str, completion: Completion) -> bytes:
+    reply = {name: value for name, value in asdict(completion).items() if name != "recorded"}
+    # ASCII, because a reply may contain an unpaired surrogate
+    return json.dumps({"key": key, "model": model, "reply": reply}).encode("ascii") + b"\n"
 
 
 class Replay:
@@ -47,7 +186,7 @@ class Replay:
                 of the only model in the file.
 
         Raises:
-            SettingsError: The file is not a replay file, has a newer format, or cannot be written or read.
+            SettingsError: The file is not a replay file, or cannot be written or read.
             ModelUnavailable: `model` is None, and the file is missing, is empty, or has replies of several models.
         """
         self.path = Path(path)
@@ -88,7 +227,7 @@ class Replay:
         found: dict[str, Completion] = {}
         while missing:
             with self._lock:
-                found |= self._file.get(list(missing), deadline=deadline)
+                found |= self._file.get(list(missing))
                 missing = {key: prompt for key, prompt in missing.items() if key not in found}
                 if missing and self._model is None:
                     raise self._not_recorded(list(missing.values()))
@@ -144,7 +283,7 @@ class Replay:
             done.set_result(None)
 
     def _only_model(self) -> str:
-        models = self._file.models()
+        models = sorted(self._file.models)
         if len(models) == 1:
             return models[0]
         if not models:
@@ -169,7 +308,7 @@ class Replay:
         messages = missing[0].messages
         text = clean(messages[-1].text) if messages else ""
         shown = text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
-        models = self._file.models()
+        models = sorted(self._file.models)
         others = "" if self.name in models else f" The file has replies of: {_listed(models) or 'no model'}."
         more = f" (and to {len(missing) - 1} more)" if len(missing) > 1 else ""
         return ModelRefused(

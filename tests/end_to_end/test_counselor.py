@@ -35,7 +35,7 @@ def options(server):
 def test_ask_answers_with_exact_queries_and_replays(kgqa):
     with ScriptedServer(CounselorAgent(PROGRAMS)) as server:
         for question, answers in {FILMS: {"Aliens", "Titanic", "Avatar"}, COUNT: {"3"}, YEAR: {"Avatar"}}.items():
-            command = ("ask", question, *options(server), "--json", "--trace", "--replay", "kept.sqlite")
+            command = ("ask", question, *options(server), "--json", "--trace", "--replay", "kept.jsonl")
             live = json.loads(kgqa(*command).out)
             assert {each["name"] for each in live["answers"]} == answers and live["query_class"] == "exact"
             assert live["accepted"] and live["grounding"] == "graph" and not live["defects"]

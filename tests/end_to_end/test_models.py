@@ -66,7 +66,7 @@ def reproducible(found):
 
 @pytest.mark.parametrize("method", ["top-1", "top-2"])
 def test_recorded_replies_reproduce_the_answer(kgqa, gold, method):
-    arguments = ("ask", CAPITAL, *WORDS, "--method", method, "--json", "--trace", "--replay", "kept.sqlite")
+    arguments = ("ask", CAPITAL, *WORDS, "--method", method, "--json", "--trace", "--replay", "kept.jsonl")
     with ScriptedServer(ModelOracle({"": gold}), constrains="structured_outputs") as server:
         url = f"{server.url}#oracle"
         live = kgqa(*arguments, "--llm", url)
@@ -79,20 +79,20 @@ def test_recorded_replies_reproduce_the_answer(kgqa, gold, method):
     assert first == second == third
     assert [answer["name"] for answer in first["answers"]] == ["Tokyo"] and first["method"] == method
     assert first["usage"]["calls"] == call_count and first["query_class"] in ("exact", "restricted")
-    file_alone = kgqa(*arguments[:-2], "--llm", "replay:kept.sqlite")
+    file_alone = kgqa(*arguments[:-2], "--llm", "replay:kept.jsonl")
     assert reproducible(json.loads(file_alone.out)) == first
 
 
 def test_missing_reply(kgqa, oracle):
-    options = (*WORDS, "--method", "top-2", "--replay", "kept.sqlite", "--llm", f"{oracle.url}#oracle")
+    options = (*WORDS, "--method", "top-2", "--replay", "kept.jsonl", "--llm", f"{oracle.url}#oracle")
     assert kgqa("ask", CURRENCY, *options).returncode == 0
     call_count = oracle.calls
     done = kgqa("ask", CAPITAL, *options, "--replay-only", "--json")
     found = json.loads(done.out)
     assert (done.returncode, found["status"], found["answers"]) == (1, "failed", []) and oracle.calls == call_count
-    assert "no reply of oracle" in found["reason"] and "--replay kept.sqlite" in found["reason"]
-    missing = kgqa("ask", CURRENCY, *WORDS, "--llm", f"{oracle.url}#oracle", "--replay", "none.sqlite", "--replay-only")
-    assert missing.returncode == 1 and "no replay file none.sqlite" in missing.err
+    assert "no reply of oracle" in found["reason"] and "--replay kept.jsonl" in found["reason"]
+    missing = kgqa("ask", CURRENCY, *WORDS, "--llm", f"{oracle.url}#oracle", "--replay", "none.jsonl", "--replay-only")
+    assert missing.returncode == 1 and "no replay file none.jsonl" in missing.err
     nameless = kgqa("ask", CURRENCY, *WORDS, "--llm", f"{oracle.url}#oracle", "--replay-only")
     assert nameless.returncode == 2 and "--replay FILE" in nameless.err
 
@@ -111,14 +111,14 @@ def test_closed_port(kgqa):
 def test_key_is_sent_to_the_server_only(kgqa, gold, tmp_path):
     with ScriptedServer(ModelOracle({"": gold}), key=KEY) as server:
         arguments = ("ask", CURRENCY, *WORDS, "--method", "top-2", "--llm", f"{server.url}#oracle", "--trace")
-        right = kgqa(*arguments, "--json", "--replay", "kept.sqlite", KGQA_LLM_KEY=KEY)
+        right = kgqa(*arguments, "--json", "--replay", "kept.jsonl", KGQA_LLM_KEY=KEY)
         assert json.loads(right.out)["answers"][0]["name"] == "Swiss franc" and server.calls
         text_output = kgqa(*arguments, KGQA_LLM_KEY=KEY)
         wrong = kgqa(*arguments, "--json", KGQA_LLM_KEY=f"{KEY}-wrong")  # the reply of the server contains it
         without_key = kgqa(*arguments)
     for done in (right, text_output, wrong, without_key):
         assert "sk-secret" not in done.out + done.err
-    assert not any(b"sk-secret" in file.read_bytes() for file in tmp_path.glob("kept.sqlite*"))
+    assert not any(b"sk-secret" in file.read_bytes() for file in tmp_path.glob("kept.jsonl*"))
     assert wrong.returncode == without_key.returncode == 1
     assert "KGQA_LLM_KEY" in json.loads(wrong.out)["reason"] and "KGQA_LLM_KEY" in without_key.out
 

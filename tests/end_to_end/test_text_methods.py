@@ -79,7 +79,7 @@ def options(methods, server):
 def test_ask_shows_quotes_and_replays(kgqa, method):
     agent = AGENTS[method](QUESTIONS)
     with ScriptedServer(agent) as server:
-        command = ("ask", LONG, *options(method, server), "--replay", "kept.sqlite")
+        command = ("ask", LONG, *options(method, server), "--replay", "kept.jsonl")
         done = kgqa(*command)
         assert done.returncode == 0 and "Ben Aske" in done.out and "The highest hill of Corrin is Ben Aske." in done.out
         calls = server.calls

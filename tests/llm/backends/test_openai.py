@@ -711,7 +711,7 @@ def test_replies_before_an_error_are_recorded(open_client, tmp_path):
     recovered: list[str] = []
     prompts = [ask(text) for text in ("a", "b", "bad", "c")]
     with ScriptedServer(failing) as server:
-        replay = Replay(tmp_path / "kept.sqlite", model=open_client(server))
+        replay = Replay(tmp_path / "kept.jsonl", model=open_client(server))
         with pytest.raises(ModelUnavailable):
             replay.complete(prompts)
         recovered.append("now")
