@@ -40,9 +40,10 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.fused import DEPTH
 from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.ask import ask, open_resources
-from kgqa.methods.counselor.functions import graph_functions
-from kgqa.methods.counselor.programs import play
+from kgqa.methods.counselor.finishing import grounded_answer
+from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.evograph.tools import session_tools
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, PieceKind, Question
@@ -118,8 +119,13 @@ def _gold(row: Mapping[str, Any]) -> list[str]:
 def _bare_queries(row: Mapping[str, Any], resources: Resources) -> int:
     """Play a program without a method; return how many queries it takes."""
     trace = Trace()
-    functions = graph_functions(resources, resources.graph.for_question(trace))
-    play(row["program"], functions, Answer(Question(row["question"]), "no_answer"), trace)
+    functions = GraphFunctions(resources.graph.for_question(trace), encoder=resources.encoder)
+    for call in (call for line in row["program"] for call in read_action_line(line).value or ()):
+        if call.name != "Finish":
+            functions.run(call)
+            continue
+        text = str(call.arguments[0]) if call.arguments else ""
+        grounded_answer(text, functions, Answer(Question(row["question"]), "no_answer"), trace)
     return trace.usage().queries
 
 

@@ -86,7 +86,7 @@ def open_resources(
     if settings is not None and given:
         raise SettingsError(f"{', '.join(given)} cannot be given together with settings=.", "Put them into settings=.")
     settings = settings or _resolved(given, opened=isinstance(graph, KnowledgeGraph))
-    chosen = method(settings.ask.method)
+    chosen = method(settings.ask.method, preset=settings.ask.preset)
     models = open_models(settings)
     if models is None and (chosen.model or settings.rank.chooser == "llm"):
         raise SettingsError(
@@ -339,7 +339,7 @@ def _answer(
     text = check_text(question.text)
     question = replace(question, text=text)
     name = resources.settings.ask.method
-    chosen = method(name)
+    chosen = method(name, preset=resources.settings.ask.preset)
     if question.images and not chosen.images:
         raise QuestionError(
             f"The method {name} does not look at images.", "Use a method that does: ", Option("method", "evograph")

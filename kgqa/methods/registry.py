@@ -11,7 +11,7 @@ from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import MethodExtension, plugin
 from kgqa.settings.setting import Section, setting
-from kgqa.settings.values import Settings
+from kgqa.settings.values import Settings, preset_names
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Method(MethodExtension):
     Attributes:
         answer: Called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer. A
             string such as "mypackage.search:answer" names a function that is imported when the method is used.
+        published: Called in place of `answer` with the preset "as-published": a method of its own, in
+            `kgqa.methods.published`, that follows the publication.
         topics: Whether the method needs the topic entities of the question. If so, kgqa finds and checks them, and
             declines questions that paths cannot answer.
         corpus: Whether the method needs a text corpus.
@@ -34,6 +36,7 @@ class Method(MethodExtension):
 
     answer: Callable[..., Answer] | Any
     _: KW_ONLY
+    published: str = ""
     topics: bool = True
     corpus: bool = False
     graph: bool = True
@@ -43,8 +46,8 @@ class Method(MethodExtension):
     in_order: Mapping[str, Any] = field(default_factory=dict)
 
 
-def method(name: str) -> Method:
-    """Return a method by name, with the function `answer` imported.
+def method(name: str, *, preset: str = "ours") -> Method:
+    """Return a method by name, with the function `answer` imported: that for a preset, or several with commas.
 
     An entry point from another package is a `Method` or a function. A function becomes a method that needs topics and
     no language model.
@@ -55,12 +58,13 @@ def method(name: str) -> Method:
     found = plugin("method", name)
     if not isinstance(found, Method):
         found = Method(found)
-    if not isinstance(found.answer, str):
+    place = found.published if found.published and "as-published" in preset_names(preset) else found.answer
+    if not isinstance(place, str):
         return found
     try:
-        return replace(found, answer=resolve_name(found.answer))
+        return replace(found, answer=resolve_name(place))
     except Exception as error:
-        raise SettingsError(f"The method {name} cannot be loaded from {found.answer}: {error}") from error
+        raise SettingsError(f"The method {name} cannot be loaded from {place}: {error}") from error
 
 
 def asked_in_order(settings: Settings) -> bool:

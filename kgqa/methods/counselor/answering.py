@@ -1,24 +1,57 @@
-"""Graph Counselor: the answer to a question from its trials."""
+"""Graph Counselor (Gao et al. 2025): trials in which a language model calls functions of a graph until it answers.
+
+In each step it plans, says what is missing, and acts. A judge accepts the answer of a trial, or the model reflects on
+it and tries again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
+from kgqa.llm.asking import ask_readings
+from kgqa.llm.client import Stage
+from kgqa.llm.replies.action_lines import FORMS, MAX_DEPTH, Call, call_text, read_action_line
+from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.acting.declarations import CounselorSettings
-from kgqa.methods.counselor.trials import Trial, Trials
+from kgqa.methods.acting.tokens import prompt_tokens, within
+from kgqa.methods.acting.transcript import Transcript
+from kgqa.methods.counselor.definition import definition_lines, nearest_relations
+from kgqa.methods.counselor.finishing import grounded_answer
+from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
+from kgqa.methods.counselor.observations import Observation
+from kgqa.methods.counselor.replies import Actions, Judgment, read_judgment, read_reflection, read_sentences, read_turn
+from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
+from kgqa.methods.turns import Move, Repeat, take_turns
 from kgqa.model import Answer, Named, Question, Value
 from kgqa.text.words import clean, normalise
+from kgqa.trace import ActionRead, AnswerVerified, Called, Finished, GaveUp, Reflected, Seen, StepPlanned
 from kgqa.trace.trace import BudgetExhausted, Trace
 
+T = TypeVar("T")
 METHOD = "counselor"
+MAX_PROMPT_TOKENS = 10_000
+"""A longer prompt is not sent: it ends the trial."""
+SHOWN_TO_JUDGE, SHOWN_TO_REFLECT, SHORTER = 6_000, 4_000, 1_600
+"""Tokens of the lines of a trial in a prompt; `SHORTER` for a verdict if its prompt would be too long otherwise."""
+FACTS = 1_500
+"""Tokens of the observations that later trials are shown."""
+NAMES, JUDGED_NAMES = 20, 50
+"""How many names of a result are recorded, and shown to the judge."""
 NO_ANSWER = "No trial ended with an answer."
 REJECTED = "This answer is not accepted: the language model that judged it said no."
 UNREAD = "This answer is not accepted: the verdict on it could not be read."
 UNSEEN = "This answer is not accepted: parts of it were not found in the graph."
 NOT_JUDGED = "This answer was not judged, because the budget was used up."
+EARLY = "Finish was ignored: it stood beside calls whose results had not been seen. Finish in a line of its own."
+FINISH = re.compile(r"\W*Finish *\[", re.IGNORECASE)
+UNREADABLE = "(unreadable)"
+"""What stands in a trial for actions that could not be read."""
 
 
 def answer(
@@ -29,53 +62,391 @@ def answer(
     topics: Sequence[Named] = (),
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
-    """Answer by Graph Counselor; arguments and errors as in `top.answer`. Topics are ignored."""
+    """Answer by Graph Counselor (algorithm 1); arguments and errors as in `top.answer`. Topics are ignored."""
     empty = Answer(question, "no_answer", method=METHOD)
-    settings = resources.settings
-    trials = None
+    trials: list[Trial] = []
     try:
         with within_budget(trace):
-            trials = Trials(empty, resources, trace)
-            trials.run()
+            counsel, memory = Counsel(empty, resources, trace), Memory()
+            for number in range(counsel.settings.reflections + 1):
+                trials.append(trial := Trial(counsel, memory, number))
+                trial.play()
+                verify(trial)
+                if trial.verdict == "yes":
+                    return with_text(trial)
+                if number < counsel.settings.reflections:
+                    memory = reflect(trial)
     except BudgetExhausted as error:
-        spent = replace(empty, status="budget_exhausted", reason=error.reason)
-        found = _best(trials.trials) if trials is not None else None
-        if found is None or found.answer is None or found.answer.grounding != "graph":
-            return spent
-        result = _with_text(found, _why_not(found) if found.verdict else NOT_JUDGED)
-        return replace(result, status=spent.status, reason=spent.reason)
-    last = trials.trials[-1]
-    if last.verdict == "yes":
-        return _with_text(last)
-    published = settings.of(CounselorSettings).reading == "published"
-    best = last if published else _best(trials.trials)
-    if best is None or best.answer is None:
-        return replace(empty, reason=" ".join([NO_ANSWER, *([last.ended] if last.ended else [])]))
-    why = _why_not(best)
-    if settings.ask.on_exhausted == "none" and not published:
-        return replace(empty, reason=why)
-    return _with_text(best, why)
+        return so_far(trials, empty, error.reason)
+    best = latest(trials)
+    if best is None:
+        return replace(empty, reason=" ".join(filter(None, [NO_ANSWER, trials[-1].ended])))
+    if resources.settings.ask.on_exhausted == "none":
+        return replace(empty, reason=why_not(best))
+    return with_text(best, why_not(best))
 
 
-def _best(trials: Sequence[Trial]) -> Trial | None:
+class PromptTooLong(Exception):
+    """A prompt has more than `MAX_PROMPT_TOKENS` tokens."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What one trial leaves to the next. `reflection`: a text. `facts`: observations, one line each."""
+
+    reflection: str = ""
+    facts: tuple[str, ...] = ()
+
+
+class Counsel:
+    """What the trials of a question share: the functions of the graph, and how the model is asked.
+
+    Args:
+        empty: An answer without results, with the question.
+        resources: The resources of the run.
+        trace: The trace of the question.
+        depth: Most calls inside each other.
+
+    Attributes:
+        functions: The functions of the graph, with what they returned.
+        definition: What prompts tell of the whole graph; empty for one with many relations.
+        reply: The text of the last reply.
+    """
+
+    def __init__(
+        self, empty: Answer, resources: Resources, trace: Trace, *, depth: int = MAX_DEPTH, ids_only: bool = False
+    ) -> None:
+        self.empty, self.resources, self.trace = empty, resources, trace
+        self.settings = settings = resources.settings.of(CounselorSettings)
+        self.depth = depth if settings.compose == "on" else 1
+        self._graph, self._ids_only = resources.graph.for_question(trace), ids_only
+        self.functions = self.new_functions()
+        self.definition = self.tolerant(partial(definition_lines, self._graph, self.functions.hops))
+        self.reply = ""
+
+    def new_functions(self) -> GraphFunctions:
+        """Return the functions of the graph, with nothing that they returned."""
+        settings = self.settings
+        return GraphFunctions(
+            self._graph,
+            encoder=self.resources.encoder,
+            sets=settings.functions == "sets",
+            retrieve=settings.retrieve,
+            shown=settings.shown,
+            ids_only=self._ids_only,
+        )
+
+    def tolerant(self, find: Callable[[], Sequence[str]]) -> tuple[str, ...]:
+        """Return texts about the graph; none, with an event, if it does not return them."""
+        try:
+            return tuple(find())
+        except FAILURES as error:
+            self.trace.record(GaveUp(error=str(error)))
+            return ()
+
+    def relations_of(self, named: Named) -> str:
+        """Return what is said of a retrieved node: its relations nearest to the question."""
+        question, hops, encoder = self.empty.question.text, self.functions.hops, self.resources.encoder
+        names = self.tolerant(lambda: nearest_relations(named, question, hops, encoder))
+        return f"Relations of {safe(named.name)} nearest to the question: {'; '.join(names)}" if names else ""
+
+    def ask(
+        self,
+        name: str,
+        stage: Stage,
+        read: Callable[[str], Reading[T]],
+        lines: Sequence[str],
+        memory: Memory,
+        **values: Any,
+    ) -> Reading[T]:
+        """Send a prompt of this method and return what was read; all prompts of a question begin alike.
+
+        Raises:
+            PromptTooLong: The prompt is too long.
+            BudgetExhausted: The question's budget is used up.
+        """
+        prompt = self.resources.prompts.prompt(
+            f"counselor/{name}",
+            stage,
+            question=self.empty.question.text,
+            definition=self.definition,
+            planned=self.settings.plan == "on",
+            depth=self.depth,
+            sets=self.settings.functions == "sets",
+            reflection=memory.reflection,
+            facts=memory.facts,
+            lines=lines,
+            **values,
+        )
+        if prompt_tokens(prompt) > MAX_PROMPT_TOKENS:
+            raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
+        assert self.resources.models is not None
+        self.reply = ""
+
+        def read_and_keep(text: str) -> Reading[T]:
+            self.reply = text
+            return read(text)
+
+        models, reask = self.resources.models.for_question(self.trace), self.resources.settings.llm.reask
+        (reading,) = ask_readings(models, self.resources.prompts, [prompt], [read_and_keep], reask=reask)
+        return reading
+
+
+class Trial:
+    """A trial, which is the `Agent` of its steps.
+
+    Attributes:
+        number: From 0.
+        text: The text of `Finish`; empty if the trial ended without.
+        answer: The answer that the text gives.
+        ended: Why the trial ended without an answer, or why its answer is refused without asking.
+        verdict: yes, no or unparsed; empty before it is judged.
+        judged: What the judge wrote.
+    """
+
+    def __init__(self, counsel: Counsel, memory: Memory, number: int) -> None:
+        self.counsel, self.memory, self.number = counsel, memory, number
+        self.lines = Transcript()
+        self.text = self.ended = self.judged = ""
+        self.answer: Answer | None = None
+        self.verdict = ""
+        self._notes: list[str] = []
+        self._found: list[Observation] = []
+        self._told: set[str] = set()
+
+    def play(self) -> None:
+        """Take steps until the model finishes, or the trial ends otherwise."""
+        counsel = self.counsel
+        played = take_turns(self, counsel.settings.steps, counsel.trace, at_end="end")
+        if played.answer is None:
+            why = f"because {played.why}" if played.why else f"without an answer after {played.turn} steps"
+            self.ended = f"The trial ended {why}."
+            return
+        self.text = str(played.answer.arguments[0]) if played.answer.arguments else ""
+        try:
+            self.answer = grounded_answer(self.text, counsel.functions, counsel.empty, counsel.trace)
+            self.ended = "The answer is empty." if self.answer is None else self.refusal(self.answer)
+        except FAILURES as error:
+            counsel.trace.record(GaveUp(error=str(error)))
+            self.ended = f"The graph could not check the answer: {safe(str(error))}"
+        counsel.trace.record(
+            Finished(
+                text=self.text,
+                answers=tuple(each.name for each in self.answer.answers[:NAMES]) if self.answer else (),
+                grounded=self.answer is not None and self.answer.grounding == "graph",
+                why=self.ended,
+                trial=self.number,
+                step=played.turn,
+            )
+        )
+
+    def refusal(self, answer: Answer) -> str:
+        """Return why an answer is refused without asking the judge; "" if it is to be judged."""
+        unseen = () if answer.grounding == "graph" else self.counsel.functions.seen.chosen(self.text).unseen
+        return f"These parts of the answer were not seen: {'; '.join(map(safe, unseen))}" if unseen else ""
+
+    def reply(self, step: int, *, last: bool) -> Move[Call, Call]:
+        """Ask for the lines of a step; return the calls, or `Finish`."""
+        try:
+            calls, problem = self.step(step)
+        except PromptTooLong as error:
+            return Move(ends=str(error))
+        if calls and calls[-1].name == "Finish" and (len(calls) == 1 or last):
+            return Move(calls[-1])
+        run = {call_text(call): call for call in calls if call.name != "Finish"}
+        self._notes = [] if calls else [f"The action could not be read. {problem}"]
+        self._notes += [EARLY] if any(call.name == "Finish" for call in calls) else []
+        return Move(calls=run)
+
+    def step(self, step: int) -> tuple[Sequence[Call], str]:
+        """Ask for the plan, the missing fact and the actions; return the calls, or the problem with them."""
+        if self.counsel.settings.agents == "merged":
+            return plan_think_act(self, step)
+        if self.counsel.settings.plan == "on" and (calls := plan(self, step)):
+            return calls, ""
+        think(self, step)
+        return act(self, step)
+
+    def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
+        """Send the prompt for a line of a step."""
+        steps = self.counsel.settings.steps
+        return self.counsel.ask(name, stage, read, self.lines.shown(), self.memory, step=step, steps=steps)
+
+    def run(self, call: Call, step: int, repeat: Repeat | None) -> Sequence[str]:
+        """Run a call; return what the model is shown."""
+        if repeat is not None:
+            return [f"{safe(call_text(call))}: you made this call before; see Seen {repeat.first}."]
+        observed = self.counsel.functions.run(call)
+        self.counsel.trace.record(_called(call, observed, trial=self.number, step=step))
+        self._found.append(observed)
+        form = f" The form is {FORMS[call.name]}." if observed.problem else ""
+        return [f"{observed.text}{form}", *self._relations_of(call)]
+
+    def show(self, results: Sequence[Sequence[str]], step: int, *, last: bool) -> None:
+        """Add what the calls returned to the lines."""
+        texts = [*self._notes, *(text for result in results for text in result)]
+        for text in texts:
+            self.lines.add("Seen", step, text)
+        found = [each.found for each in self._found if each.found is not None]
+        count = sum(each.total or len(each.values) for each in found)
+        approximate = any(each.approximate for each in found)
+        self.counsel.trace.record(
+            Seen(text="\n".join(texts), count=count, approximate=approximate, trial=self.number, step=step)
+        )
+        self._found = []
+
+    def _relations_of(self, call: Call) -> Iterator[str]:
+        """Yield the relations of each node that a call retrieves, once a trial, unless the prompt shows all."""
+        for retrieve in _retrieves(call) if not self.counsel.definition else ():
+            found = self.counsel.functions.run(retrieve).found
+            for named in found.values if found is not None else ():
+                if str(named.value) not in self._told:
+                    self._told.add(str(named.value))
+                    if text := self.counsel.relations_of(named):
+                        yield text
+
+    def add_plan(self, text: str | None, step: int, *, need: bool = False) -> None:
+        """Add a plan or a missing fact to the lines, if it could be read."""
+        if text:
+            self.counsel.trace.record(StepPlanned(text=text, need=need, trial=self.number, step=step))
+            self.lines.add("Need" if need else "Plan", step, text)
+
+    def add_actions(self, calls: Sequence[Call], problem: str, step: int) -> tuple[Sequence[Call], str]:
+        """Add the calls of a reply, or that they could not be read, to the lines; return them."""
+        texts, raw = tuple(map(call_text, calls)), self.counsel.reply
+        event = ActionRead(reply=raw, actions=texts, problem=problem, trial=self.number, step=step)
+        self.counsel.trace.record(event)
+        self.lines.add("Action", step, ", ".join(texts) or UNREADABLE)
+        return calls, problem
+
+
+def plan(trial: Trial, step: int) -> Sequence[Call]:
+    """Ask for the plan of a step (planning agent); return the call if it is `Finish[...]`."""
+    text = trial.ask("plan", "plan", partial(read_sentences, label="plan"), step).value or ""
+    finish = read_action_line(text, depth=trial.counsel.depth).value or ()
+    if FINISH.match(text) and len(finish) == 1:
+        trial.counsel.reply = text
+        return trial.add_actions(finish, "", step)[0]
+    trial.add_plan(text, step)
+    return ()
+
+
+def think(trial: Trial, step: int) -> None:
+    """Ask which fact of the graph is missing (thought agent)."""
+    need = trial.ask("think", "think", partial(read_sentences, label="need"), step).value
+    trial.add_plan(need, step, need=True)
+
+
+def act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
+    """Ask for the calls of a step (execution agent)."""
+    reading = trial.ask("act", "act", partial(read_action_line, depth=trial.counsel.depth), step)
+    return trial.add_actions(reading.value or (), "" if reading.value else reading.problem, step)
+
+
+def plan_think_act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
+    """Ask for plan, missing fact and calls in one reply."""
+    reading = trial.ask("merged", "act", partial(read_turn, depth=trial.counsel.depth), step)
+    actions = reading.value or Actions(())
+    trial.add_plan(actions.plan if trial.counsel.settings.plan == "on" else "", step)
+    trial.add_plan(actions.need, step, need=True)
+    return trial.add_actions(actions.calls, "" if actions.calls else reading.problem, step)
+
+
+def verify(trial: Trial, read: Callable[[str], Reading[Judgment]] = read_judgment, *, published: bool = False) -> None:
+    """Judge the answer of a trial (section 3.4); one that was refused is not shown to the judge."""
+    asked = trial.answer is not None and not trial.ended
+    if not asked:
+        trial.verdict, trial.judged = "no", trial.ended
+    elif trial.answer is not None:
+        names = [safe(each.name) for each in trial.answer.answers[:JUDGED_NAMES]]
+        values: dict[str, Any] = {
+            "answer": trial.text,
+            "names": names,
+            "total": len(trial.answer.answers),
+            "published": published,
+        }
+        lines, ask = trial.lines, trial.counsel.ask
+        try:
+            judgment = ask("verify", "verify", read, lines.shown(SHOWN_TO_JUDGE), trial.memory, **values).value
+        except PromptTooLong:
+            judgment = ask("verify", "verify", read, lines.shown(SHORTER), Memory(), **values).value
+        trial.verdict = judgment.verdict if judgment else "unparsed"
+        trial.judged = judgment.text if judgment else "The verdict could not be read."
+    verified = AnswerVerified(verdict=trial.verdict, text=trial.judged, asked=asked, trial=trial.number)
+    trial.counsel.trace.record(verified)
+
+
+def reflect(trial: Trial) -> Memory:
+    """Return what the next trial is told: a reflection (section 3.4), and what the graph returned."""
+    counsel, kind = trial.counsel, trial.counsel.settings.reflect
+    seen = (each.text for each in counsel.functions.observed if each.found is not None)
+    facts = tuple(within(list(dict.fromkeys(seen)), FACTS))
+    lines = trial.lines.shown(SHOWN_TO_REFLECT)
+    if kind == "last-trial":
+        return Memory("\n".join(lines), facts)
+    return Memory(reflection(trial, "reflect" if kind == "full" else f"reflect_{kind}", lines), facts)
+
+
+def reflection(trial: Trial, name: str, lines: Sequence[str]) -> str:
+    """Ask for a reflection on a trial; "" if it could not be read."""
+    values = {"answer": trial.text, "judged": trial.judged}
+    memory = Memory(trial.memory.reflection)
+    text = trial.counsel.ask(name, "reflect", read_reflection, lines, memory, **values).value or ""
+    trial.counsel.trace.record(Reflected(text=text, trial=trial.number))
+    return text
+
+
+def latest(trials: Sequence[Trial]) -> Trial | None:
     """Return the latest trial with a grounded answer, else the latest with an answer."""
     answered = [trial for trial in reversed(trials) if trial.answer is not None]
     grounded = (trial for trial in answered if trial.answer is not None and trial.answer.grounding == "graph")
     return next(grounded, next(iter(answered), None))
 
 
-def _why_not(trial: Trial) -> str:
-    if trial.ended:
-        return UNSEEN
-    return {"unparsed": UNREAD, "": NOT_JUDGED}.get(trial.verdict, REJECTED)
+def so_far(trials: Sequence[Trial], empty: Answer, reason: str) -> Answer:
+    """Return the latest answer that follows from the graph, now that the budget is used up."""
+    best = latest(trials)
+    if best is not None and best.answer is not None and best.answer.grounding == "graph":
+        empty = with_text(best, why_not(best) if best.verdict else NOT_JUDGED)
+    return replace(empty, status="budget_exhausted", reason=reason)
 
 
-def _with_text(trial: Trial, why_not: str = "") -> Answer:
+def why_not(trial: Trial) -> str:
+    """Say why the answer of a trial is not accepted."""
+    return UNSEEN if trial.ended else {"unparsed": UNREAD, "": NOT_JUDGED}.get(trial.verdict, REJECTED)
+
+
+def with_text(trial: Trial, doubt: str = "") -> Answer:
     """Return the answer of a trial, with the text of `Finish` if it says more than the names of the answers."""
     found = trial.answer
     assert found is not None
     names = normalise(" ".join(dict.fromkeys(each.name for each in found.answers)))  # a date may stand there twice
-    response = "" if normalise(trial.text) == names else clean(trial.text)
-    if why_not:
-        return replace(found, response=response, accepted=False, notes=(*found.notes, why_not))
-    return replace(found, response=response)
+    found = replace(found, response="" if normalise(trial.text) == names else clean(trial.text))
+    return replace(found, accepted=False, notes=(*found.notes, doubt)) if doubt else found
+
+
+def _retrieves(call: Call) -> Iterator[Call]:
+    """Yield the calls of `Retrieve` in a call."""
+    if call.name == "Retrieve":
+        yield call
+    for each in call.arguments:
+        if isinstance(each, Call):
+            yield from _retrieves(each)
+
+
+def _called(call: Call, observed: Observation, *, trial: int, step: int) -> Called:
+    found = observed.found
+    texts = tuple(call_text(each) if isinstance(each, Call) else each for each in call.arguments)
+    if found is None:
+        return Called(name=call.name, arguments=texts, failed=True, trial=trial, step=step)
+    paths = dict.fromkeys(found.combined or (each.words for each in found.candidates))
+    names = [str(each.number) for each in found.numbers] or [each.name for each in found.values]
+    return Called(
+        name=call.name,
+        arguments=texts,
+        paths=tuple(paths)[:NAMES],
+        names=tuple(names)[:NAMES],
+        total=found.total if found.total is not None else len(found.values),
+        trial=trial,
+        step=step,
+    )

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.methods.counselor.calls.hops import HopNames
-from kgqa.methods.counselor.calls.observation_text import safe
+from kgqa.methods.counselor.hops import HopNames
+from kgqa.methods.counselor.writing import safe
 from kgqa.model import Entity, Named, Step
 from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import bm25

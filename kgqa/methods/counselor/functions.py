@@ -6,32 +6,20 @@ names of relations among the graph's relations; no text becomes part of a query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
-from kgqa.methods.acting.declarations import CounselorSettings
-from kgqa.methods.counselor.calls.hops import Hop, HopNames, NamedHop
-from kgqa.methods.counselor.calls.list_order import in_list_order
-from kgqa.methods.counselor.calls.node_sets import (
-    NodeSet,
-    difference,
-    extended,
-    intersection,
-    most_shared,
-    topic_set,
-    union,
-)
-from kgqa.methods.counselor.calls.observation_text import MAX_CHARS, list_text, safe
-from kgqa.methods.counselor.calls.observations import Found, Number, Observation
-from kgqa.methods.counselor.calls.records import Record, read_records, records_text
-from kgqa.methods.counselor.calls.retrieval import Retrieval, Retrieved
-from kgqa.methods.counselor.calls.seen import SeenValues
-from kgqa.methods.counselor.calls.value_writer import MAX_NODES, ValueWriter, in_languages
-from kgqa.methods.resources import Resources
-from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Value
+from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
+from kgqa.methods.counselor.observations import Found, Number, Observation, Record, read_records
+from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
+from kgqa.methods.counselor.sets import NodeSet, difference, extended, intersection, most_shared, topic_set, union
+from kgqa.methods.counselor.shown import ShownValues
+from kgqa.methods.counselor.values import Pairs, in_languages, in_list_order
+from kgqa.methods.counselor.writing import MAX_CHARS, MAX_NODES, ValueWriter, list_text, records_text, safe
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.text.words import arrow_words
@@ -41,9 +29,6 @@ MAX_VALUES = 2000
 MAX_LISTED = 60
 """Most relations that are listed."""
 FAILURES = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed)
-
-
-Pairs = Mapping[Entity, Sequence[Value]]
 
 
 class _Refused(Exception):
@@ -67,7 +52,7 @@ class GraphFunctions:
         graph: The graph of the question; see `KnowledgeGraph.for_question`.
         encoder: Compares names; None if they are compared by their letters.
         sets: Whether there are functions on sets of nodes.
-        retrieve: How `Retrieve` finds a node: names or dense, as in the setting `counselor.retrieve`.
+        retrieve: How `Retrieve` finds a node: names or dense, as in `counselor.retrieve`.
         shown: Most values in an observation.
         ids_only: Whether nodes are shown by their ids only, as published.
 
@@ -75,6 +60,7 @@ class GraphFunctions:
         observed: The observations so far.
         seen: The values that they showed.
         given: Nodes whose ids were given before any observation showed them.
+        hops: The names of the graph's relations.
     """
 
     def __init__(
@@ -89,15 +75,15 @@ class GraphFunctions:
     ) -> None:
         self.graph = graph
         self.observed: list[Observation] = []
-        self.seen = SeenValues(graph.schema)
+        self.seen = ShownValues()
         self.given: dict[Entity, Named] = {}
+        self.hops = HopNames(graph, encoder)
         self._sets = sets
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
-        self._hops = HopNames(graph, encoder)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
         self._results: dict[str, _Result] = {}
         self._notes: list[str] = []
-        self._functions: Mapping[str, Callable[[Call], _Result]] = {
+        functions: Mapping[str, Callable[[Call], _Result]] = {
             "Retrieve": self._retrieve,
             "Neighbour": self._neighbour,
             "Feature": self._neighbour,
@@ -107,16 +93,7 @@ class GraphFunctions:
             "Count": self._count,
             "Most": self._most,
         }
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the functions that may be called."""
-        return tuple(name for name in self._functions if self._sets or name not in SETS)
-
-    @property
-    def hops(self) -> HopNames:
-        """The names of the graph's relations."""
-        return self._hops
+        self._functions = {name: run for name, run in functions.items() if sets or name not in SETS}
 
     def run(self, call: Call) -> Observation:
         """Run a call with the calls inside it, and return what it found.
@@ -126,25 +103,23 @@ class GraphFunctions:
             StoreUnavailable: The graph cannot be reached.
         """
         self._notes = []
+        name = safe(call_text(call))
         try:
             result = self._result(call)
-            shown = self._observation(call, result)
+            text = " ".join([f"{name}:", *result.notes, result.text])
+            observed = Observation(call, result.found, text[:MAX_CHARS], shown=result.shown)
         except _Refused as refused:
-            shown = Observation(call, None, f"{safe(call_text(call))}: {refused}"[:MAX_CHARS], str(refused))
+            observed = Observation(call, None, f"{name}: {refused}"[:MAX_CHARS], str(refused))
         except FAILURES as error:
             problem = f"The graph could not answer: {safe(str(error))}"
-            shown = Observation(call, None, f"{safe(call_text(call))}: {problem}", problem)
-        self.observed.append(shown)
-        self.seen.add(shown)
-        return shown
-
-    def _observation(self, call: Call, result: _Result) -> Observation:
-        text = " ".join([f"{safe(call_text(call))}:", *result.notes, result.text])
-        return Observation(call, result.found, text[:MAX_CHARS], shown=result.shown)
+            observed = Observation(call, None, f"{name}: {problem}", problem)
+        self.observed.append(observed)
+        self.seen.add(observed)
+        return observed
 
     def _result(self, call: Call) -> _Result:
-        if call.name not in self.names:
-            raise _Refused(f"There is no function {call.name}. There are {', '.join(self.names)}.")
+        if call.name not in self._functions:
+            raise _Refused(f"There is no function {call.name}. There are {', '.join(self._functions)}.")
         key = call_text(call)
         if key not in self._results:
             outer, self._notes = self._notes, []
@@ -172,12 +147,10 @@ class GraphFunctions:
         others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
         if found.how == "similar":
             self._notes.append(f"“{safe(text)}” is no name; the most similar is used.")
-        nodes = topic_set(found.node, named[0].name)
-        self.seen.add_topic(nodes, named[0])
-        for each in named[1:]:
-            if isinstance(each.value, Entity):
-                self.seen.add_topic(topic_set(each.value, each.name), each)
-        return _Result(Found((named[0],), nodes, total=1), f"{texts[0]}{others}", tuple(named))
+        sets = [topic_set(each.value, each.name) for each in named if isinstance(each.value, Entity)]
+        for nodes, each in zip(sets, named):
+            self.seen.add_topic(nodes, each)
+        return _Result(Found((named[0],), sets[0], total=1), f"{texts[0]}{others}", tuple(named))
 
     def _neighbour(self, call: Call) -> _Result:
         start, named = self._start_and_hop(call)
@@ -185,21 +158,23 @@ class GraphFunctions:
             return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
         pairs, exact = in_languages(self.graph.schema, in_list_order(self.graph, pairs, hop), hop)
-        nodes = self._extended(start, hop, pairs, exact)
+        cut = start.approximate or len(start.nodes) > MAX_NODES or any(len(own) > MAX_VALUES for own in pairs.values())
+        sources = (
+            extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut, exact=exact)
+            for source in start.sources
+        )
+        nodes = union([NodeSet(tuple(source for source in sources if source.values), cut)])
         total: int | None = len(nodes.values)
-        if nodes.approximate:  # more than were read
-            total = (
-                self.graph.paths.hop_counts(start.nodes, hop, loops=True)[start.nodes[0]]
-                if len(start.nodes) == 1
-                else None
-            )
+        if cut:  # more than were read
+            one = start.nodes[0] if len(start.nodes) == 1 else None
+            total = self.graph.paths.hop_counts([one], hop, loops=True)[one] if one else None
         found = Found(nodes=nodes, total=total, of=(start, hop), pairs=pairs)
-        nothing = "" if nodes.values else f"has no “{self._hops.name(hop)}”{self._nearest(call, start)}"
+        nothing = "" if nodes.values else f"has no “{self.hops.name(hop)}”{self._nearest(call, start)}"
         # before the values are named, so that one query finds the names of both
         found = replace(found, records=self._records(start, hop) if len(nodes.values) > 1 else ())
         found, text, shown = self._writer.values(found, "", nothing)
         fields = dict.fromkeys(named for each in found.records for own in each.fields.values() for named in own)
-        return _Result(found, f"{text}{records_text(found.records, hop, self._hops.name)}", (*shown, *fields))
+        return _Result(found, f"{text}{records_text(found.records, hop, self.hops.name)}", (*shown, *fields))
 
     def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
         """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""
@@ -212,14 +187,14 @@ class GraphFunctions:
 
     def _nearest(self, call: Call, start: NodeSet) -> str:
         """Return names of relations of nodes that are nearest to the second argument of a call."""
-        other = self._hops.find_present(str(call.arguments[1]), start.nodes)
+        other = self.hops.find_present(str(call.arguments[1]), start.nodes)
         if isinstance(other, NamedHop) or not other.nearest:
             return ""
         return f". The nearest are: {'; '.join(map(safe, other.nearest))}"
 
     def _relations(self, start: NodeSet) -> _Result:
         """Return the relations of a set, with numbers of edges."""
-        present = self._hops.present(start.nodes)
+        present = self.hops.present(start.nodes)
         counts = self.graph.paths.relations_at(start.nodes[:MAX_NODES]) if present else {}
         listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
         text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
@@ -232,18 +207,17 @@ class GraphFunctions:
         hop, nodes = named_hop.hop, start.nodes[:MAX_NODES]
         counts = self.graph.paths.hop_counts(nodes, hop, loops=True)
         nodes_named = self._writer.named(nodes)
-        numbers = [Number(counts[node], named, None) for node, named in zip(nodes, nodes_named)]
+        numbers = [Number(counts[node], named) for node, named in zip(nodes, nodes_named)]
         if not numbers:
             raise _Refused("Literals have no neighbours.")
-        found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
-        texts = (f"{self._writer.node(n.node, typed=False)}: {n.number}" for n in numbers if n.node)
+        texts = (f"{self._writer.node(each, typed=False)}: {n.number}" for n, each in zip(numbers, nodes_named))
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
+        found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
         return _Result(found, text, tuple(nodes_named[: self._writer.shown]))
 
     def _combine(self, call: Call) -> _Result:
         combine = intersection if call.name == "Intersect" else difference
-        sets = list(map(self._nodes, self._arguments(call, 2, 9)))
-        first, *others = sets
+        first, *others = sets = list(map(self._nodes, self._arguments(call, 2, 9)))
         for other in others:
             first = combine(self.graph, first, other)
         combined = dict.fromkeys(source.candidate.words for each in sets for source in each.sources)
@@ -276,9 +250,9 @@ class GraphFunctions:
         pairs, hop = self._along(start, named, str(call.arguments[1]))
         words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
         nodes, best = most_shared(start, hop, pairs, words=words)
-        found = Found(nodes=nodes, total=len(nodes.values), of=None)
+        found = Found(nodes=nodes, total=len(nodes.values))
         shared = f"shared by {best} of {len(start.nodes)}: "
-        return _Result(*self._writer.values(found, shared, f"has no “{self._hops.name(hop)}”"))
+        return _Result(*self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”"))
 
     # --- arguments
 
@@ -294,18 +268,20 @@ class GraphFunctions:
             if found.numbers and not found.nodes.sources:
                 raise _Refused(f"{safe(call_text(argument))} is a number, not a node.")
             return found.nodes
-        found_nodes = self._known(argument)
-        if found_nodes is not None:
-            return found_nodes
+        if (known := self._known(argument)) is not None:
+            return known
         text = argument.strip()
-        if text.startswith("[") and text.endswith("]"):
-            text = text[1:-1]
-        parts = [part for each in top_level_parts(text) if (part := without_quotes(each))]
-        sets = [self._known(part) for part in parts] if len(parts) > 1 or text != argument.strip() else [None]
-        if any(each is None for each in sets) or not sets:
-            unknown = next((part for part, each in zip(parts, sets) if each is None), argument)
-            raise _Refused(f"“{safe(unknown)}” is no node that was seen. Find it first: Retrieve[{safe(unknown)}].")
-        return union([each for each in sets if each is not None])
+        is_list = text.startswith("[") and text.endswith("]")
+        parts = [part for each in top_level_parts(text[1:-1] if is_list else text) if (part := without_quotes(each))]
+        sets: list[NodeSet] = []
+        for part in parts if is_list or len(parts) > 1 else ():
+            if (nodes := self._known(part)) is None:
+                break
+            sets.append(nodes)
+        if not sets or len(sets) < len(parts):
+            unknown = safe(parts[len(sets)] if len(sets) < len(parts) else argument)
+            raise _Refused(f"“{unknown}” is no node that was seen. Find it first: Retrieve[{unknown}].")
+        return union(sets)
 
     def _known(self, text: str) -> NodeSet | None:
         """Return the nodes with an id or name that were seen, else the node of the graph with this id or exact name."""
@@ -337,7 +313,7 @@ class GraphFunctions:
             if whole is not None:  # a name with a comma
                 return whole, None
         start = self._nodes(first)
-        hop = self._hops.find(name, start.nodes, self._writer.types_of(start))
+        hop = self.hops.find(name, start.nodes, self._writer.types_of(start))
         if isinstance(hop, NamedHop):
             self._notes += [hop.note] if hop.note else []
             return start, hop
@@ -346,55 +322,23 @@ class GraphFunctions:
         nearest = f" The nearest are: {'; '.join(map(safe, hop.nearest))}." if hop.nearest else ""
         raise _Refused(f"“{safe(name)}” is no relation of {self._writer.set_words(start)}.{nearest}")
 
-    # --- hops
-
     def _along(self, start: NodeSet, named: NamedHop, text: str) -> tuple[Pairs, Hop]:
         """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
-        nodes = start.nodes[:MAX_NODES]
-        pairs = self.graph.paths.hop(nodes, named.hop, loops=True, limit=MAX_VALUES)
+        nodes, hop = start.nodes[:MAX_NODES], named.hop
+        pairs = self.graph.paths.hop(nodes, hop, loops=True, limit=MAX_VALUES)
         if pairs:
-            return pairs, named.hop
-        other = self._hops.find_present(text, nodes)
-        if isinstance(other, NamedHop) and other.hop != named.hop and not other.note:
+            return pairs, hop
+        other = self.hops.find_present(text, nodes)
+        if isinstance(other, NamedHop) and other.hop != hop and not other.note:
             return self.graph.paths.hop(nodes, other.hop, loops=True, limit=MAX_VALUES), other.hop
-        if not named.may_turn:
-            return {}, named.hop
-        turned = (named.hop[0].reversed(),)
-        pairs = self.graph.paths.hop(nodes, turned, loops=True, limit=MAX_VALUES)
-        if not pairs:
-            return {}, named.hop
-        self._notes.append(f"“{safe(named.name)}” was followed backwards: {self._hops.name(turned)}.")
-        return pairs, turned
-
-    def _extended(self, start: NodeSet, hop: Hop, pairs: Pairs, exact: bool) -> NodeSet:
-        cut = len(start.nodes) > MAX_NODES or any(len(values) > MAX_VALUES for values in pairs.values())
-        cut = cut or start.approximate
-        sources = (
-            extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut, exact=exact)
-            for source in start.sources
-        )
-        return union([NodeSet(tuple(source for source in sources if source.values), cut)])
+        turned = (hop[0].reversed(),)
+        if named.may_turn and (pairs := self.graph.paths.hop(nodes, turned, loops=True, limit=MAX_VALUES)):
+            self._notes.append(f"“{safe(named.name)}” was followed backwards: {self.hops.name(turned)}.")
+            return pairs, turned
+        return {}, hop
 
     def _words(self, path: RelationPath, hop: Hop) -> str:
         graph = self.graph
         (topic,) = graph.named([path.topic])
-        return arrow_words(
-            topic.name,
-            path.then(*hop),
-            graph.schema,
-            graph.tables.relation_labels,
-            is_mediator=graph.tables.leads_to_mediator,
-        )
-
-
-def graph_functions(resources: Resources, graph: KnowledgeGraph) -> GraphFunctions:
-    """Return the functions of a question's graph with the settings of a run."""
-    settings = resources.settings.of(CounselorSettings)
-    return GraphFunctions(
-        graph,
-        encoder=resources.encoder,
-        sets=settings.functions == "sets",
-        retrieve=settings.retrieve,
-        shown=settings.shown,
-        ids_only=settings.reading == "published",
-    )
+        labels, is_mediator = graph.tables.relation_labels, graph.tables.leads_to_mediator
+        return arrow_words(topic.name, path.then(*hop), graph.schema, labels, is_mediator=is_mediator)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Literal as OneOf
 
-from kgqa.methods.counselor.calls.hops import Hop
-from kgqa.methods.counselor.calls.node_sets import Source
-from kgqa.methods.counselor.calls.observations import Found, Observation
+from kgqa.methods.counselor.hops import Hop
+from kgqa.methods.counselor.observations import Found, Observation
+from kgqa.methods.counselor.sets import Source
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 from kgqa.model.conditions import DATE_TEXT, DAY, NUMBER_TEXT, XSD, Comparison, Condition, Operation, Operator, year
 from kgqa.text.words import local_words, normalise

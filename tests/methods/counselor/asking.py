@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kgqa import ask, open_graph, open_resources
+from kgqa.methods.acting.declarations import CounselorSettings
+from kgqa.settings.setting import settings_of
 from kgqa.settings.values import resolve
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram, asked_turn
 from kgqa.testing.agents.shown_prompt import read_prompt
@@ -13,6 +15,7 @@ from kgqa.testing.server import ScriptedServer
 
 FILMS = "Which films did James Cameron direct?"
 COUNT = "How many films did James Cameron direct?"
+VARIANTS = {key for key, each in settings_of(CounselorSettings).items() if each.variant}
 CAMERON = "Neighbour[James Cameron, film (as director)]"
 PROGRAMS = {
     FILMS: GoldProgram(("Retrieve[James Cameron]", CAMERON, f"Finish[{CAMERON}]"), ("Aliens", "Avatar", "Titanic")),
@@ -67,8 +70,9 @@ def run(question=FILMS, replies=(), agent=None, graph=None, **given):
 
     with ScriptedServer(reply) as server:
         settings = {"ask.method": "counselor", "rank.embeddings": "off", "llm.model": f"{server.url}#m"}
-        settings |= {name.replace("__", "."): value for name, value in given.items()}
-        resources = open_resources(graph or demo_graph(), settings=resolve(settings))
+        given = {name.replace("__", "."): value for name, value in given.items()}
+        variants = {name: given.pop(name) for name in VARIANTS & given.keys()}
+        resources = open_resources(graph or demo_graph(), settings=resolve(settings | given, variants=variants))
         found.answer = ask(question, resources=resources)
         resources.models.close()
         assert not server.errors, server.errors

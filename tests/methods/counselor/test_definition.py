@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from kgqa.methods.counselor.calls.hops import HopNames
 from kgqa.methods.counselor.definition import definition_lines, is_defined, nearest_relations
+from kgqa.methods.counselor.hops import HopNames
 from kgqa.model import Entity, Named
 from tests.memory_graph import memory_graph
 

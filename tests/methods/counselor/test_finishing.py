@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kgqa.graph.opening import open_graph
 from kgqa.llm.replies.action_lines import read_action_line
-from kgqa.methods.counselor.finishing import chosen_values
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
@@ -76,7 +75,7 @@ def test_longest_names_are_read_first_and_the_rest_is_cut_at_commas(graph, text,
     trace = Trace()
     functions = GraphFunctions(graph.for_question(trace))
     functions.run(read_action_line(ALL).value[0])
-    chosen = chosen_values(text, functions)
+    chosen = functions.seen.chosen(text)
     assert ([each.id for each in chosen.values], chosen.others) == (ids, others)
 
 

@@ -111,7 +111,7 @@ def test_all_names_are_compared_as_published(graph):
 
 def test_aliases_do_not_count_among_the_names_that_are_compared(monkeypatch):
     encoder = CachedEncoder(Words(), None)
-    monkeypatch.setattr("kgqa.methods.counselor.calls.retrieval.MAX_DENSE", 2)
+    monkeypatch.setattr("kgqa.methods.counselor.retrieval.MAX_DENSE", 2)
     graph = memory_graph(
         ns('m.a type.object.name "Prize"@en', *(f'm.a common.topic.alias "A{n}"@en' for n in range(3)))
     )

@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 from kgqa.llm.replies.action_lines import call_text
 from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.acting.tokens import CUT, tokens_of, within
-from kgqa.methods.counselor.replies import (
-    read_actions,
-    read_judgment,
-    read_published_judgment,
-    read_reflection,
-    read_sentences,
-    read_turn,
-)
+from kgqa.methods.counselor.replies import read_judgment, read_reflection, read_sentences, read_turn
+from kgqa.methods.published.counselor import read_published_judgment
 
 
 @pytest.mark.parametrize(
@@ -104,7 +98,7 @@ LINES = (
 
 @given(st.lists(st.sampled_from(LINES) | st.text(max_size=5), max_size=30).map("".join))
 def test_readers_never_raise(text):
-    for read in (read_actions, read_turn, read_judgment, read_published_judgment, read_reflection):
+    for read in (read_turn, read_judgment, read_published_judgment, read_reflection):
         reading = read(text)
         assert reading.value is not None or reading.problem
     assert "\n" not in (read_sentences(text, "plan").value or "")

@@ -13,6 +13,7 @@ from kgqa.trace import ActionRead, AnswerVerified, Seen
 from .asking import CAMERON, COUNT, FILMS, PROGRAMS, run
 
 RETRIEVE = "Retrieve[James Cameron]"
+AS_PUBLISHED = {"ask__preset": "as-published", "counselor__retrieve": "names"}
 
 
 def test_trials_that_fail_at_rate_p_solve_all_but_p_to_the_third():
@@ -45,8 +46,7 @@ def test_an_unreadable_verdict_is_never_yes():
     assert [event.verdict for event in asked.events(AnswerVerified)] == ["unparsed"] and not asked.answer.accepted
     assert any("could not be read" in note for note in asked.answer.notes)
     # as published it is
-    settings = {"ask__preset": "as-published", "counselor__retrieve": "names"}
-    asked = run(agent=CounselorAgent(PROGRAMS, judge="unreadable"), **settings)
+    asked = run(agent=CounselorAgent(PROGRAMS, judge="unreadable"), **AS_PUBLISHED)
     assert asked.turns.count("verify") == 1 and asked.answer.accepted
 
 
@@ -56,7 +56,7 @@ def test_the_last_grounded_answer_is_given_if_none_is_accepted():
     assert "Titanic" in str(asked.answer) and asked.answer.grounding == "graph" and not asked.answer.accepted
     # as published the last trial counts, even if it has no answer
     lines = [RETRIEVE, CAMERON, f"Finish[{CAMERON}]", "Retrieve[Alien]"]
-    settings = {"counselor__reading": "published", "counselor__steps": 3, "counselor__reflections": 1}
+    settings = {**AS_PUBLISHED, "counselor__steps": 3, "counselor__reflections": 1}
     asked = run(replies={"action": lines, "verify": "Wrong.\n[No]"}, **settings)
     assert asked.answer.status == "no_answer"
 
@@ -71,7 +71,7 @@ def test_only_the_reflection_and_the_facts_go_on():
     assert "A plan of the first trial." not in second and "Titanic" in asked.shown("reflect")[0].user
     assert "There are more." in asked.shown("reflect")[0].user
     assert asked.answer.accepted  # what was seen in an earlier trial was seen
-    published = run(replies=replies | {"verify": "There are more.\n[No]"}, counselor__reading="published")
+    published = run(replies=replies | {"verify": "There are more.\n[No]"}, **AS_PUBLISHED)
     assert "3 values" not in published.shown("plan")[3].user
 
 

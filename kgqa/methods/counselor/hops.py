@@ -18,7 +18,7 @@ import numpy as np
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Expansion
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.methods.counselor.calls.retrieval import lexical_similarity
+from kgqa.methods.counselor.retrieval import lexical_similarity
 from kgqa.methods.prompt_view import ambiguous_in
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder

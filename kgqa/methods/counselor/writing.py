@@ -1,25 +1,17 @@
-"""Writes the values that a call found for a language model: names, ids and types, limited in number and length."""
+"""The text of an observation: what a language model is shown of the values that a call found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.counselor.calls.hops import Hop
-from kgqa.methods.counselor.calls.node_sets import NodeSet, ordered
-from kgqa.methods.counselor.calls.observation_text import (
-    LONGEST,
-    LONGEST_ALONE,
-    MAX_CHARS,
-    list_text,
-    pairs_text,
-    value_text,
-)
-from kgqa.methods.counselor.calls.observations import Found
-from kgqa.model import Entity, Literal, Named, Step, Value
-from kgqa.schema import Schema
-from kgqa.text.words import type_words
+from kgqa.methods.counselor.hops import Hop
+from kgqa.methods.counselor.observations import Found, Record
+from kgqa.methods.counselor.sets import NodeSet, ordered
+from kgqa.model import Entity, Named, Step, Value
+from kgqa.text.words import clean, type_words
 
 MAX_NAMED = 1000
 """Most values of a result that are named, if only by their ids."""
@@ -27,6 +19,115 @@ MAX_NODES = 1000
 """Most nodes of which something is looked up at once."""
 MAX_TYPES = 1000
 """Most types that are read of a node."""
+MAX_CHARS = 3000
+"""Most characters of an observation."""
+LONGEST = 200
+"""Longest text of a value that stands among others."""
+LONGEST_ALONE = 2500
+MAX_FIELD_VALUES = 4
+"""Most values of a field of a record that are shown."""
+_CHAT_MARK = re.compile(
+    r"<\|[^<>|]{0,60}\|>|<\||\|>|</?(?:s|think|start_of_turn|end_of_turn|tool_call|tool_response|eos|bos)>|"
+    r"\[/?INST\]|<<?/?SYS>>?|[\uff1c]\uff5c|\uff5c[\uff1e]",
+    re.IGNORECASE,
+)
+
+
+def safe(text: str, limit: int = LONGEST) -> str:
+    """Return a text of the graph as one line without control characters and marks of chat templates."""
+    line = clean(_CHAT_MARK.sub(" ", text[: 4 * limit]))
+    while (again := clean(_CHAT_MARK.sub(" ", line))) != line:  # what is left may be a mark again
+        line = again
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}\u2026"
+
+
+def value_text(named: Named, type_: str = "", *, ids_only: bool = False, limit: int = LONGEST) -> str:
+    """Return a value as `name (id, type)`; a literal as its text."""
+    name = safe(named.name, limit)
+    if not isinstance(named.value, Entity):
+        return f"{name} {safe(named.unit)}" if named.unit else name
+    ident = safe(named.id or named.value.iri)
+    if ids_only:
+        return ident
+    more = ", ".join(part for part in (ident if ident != name else "", safe(type_, 60)) if part)
+    return f"{name} ({more})" if more else name or ident
+
+
+def list_text(texts: Iterable[str], total: int | None, *, separator: str = ", ") -> str:
+    """Return texts as one line of at most `MAX_CHARS` characters, with the number of those that are left out.
+
+    Args:
+        total: How many there are in all; None if there are more than are known.
+    """
+    shown: list[str] = []
+    size = 0
+    for text in texts:
+        size += len(text) + len(separator)
+        if size > MAX_CHARS and shown:
+            break
+        shown.append(text)
+    if total is None:
+        return f"{separator.join(shown)}{separator}and more"
+    rest = f"{separator}and {total - len(shown)} more" if total > len(shown) else ""
+    return separator.join(shown) + rest
+
+
+def pairs_text(
+    nodes: Sequence[Named],
+    values: Mapping[Value, tuple[Sequence[Named], int]],
+    types: Mapping[Value, str],
+    *,
+    most: int,
+    ids_only: bool,
+) -> str:
+    """Return what each of several nodes has, as `node: value, value; node: value`.
+
+    Args:
+        nodes: The nodes.
+        values: The first values of each node, and how many it has.
+        types: The types of values in words.
+        most: Most values that are shown.
+        ids_only: Whether nodes are shown by their ids only.
+    """
+    lines, left, cut = [], most, False
+    for node in nodes:
+        own, total = values.get(node.value, ((), 0))
+        if not total:
+            continue
+        if left <= 0 or not own:
+            cut = True
+            break
+        shown = [value_text(each, types.get(each.value, ""), ids_only=ids_only) for each in own[:left]]
+        left -= len(shown)
+        lines.append(f"{value_text(node, ids_only=ids_only)}: {list_text(shown, total)}")
+    empty = sum(not values.get(node.value, ((), 0))[1] for node in nodes)
+    text = list_text(lines, len(lines), separator="; ")
+    parts = [text, *(["and more"] if cut else []), *([f"none of {empty} others"] if empty and lines else [])]
+    return "; ".join(parts)
+
+
+def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str]) -> str:
+    """Return what follows the values in an observation: `. Records: value (field: value, value); value (...)`.
+
+    Args:
+        records: The records; the text is empty without any.
+        hop: The hop that leads through them.
+        name: Returns the name of a hop.
+    """
+    if not records:
+        return ""
+    steps = dict.fromkeys(step for each in records for step in each.fields)
+    words = {step: safe(name((hop[0], step)).partition(": ")[2]) for step in steps}
+    texts = []
+    for record in records:
+        fields = [f"{words[step]}: {_listed(values)}" for step, values in record.fields.items()]
+        texts.append(f"{_listed(record.values)} ({'; '.join(fields) or 'nothing else'})")
+    return f". Records: {'; '.join(texts)}"
+
+
+def _listed(values: Sequence[Named]) -> str:
+    # a date may stand in a graph twice, with different datatypes
+    return ", ".join(list(dict.fromkeys(safe(each.name, 80) for each in values))[:MAX_FIELD_VALUES])
 
 
 class ValueWriter:
@@ -128,22 +229,3 @@ class ValueWriter:
         for node in new:
             self._types.setdefault(node, "")
         return {node: type_words(type_, schema) if (type_ := self._types.get(node, "")) else "" for node in nodes}
-
-
-def in_languages(
-    schema: Schema, pairs: Mapping[Entity, Sequence[Value]], hop: Hop
-) -> tuple[Mapping[Entity, Sequence[Value]], bool]:
-    """Return names in the schema's languages, if a node has any, and whether these are all its names.
-
-    Args:
-        schema: The schema of the graph.
-        pairs: The values of each node.
-        hop: The hop that leads to them; values of other hops than to names are returned as they are.
-    """
-    if len(hop) > 1 or hop[0].relation not in (*schema.label, *schema.alias):
-        return pairs, True
-    kept: dict[Entity, Sequence[Value]] = {}
-    for node, values in pairs.items():
-        wanted = tuple(value for value in values if isinstance(value, Literal) and value.language in schema.languages)
-        kept[node] = wanted or values
-    return kept, all(len(kept[node]) == len(values) for node, values in pairs.items())
