@@ -121,7 +121,7 @@ def concerned(item: Item) -> frozenset[str]:
     if isinstance(item, LinkItem):
         return frozenset((item.entity,))
     found = set()
-    for party in _parties(item):
+    for party in parties_of(item):
         found |= {party.iri, type_iri(party.type)} if normal_name(party.type) else {party.iri}
     if isinstance(item, StatementItem):
         found.add(relation_iri(item.relation))
@@ -186,7 +186,7 @@ def snapshot_of(
     for addition in unique:
         item, place = addition.item, place_of(addition)
         description = item.description if isinstance(item, EntityItem) else ""
-        for party in _parties(item):
+        for party in parties_of(item):
             iri = iris.get(party)
             if iri is None:
                 iri = iris[party] = identities.canonical(party.iri)
@@ -226,7 +226,7 @@ def entity_records(
     iris: dict[Party, str] = {}
     for addition in set(additions):
         item = addition.item
-        for party in _parties(item):
+        for party in parties_of(item):
             iri = iris.get(party)
             if iri is None:
                 iri = iris[party] = identities.canonical(party.iri)
@@ -312,7 +312,7 @@ def _named(items: Iterable[Item], prefix: str) -> list[tuple[str, str]]:
     words: set[str] = set()
     for item in items:
         if prefix == TYPE:
-            words.update(party.type for party in _parties(item))
+            words.update(party.type for party in parties_of(item))
         elif prefix == RELATION and isinstance(item, StatementItem):
             words.add(item.relation)
         elif prefix == ROLE and isinstance(item, HyperedgeItem):
@@ -320,7 +320,8 @@ def _named(items: Iterable[Item], prefix: str) -> list[tuple[str, str]]:
     return sorted({(name_iri(prefix, each), normal_name(each)) for each in words if normal_name(each)})
 
 
-def _parties(item: Item) -> tuple[Party, ...]:
+def parties_of(item: Item) -> tuple[Party, ...]:
+    """Return the entities that an item names."""
     if isinstance(item, EntityItem):
         return (item.party,)
     if isinstance(item, StatementItem):

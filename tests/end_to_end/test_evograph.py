@@ -52,7 +52,7 @@ def test_image_is_sent_and_what_it_shows_is_searched_first(written, tmp_path):
     ("data", "more", "said"),
     [
         (b"GIF but not", (), "cannot be sent to a model"),
-        (None, (), "cannot be read"),
+        (None, (), "cannot be used"),
         (PNG, ("--method", "rag"), "does not look at images"),
     ],
 )
@@ -75,7 +75,7 @@ def test_questions_of_a_run_build_on_each_other_and_the_table_says_so(written, t
     ]
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with ScriptedServer(EvographAgent(QUESTIONS)) as server:
-        more = ["--set", "evograph.commit=auto", "--set", "evograph.persist=run"]
+        more = ["--preset", "one-graph", "--set", "evograph.commit=auto"]
         more += ["--set", f"evograph.web=replay:{written[1]}", "--concurrency", "4"]
         out = tmp_path / "run"
         arguments = ["eval", "run", "--dataset", file, "--out", out]
@@ -96,5 +96,5 @@ def test_questions_of_a_run_build_on_each_other_and_the_table_says_so(written, t
 
 def test_edits_that_are_not_committed_cannot_persist(written):
     with ScriptedServer([final("x")]) as server:
-        found = run_cli("ask", MISSING, *options(server, written[0], "--set", "evograph.persist=run"))
+        found = run_cli("ask", MISSING, *options(server, written[0], "--preset", "one-graph"))
         assert found.returncode == 1 and "evograph.commit=auto" in found.out + found.err

@@ -82,7 +82,8 @@ class Overlay:
     ) -> None:
         self.corpus = corpus
         self.seq = corpus.reader.seq
-        self._about = (encodable(agent), encodable(session), encodable(question))
+        self.about = (encodable(agent), encodable(session), encodable(question))
+        """Who edits, in which session, for which question."""
         self._ranked = ranked
         self._now = now
         self._edits: dict[str, OverlayEdit] = {}
@@ -139,7 +140,7 @@ class Overlay:
 
     def emptied(self) -> Overlay:
         """Return an overlay without edits, otherwise like this one."""
-        agent, session, question = self._about
+        agent, session, question = self.about
         return Overlay(self.corpus, session=session, question=question, agent=agent, ranked=self._ranked, now=self._now)
 
     # --- edits
@@ -252,7 +253,7 @@ class Overlay:
         reason: str,
     ) -> Edit:
         """Return the edit with its hashes. It follows the edits of this question that it changes, or the log."""
-        agent, session, question = self._about
+        agent, session, question = self.about
         own = {tag.edit for tag in removed} & self._edits.keys()
         edit = Edit(
             id="",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from kgqa.methods.evograph.declarations import EVOGRAPH as EVOGRAPH  # until installations name its new place
 from kgqa.methods.registry import Method
 from kgqa.settings.setting import Section, setting, variant
 
@@ -79,90 +80,4 @@ COUNSELOR = Method(
         "verify": {"temperature": "counselor.verify_temperature", "max_tokens": "counselor.verify_tokens"},
         "reflect": {**_TURN, "max_tokens": "counselor.reflection_tokens"},
     },
-)
-
-
-class EvographSettings(Section, name="evograph"):
-    """Settings of EvoGraph-R1."""
-
-    reading: Literal["ours", "published"] = setting(
-        "ours",
-        "how tools are named and edits are made: ours: numbered results, gates, a forced answer in the last turn; "
-        "published: as in the code of the paper",
-    )
-    turns: int = setting(10, "maximum number of turns", minimum=1, maximum=50)
-    results: int = setting(5, "how many results a search shows", minimum=1, maximum=50)
-    pieces: Literal["auto", "hyperedge", "chunk", "both"] = setting(
-        "auto",
-        "what graph_search finds: hyperedge; chunk: passages; both; auto: hyperedges, and passages, too, if the "
-        "corpus has more passages than hyperedges",
-    )
-    tools: str = setting(
-        "graph_search,web_search,insert,update,delete",
-        "the tools that the language model may call, separated by commas",
-        each_of=(
-            "graph_search",
-            "web_search",
-            "insert",
-            "update",
-            "delete",
-        ),
-    )
-    web: str = setting(
-        "none",
-        "what web_search searches: none; replay:FILE: recorded results; corpus:FOLDER: another corpus; or "
-        "record:FILE:NAME, NAME: a search of another package, recorded or not",
-        trusted=True,
-    )
-    domains: str = setting(
-        "",
-        "hosts whose pages are trusted more than other pages, separated by commas, such as example.org",
-        trusted=True,
-    )
-    first_search: Literal["model", "question"] = setting(
-        "model",
-        "model: the language model makes all searches; question: the first one is for the question, without a call",
-    )
-    commit: Literal["proposed", "auto", "off"] = setting(
-        "proposed",
-        "what becomes of edits that pass the gates: proposed: they wait for kgqa edits review; auto: they are "
-        "committed; off: they end with the question",
-    )
-    merge: Literal["both", "hold"] = setting(
-        "both",
-        "what becomes of committed edits in conflict with those of another question: both: all new texts live, and "
-        "are shown together; hold: none of them does until kgqa edits review",
-    )
-    persist: Literal["question", "run"] = setting(
-        "question",
-        "question: every question of a batch starts from the same graph; run: from the graph as the question before "
-        "it left it, one question at a time",
-    )
-    extract: Literal["names", "model"] = setting(
-        "names",
-        "how the participants of a new hyperedge are found: names: entities that it names; model: by a call of the "
-        "language model",
-    )
-
-
-# numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026)
-EVOGRAPH = Method(
-    "kgqa.methods.evograph.answering:answer",
-    summary="Searches and edits of the corpus, in turns",
-    topics=False,
-    corpus=True,
-    model=True,
-    settings=EvographSettings,
-    images=True,
-    in_order={"evograph.persist": "run"},
-    presets={
-        "as-published": {
-            "evograph.reading": "published",
-            "evograph.commit": "auto",
-            "evograph.persist": "run",
-            "llm.reask": 0,
-        },
-        "economy": {"evograph.turns": 4, "evograph.first_search": "question"},
-    },
-    stages={"act": {}, "extract": {}},
 )

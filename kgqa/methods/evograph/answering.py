@@ -1,36 +1,63 @@
-"""EvoGraph-R1 (Lin et al. 2026): a language model searches a hypergraph, repairs it, and answers."""
+"""EvoGraph-R1 (Lin et al. 2026): a language model searches a hypergraph, repairs it, and answers.
+
+In each turn the model thinks, calls a tool and reads the results, until it answers.
+"""
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
-from kgqa.errors import SettingsError
+from kgqa.corpus.extraction.images import image_of
+from kgqa.errors import QuestionError, SettingsError
 from kgqa.graph.opening import open_graph_of
+from kgqa.llm.asking import ask_readings
+from kgqa.llm.client import MAX_IMAGE_BYTES, Image, Message, Prompt
+from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.cited_answers import read_cited_answers
-from kgqa.methods.acting.declarations import EvographSettings
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
-from kgqa.methods.evograph.grounding import grounded_answer
-from kgqa.methods.evograph.images import names_of_images, read_images
+from kgqa.methods.evidence import Reply
+from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import asked_participants
-from kgqa.methods.evograph.schemas import IMAGE_QUERY, tool_schemas
-from kgqa.methods.evograph.session import Session, SessionOptions
-from kgqa.methods.evograph.tools import Tools, session_tools
+from kgqa.methods.evograph.results import Observation, Result
+from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
+from kgqa.methods.grounding import ground
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
-from kgqa.model import Answer, Named, Question, Value
-from kgqa.trace import EditDecided, Finished
+from kgqa.methods.turns import Move, Repeat, take_turns
+from kgqa.model import Answer, Literal, Named, Question, Value
+from kgqa.text.quotes import stand_in_quotes
+from kgqa.text.words import clean
+from kgqa.trace import ActionRead, Called, EditDecided, Finished, Seen, TaskGiven
 from kgqa.trace.trace import BudgetExhausted, Trace
 
-METHOD = "evograph"
+METHOD, STAGE = "evograph", "act"
+MAX_HISTORY_THOUGHT = 1_500
+"""Longest part of an earlier thought that later prompts show."""
+MAX_SILENT = 2
+"""After how many turns without any reply, as of a server that rejects the prompt, a session ends."""
+MAX_IMAGES, MAX_IMAGE_NAMES = 4, 3
+MAX_SOURCES = 5
+LOST = "Your reply could not be read, and the turn is lost. {}"
+AGAIN = "This call was made in turn {}; its results are shown above. Do something else, or answer."
+THIRD = "This call was made twice before."
+FURTHER = "Only the first call was run; make one call per reply."
 NO_ANSWER = "The language model gave no answer in {} turns."
 UNKNOWN = "The language model found no answer."
+ON_WEB = "The answer rests on the web, which is not checked: {}"
+ON_EDIT = "The answer rests on an edit that is not part of the corpus, made from: {}"
+IMAGE_HINT = f" The query {IMAGE_QUERY} finds what the image shows."
 _ONE_AT_A_TIME = threading.Lock()
 """Held by a question that others build on."""
 
@@ -44,72 +71,268 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by a session with tools; arguments and errors as in `top.answer`. Topics are ignored."""
-    assert isinstance(resources.corpus, Corpus)
-    with _current(resources) as now, opened_web_search(now.settings.of(EvographSettings).web) as web:
-        return _answered(question, now, web, trace)
+    return answered(Session, question, resources, trace)
 
 
-def _answered(question: Question, resources: Resources, web: WebSearch | None, trace: Trace) -> Answer:
-    corpus, settings = resources.corpus, resources.settings.of(EvographSettings)
-    assert isinstance(corpus, Corpus) and resources.models is not None
-    empty = Answer(question, "no_answer", method=METHOD, notes=corpus.index.notes)
-    agent, published = resources.models.by_stage["act"].name, settings.reading == "published"
-    images, names, spent = read_images(question.images), tuple[str, ...](), ""
-    allowed = [each for each in settings.tools.split(",") if each != "web_search" or web is not None]
-    about = {"session": f"{question.id or 'ask'}:{secrets.token_hex(5)}", "agent": agent}
-    session, tools = None, session_tools(question.text, resources, trace, web=web, **about)
-    try:
-        with within_budget(trace):
-            if images and "graph_search" in allowed:
-                names = names_of_images(images, question.text, resources, trace)
-                tools = session_tools(question.text, resources, trace, web=web, image_names=names, **about)
-            schemas = tool_schemas(allowed, published=published, image=bool(names))
-            session = Session(
-                question.text,
-                tools,
-                schemas,
-                resources,
-                trace,
-                SessionOptions(
-                    settings.turns,
-                    forced=not published,
-                    first_query=_first_query(question.text, names, allowed, settings),
-                    start="evograph/published_start" if published else "evograph/start",
-                ),
-                images=images,
+class Session:
+    """The session of one question: an `Agent` of turns.
+
+    Args:
+        question: The question.
+        resources: The resources of the run.
+        trace: The trace of the question.
+        web: The search of the web; None if there is none.
+
+    Attributes:
+        forced: Whether the last reply must be an answer, and calls are not repeated.
+        turn: The number of the last turn.
+        answer: The answer of the language model; None until there is one.
+
+    Raises:
+        QuestionError: An image cannot be used.
+    """
+
+    forced = True
+    start = "evograph/start"
+    schemas: Sequence[Mapping[str, Any]] = SCHEMAS
+    tools_of: type[Tools] = Tools
+
+    def __init__(self, question: Question, resources: Resources, trace: Trace, web: WebSearch | None) -> None:
+        assert resources.models is not None
+        self.question = question
+        self.resources = resources
+        self.trace = trace
+        self.settings = resources.settings.of(EvographSettings)
+        self.allowed = allowed_tools(self.settings, web)
+        about = {
+            "session": f"{question.id or 'ask'}:{secrets.token_hex(5)}",
+            "agent": resources.models.by_stage[STAGE].name,
+        }
+        self.tools = self.tools_of(question.text, resources, trace, web=web, **about)
+        self.images = read_images(question.images)
+        self._models = resources.models.for_question(trace)
+        self._messages: list[Message] = []
+        self._read: Reading[ToolReply] = Reading(None)
+        self._raw = ""
+        self.answer: str | None = None
+        self.turn = 0
+        self._silent = 0
+
+    def reply(self, turn: int, *, last: bool) -> Move[ToolReply, str]:
+        """Ask for a thought with a call or an answer."""
+        self.turn, last = turn, last and self.forced
+        schemas = () if last else self._allowed_schemas
+        if not self._messages:
+            self._messages = self._first_messages(last)
+        texts: list[str] = []
+
+        def read(text: str) -> Reading[ToolReply]:
+            texts.append(text)
+            return read_tool_reply(text, schemas=schemas)
+
+        prompt, reask = Prompt(tuple(self._messages), STAGE), self.resources.settings.llm.reask
+        prompts = self.resources.prompts
+        (self._read,) = ask_readings(self._models, prompts, [prompt], [read], reask=reask, with_reasoning=True)
+        self._raw, reply = texts[-1] if texts else "", self._read.value
+        calls = {call_text(reply): reply} if reply is not None and reply.answer is None else {}
+        self.trace.record(
+            ActionRead(
+                reply=self._raw,
+                actions=tuple(calls),
+                problem=self._read.problem,
+                thought=reply.thought if reply is not None else "",
+                step=turn,
             )
-            session.run()
-    except BudgetExhausted as error:
-        spent = error.reason
-    with trace.grace():
-        found = _answer(session, empty, tools, resources, trace, published=published)
-    if spent:
-        found = replace(found, status="budget_exhausted", reason=spent, accepted=False)
-    notes = _commit(tools, resources, trace, published=published, turn=session.turn if session else 0)
-    return replace(found, notes=(*found.notes, *notes))
+        )
+        self.answer = reply.answer if reply is not None else None
+        self._silent = 0 if self._raw else self._silent + 1
+        return Move(self.answer, calls, "no reply" if self._silent == MAX_SILENT else "")
+
+    def run(self, call: ToolReply, turn: int, repeat: Repeat | None) -> Observation:
+        """Call a tool; a call that was made before refers to its results."""
+        further = (FURTHER,) if call.ignored else ()
+        if self.forced and repeat is not None:
+            given = json.dumps(dict(call.arguments), ensure_ascii=False)
+            self.trace.record(Called(name=call.name, arguments=(given,), failed=True, step=turn))
+            note = THIRD if repeat.last else AGAIN.format(repeat.first)
+            return Observation(notes=(note, *further), failed=True)
+        found = self.tools.call(call.name, call.arguments, step=turn)
+        return replace(found, notes=(*further, *found.notes))
+
+    def show(self, results: Sequence[Observation], turn: int, *, last: bool) -> None:
+        """Add the reply and the results to the messages."""
+        found = results[0] if results else Observation(notes=(LOST.format(self._read.problem),), failed=True)
+        values = {"left": self.settings.turns - turn, "last": last and self.forced}
+        shown = self.resources.prompts.render("evograph/results", **_shown(found), **values)
+        self._messages += [Message("assistant", history_text(self._read.value, self._raw)), *shown]
+        self.trace.record(Seen(text=shown[-1].text, count=len(found.results), step=turn))
+
+    @property
+    def _allowed_schemas(self) -> list[Mapping[str, Any]]:
+        schemas = [each for each, ours in zip(self.schemas, SCHEMAS) if ours["name"] in self.allowed]
+        if self.tools.image_names and "graph_search" in self.allowed:
+            schemas[0] = {**schemas[0], "description": schemas[0]["description"] + IMAGE_HINT}
+        return schemas
+
+    def _first_messages(self, last: bool) -> list[Message]:
+        found, query = Observation(), ""
+        if "graph_search" in self.allowed:
+            asked = self.question.text if self.settings.first_search == "question" else ""
+            query = IMAGE_QUERY if self.tools.image_names else asked
+        if query:
+            found = self.tools.call("graph_search", {"query": query}, step=0)
+            lines = "\n".join(_shown(found)["lines"])
+            self.trace.record(Seen(text=lines, count=len(found.results), step=0))
+        prompt = self.resources.prompts.prompt(
+            self.start,
+            STAGE,
+            images=self.images,
+            question=self.question.text,
+            tools=[json.dumps(each, ensure_ascii=False) for each in self._allowed_schemas],
+            turns=self.settings.turns,
+            web="web_search" in self.allowed,
+            edits=bool({*self.allowed} & {*EDITS}),
+            image=bool(self.images),
+            lines=[*found.notes, *_shown(found)["lines"]],
+            last=last,
+        )
+        texts = {message.role: message.text for message in prompt.messages}
+        self.trace.record(TaskGiven(system=texts.get("system", ""), user=texts.get("user", "")))
+        return list(prompt.messages)
 
 
-def _first_query(question: str, names: Sequence[str], allowed: Sequence[str], settings: EvographSettings) -> str:
-    """Return what is searched before the first prompt: what the image shows, or the question; "" for nothing."""
-    if "graph_search" not in allowed:
-        return ""
-    if names:
-        return IMAGE_QUERY
-    return question if settings.first_search == "question" else ""
+def _shown(found: Observation) -> dict[str, list[str]]:
+    return {"notes": list(found.notes), "lines": [result.line for result in found.results]}
 
 
-def _commit(tools: Tools, resources: Resources, trace: Trace, *, published: bool, turn: int) -> tuple[str, ...]:
-    """Propose or commit the edits, record what became of them, and return notes."""
-    settings, edits, overlay = resources.settings.of(EvographSettings), tools.edits, tools.overlay
-    mode = settings.commit
-    if mode != "off" and settings.extract == "model" and edits.accepted:
+def answered(kind: type[Session], question: Question, resources: Resources, trace: Trace) -> Answer:
+    """Answer a question by a kind of session, ground the answer, and commit the edits."""
+    own, spent = resources.settings.of(EvographSettings), ""
+    with _current(resources) as resources, opened_web_search(own.web) as web:
+        session = kind(question, resources, trace, web)
+        try:
+            with within_budget(trace):
+                if session.images and "graph_search" in session.allowed:
+                    session.tools.image_names = names_of_images(session)
+                take_turns(session, own.turns, trace, at_end="answer" if kind.forced else "go on")
+        except BudgetExhausted as error:
+            spent = error.reason
+        with trace.grace():
+            found = grounded(session)
+        if spent:
+            found = replace(found, status="budget_exhausted", reason=spent, accepted=False)
+        return replace(found, notes=(*found.notes, *commit_edits(session)))
+
+
+def read_images(paths: Sequence[str]) -> list[Image]:
+    """Read image files. Raises QuestionError if there are too many, or one cannot be read or sent to a model."""
+    if len(paths) > MAX_IMAGES:
+        raise QuestionError(f"A question has at most {MAX_IMAGES} images, not {len(paths)}.", "Leave some out.")
+    images = []
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                images.append(image_of(file.read(MAX_IMAGE_BYTES + 1), Path(path).suffix or "without a name"))
+        except (OSError, ValueError) as error:
+            problem = getattr(error, "strerror", None) or error
+            raise QuestionError(f"The image {clean(path)} cannot be used: {problem}.", "Use another file.") from error
+    return images
+
+
+def names_of_images(session: Session) -> tuple[str, ...]:
+    """Return what the images of a question may show, the most likely name first; empty if the reply cannot be read."""
+    resources = session.resources
+    prompt = resources.prompts.prompt(
+        "evograph/image", "extract", images=session.images, question=session.question.text, most=MAX_IMAGE_NAMES
+    )
+    (names,) = resources.ask_model([prompt], [read_answers], session.trace)
+    return tuple(clean(name)[:200] for name in (names or ())[:MAX_IMAGE_NAMES])
+
+
+def call_text(reply: ToolReply) -> str:
+    """Return a call as canonical JSON; equal for equal calls."""
+    arguments = {key: reply.arguments[key] for key in sorted(reply.arguments)}
+    return json.dumps({"name": reply.name, "arguments": arguments}, ensure_ascii=False)
+
+
+def history_text(reply: ToolReply | None, raw: str) -> str:
+    """Return a reply as later prompts show it: only what was read of it."""
+    if reply is None:
+        return raw.strip()[:MAX_HISTORY_THOUGHT] or "(nothing)"
+    thought = f"<think>{reply.thought[:MAX_HISTORY_THOUGHT]}</think>\n" if reply.thought else ""
+    return f"{thought}<tool_call>{call_text(reply)}</tool_call>"
+
+
+def grounded(session: Session) -> Answer:
+    """Return the answer of a session with what it rests on, and record it.
+
+    Answers that are participants of cited hyperedges get the path to them. Answers that stand in cited segments get
+    the query for these words of the chunks. Answers that rest on pages of the web, or on edits that the corpus does
+    not contain, come from the model, and notes name the sources.
+    """
+    shown, overlay, resources, text = session.tools.shown, session.tools.overlay, session.resources, session.answer
+    empty = Answer(session.question, "no_answer", method=METHOD, notes=overlay.corpus.index.notes)
+    if text is None:
+        return replace(empty, reason=NO_ANSWER.format(session.turn))
+    cited = read_cited_answers(text, split=session.forced)
+    if not cited:
+        session.trace.record(Finished(text=text, why=UNKNOWN, step=session.turn))
+        return replace(empty, reason=UNKNOWN, response=text)
+    live = {result.iri: result.piece for result in shown if result.piece and _is_live(result, session.tools)}
+    reply = replace(shown.look_up(cited, session.question.text, live.keys()), response=text)
+    found = ground(
+        reply,
+        empty,
+        resources.graph.for_question(session.trace),
+        session.trace,
+        corpus=overlay.corpus,
+        used=[live[iri] for iri in dict.fromkeys(each.piece for each in reply.citations) if iri in live],
+        hyper=True,
+        notes=_sources(reply, live, session.tools),
+    )
+    is_grounded = found.grounding in ("graph", "text")
+    why = "" if is_grounded else " ".join(note for note in found.notes if note not in empty.notes)
+    names = tuple(each.name for each in found.answers)
+    session.trace.record(Finished(text=text, answers=names, grounded=is_grounded, why=why, step=session.turn))
+    return found
+
+
+def _is_live(result: Result, tools: Tools) -> bool:
+    """Return whether the corpus contains a piece, and the question did not remove it."""
+    reader = tools.overlay.corpus.reader
+    if result.kind == "chunk":
+        return reader.chunk(result.iri) is not None
+    return result.iri not in tools.overlay.removed and reader.hyperedge(result.iri) is not None
+
+
+def _sources(reply: Reply[Result], live: Collection[str], tools: Tools) -> Iterator[str]:
+    """Yield notes about the sources of answers that are not in the corpus."""
+    iris = [
+        each.piece
+        for each in reply.citations
+        if not stand_in_quotes([Named(Literal(each.claim), "", each.claim)], reply.quotes)
+    ]
+    results = [each for each in tools.shown if each.iri in iris and each.iri not in live]
+    if pages := [each.iri for each in results if each.kind == "web"]:
+        yield ON_WEB.format(", ".join(pages[:MAX_SOURCES]))
+    edited = {each.iri for each in results if each.kind == "hyperedge"}
+    made = [each for each in tools.overlay.edits if each.added is not None and each.added.iri in edited]
+    if made:
+        sources = list(dict.fromkeys(source.iri for each in made for source in each.sources))
+        yield ON_EDIT.format(", ".join(sources[:MAX_SOURCES]) or "no source")
+
+
+def commit_edits(session: Session) -> tuple[str, ...]:
+    """Propose or commit the edits of a session, record what became of them, and return notes."""
+    settings, edits = session.settings, session.tools.edits
+    if settings.commit != "off" and settings.extract == "model" and edits.accepted:
         with suppress(BudgetExhausted):  # then the participants that were found by name remain
-            overlay = edits.with_participants(asked_participants(edits.contents(), resources, trace))
+            edits.with_participants(asked_participants(edits.contents(), session.resources, session.trace))
     hold = settings.merge == "hold"
-    outcome = commit(overlay, mode, gated=edits.gated, guarded=not published, hold=hold)
+    outcome = commit(edits.overlay, settings.commit, gated=edits.gated, guarded=session.forced, hold=hold)
     for number, each in edits.accepted.items():
         if (state := outcome.state_of(each.edit)) != "overlay":
-            trace.record(EditDecided(proposal=number, state=state, edit=each.edit.id, step=turn))
+            session.trace.record(EditDecided(proposal=number, state=state, edit=each.edit.id, step=session.turn))
     return outcome.notes
 
 
@@ -129,8 +352,7 @@ def _current(resources: Resources) -> Iterator[Resources]:
         return
     if settings.commit != "auto":
         raise SettingsError(
-            "Questions build on each other (evograph.persist=run) only if their edits are committed.",
-            "Set evograph.commit=auto, or evograph.persist=question.",
+            "Questions build on each other only if their edits are committed.", "Set evograph.commit=auto."
         )
     with _ONE_AT_A_TIME, ExitStack() as opened:
         if corpus.database.seq != corpus.reader.seq:
@@ -141,29 +363,3 @@ def _current(resources: Resources) -> Iterator[Resources]:
                 graph = opened.enter_context(open_graph_of(resources.settings, corpus.folder.path, cache=cache))
             resources = replace(resources, corpus=corpus, graph=graph)
         yield resources
-
-
-def _answer(
-    session: Session | None, empty: Answer, tools: Tools, resources: Resources, trace: Trace, *, published: bool
-) -> Answer:
-    """Return the answer of a session, grounded, and record it."""
-    reply = session.answer if session else None
-    if session is None or reply is None or reply.answer is None:
-        return replace(empty, reason=NO_ANSWER.format(session.turn if session else 0))
-    cited = read_cited_answers(reply.answer, split=not published)
-    if not cited:
-        trace.record(Finished(text=reply.answer, why=UNKNOWN, step=session.turn))
-        return replace(empty, reason=UNKNOWN, response=reply.answer)
-    graph = resources.graph.for_question(trace)
-    found = grounded_answer(empty, cited, tools.shown, reply.answer, tools.overlay, graph, trace)
-    grounded = found.grounding in ("graph", "text")
-    trace.record(
-        Finished(
-            text=reply.answer,
-            answers=tuple(each.name for each in found.answers),
-            grounded=grounded,
-            why="" if grounded else " ".join(note for note in found.notes if note not in empty.notes),
-            step=session.turn,
-        )
-    )
-    return found

@@ -20,18 +20,15 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.errors import CorpusError, SettingsError
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.replies.tool_calls import checked_arguments
-from kgqa.methods.acting.declarations import EvographSettings
 from kgqa.methods.ask import cache_of
-from kgqa.methods.evograph.schemas import tool_schemas
-from kgqa.methods.evograph.tools import Tools, session_tools
+from kgqa.methods.evograph.declarations import EvographSettings
+from kgqa.methods.evograph.tools import SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.rank.embedding.encoder import encoder_of
 from kgqa.settings.values import resolve
 from kgqa.text.hints import Hint
 from kgqa.trace.trace import Trace
-
-AGENT = "environment"
 
 
 class Environment:
@@ -58,17 +55,17 @@ class Environment:
             self._tools = self._opened(text)
 
     def _opened(self, question: str) -> Tools:
-        return session_tools(question, self._resources, self.trace, web=self._web, agent=AGENT)
+        return Tools(question, self._resources, self.trace, web=self._web, agent="environment")
 
     def _call(self, name: str, **arguments: Any) -> str:
         """Call a tool and return what it shows, as text."""
-        (schema,) = tool_schemas([name])
+        schema = next(each for each in SCHEMAS if each["name"] == name)
         checked, problem, _ = checked_arguments(arguments, schema)
         if problem:
             return problem
         with self._lock:
             found = self._tools.call(name, checked)
-            return "\n".join([*found.notes, *found.lines])
+            return "\n".join([*found.notes, *(result.line for result in found.results)])
 
 
 class _ToolMethods(Environment):
@@ -134,9 +131,6 @@ class _ToolMethods(Environment):
         return self._call("delete", target=target, reason=reason)
 
 
-_TOOLS = ("graph_search", "web_search", "insert", "update", "delete")
-
-
 def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[Environment]:
     """Return a class whose objects are sessions over a corpus.
 
@@ -152,16 +146,12 @@ def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[En
     """
     resources, opened = _resources_of(corpus, settings)
     own = resources.settings.of(EvographSettings)
-    if own.reading == "published":
-        raise SettingsError("The environment has our tools only.", "Set evograph.reading to ours.")
     web = opened.enter_context(opened_web_search(own.web))
-    names = own.tools.split(",")
-    allowed = [name for name in names if name != "web_search" or web is not None]
 
     def begin(self: Environment) -> None:
         Environment.__init__(self, resources, web)
 
-    methods = {name: vars(_ToolMethods)[name] for name in _TOOLS if name in allowed}
+    methods = {name: vars(_ToolMethods)[name] for name in allowed_tools(own, web)}
     return type("ToolEnvironment", (Environment,), {"__init__": begin, "__doc__": Environment.__doc__, **methods})
 
 
@@ -173,7 +163,7 @@ def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tupl
         if not isinstance(corpus.corpus, Corpus):
             raise CorpusError("The environment needs a corpus.", Hint(python="Open the folder of a corpus."))
         return corpus, opened
-    own = {"web", "tools", "results", "pieces", "domains"}
+    own = {"web", "tools", "results", "domains"}
     named = {f"evograph.{name}" if name in own else name: value for name, value in given.items()}
     settings = resolve({"ask.method": "evograph", **named})
     cache = cache_of(settings)

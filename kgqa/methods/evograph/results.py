@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kgqa.corpus.items import normal_name
-from kgqa.model import Piece
+from kgqa.methods.evidence import Exhibits
+from kgqa.model import Piece, Span
 from kgqa.text.words import clean
 
 ResultKind = Literal["hyperedge", "chunk", "web"]
@@ -49,52 +50,40 @@ class Result:
     disputes: tuple[int, ...] = ()
 
     @property
+    def spans(self) -> tuple[Span, ...]:
+        """The places of documents that it comes from."""
+        return self.piece.spans if self.piece else ()
+
+    @property
     def line(self) -> str:
         """The result as one line of JSON."""
         shown: dict[str, Any] = {"number": self.number, "text": self.text, "kind": self.kind, "trust": self.trust}
         shown["score"] = round(self.score, 4)
-        if self.title:
-            shown["from"] = self.title
-        if self.disputes:
-            shown["contradicts"] = list(self.disputes)
+        shown |= {"from": self.title} if self.title else {}
+        shown |= {"contradicts": list(self.disputes)} if self.disputes else {}
         return json.dumps(shown, ensure_ascii=False)
 
 
-class ShownResults:
-    """The results of one session, by number. A text that is shown again keeps its number."""
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a call returns to the language model. `results`: new ones. `notes`: sentences. `failed`: see `Called`."""
 
-    def __init__(self) -> None:
-        self._results: dict[int, Result] = {}
-        self._numbers: dict[str, int] = {}
+    results: tuple[Result, ...] = ()
+    notes: tuple[str, ...] = ()
+    failed: bool = False
 
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self._results.values())
 
-    def __len__(self) -> int:
-        return len(self._results)
+class Results(Exhibits[Result]):
+    """The results of one session. A text that is shown again keeps its number."""
 
-    def __contains__(self, iri: object) -> bool:
-        return iri in self._numbers
-
-    def get(self, number: int) -> Result | None:
-        """Return a result by its number."""
-        return self._results.get(number)
-
-    def of(self, iri: str) -> Result | None:
-        """Return the result of a piece or page."""
-        return self._results.get(self._numbers.get(iri, 0))
-
-    def add(self, text: str, kind: ResultKind, iri: str, **more: Any) -> Result:
-        """Give a text its number, unless it has one."""
-        known = self.of(iri)
-        if known is not None:
-            return known
-        number = len(self._results) + 1
-        title = without_marks(more.pop("title", ""))[:MAX_TITLE_CHARS]
-        found = Result(number, without_marks(text), kind, iri, title=title, **more)
-        self._results[number] = found
-        self._numbers[iri] = number
-        return found
+    def show(self, text: str, kind: ResultKind, iri: str, *, title: str = "", **more: Any) -> Result:
+        """Return the result of a piece or page, with a new number unless it has one."""
+        known = self.get(self.number(iri))
+        if known is None:
+            title = without_marks(title)[:MAX_TITLE_CHARS]
+            known = Result(len(self) + 1, without_marks(text), kind, iri, title=title, **more)
+            self.add(known)
+        return known
 
     def find(self, text: str) -> Result | None:
         """Return the result with a text, case and blanks aside; None if there is none."""
@@ -103,7 +92,7 @@ class ShownResults:
 
     def known(self, iris: Iterable[str]) -> tuple[int, ...]:
         """Return the numbers of the pieces or pages that were shown, sorted."""
-        return tuple(sorted({self._numbers[iri] for iri in iris if iri in self._numbers}))
+        return tuple(sorted({self.number(iri) for iri in iris} - {0}))
 
 
 def without_marks(text: str) -> str:

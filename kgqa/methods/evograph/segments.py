@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.gates import contradicts
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.trust import CORPUS, rank
-from kgqa.corpus.index.word_index import WordIndex
 from kgqa.corpus.rdf.vocabulary import PARTY
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.corpus.retrieve.fused import DEPTH, fuse
 from kgqa.corpus.snapshot import role_iri
-from kgqa.methods.text.searching import TextSearch
 from kgqa.model import Entity, Piece, PieceKind, Triple
 from kgqa.trace import Retrieved
 from kgqa.trace.trace import Trace
@@ -23,37 +22,36 @@ from kgqa.trace.trace import Trace
 CHANNEL = "graph"
 COMPARED = 20
 """How many of the best segments are compared with one that is trusted less than the corpus."""
-Ranking = list[tuple[str, float]]
-"""IRIs of pieces and their scores, best first."""
+KINDS: dict[str, tuple[PieceKind, ...]] = {
+    "hyperedge": ("hyperedge",),
+    "chunk": ("chunk",),
+    "both": ("hyperedge", "chunk"),
+}
 
 
-def kinds_of(setting: str, search: TextSearch) -> tuple[PieceKind, ...]:
-    """Return the kinds of segments that are searched, as the setting `evograph.pieces` says.
+def kinds_of(setting: str, corpus: Corpus) -> tuple[PieceKind, ...]:
+    """Return the kinds of segments that are searched, as `evograph.pieces` says.
 
     `auto`: hyperedges, and also chunks if there are more of them than hyperedges, because few hyperedges say little of
     what the texts say.
     """
-    if setting == "auto":
-        hyperedges, chunks = search.count("hyperedge"), search.count("chunk")
-        return ("hyperedge",) if hyperedges >= chunks else ("hyperedge", "chunk")
-    kinds: dict[str, tuple[PieceKind, ...]] = {"hyperedge": ("hyperedge",), "chunk": ("chunk",)}
-    return kinds.get(setting, ("hyperedge", "chunk"))
+    hyperedges, chunks = (len(corpus.index.pieces(kind)) for kind in KINDS["both"])
+    return KINDS[("hyperedge" if hyperedges >= chunks else "both") if setting == "auto" else setting]
 
 
-class SegmentSearch:
+class Segments:
     """The search of one question.
 
     Args:
-        search: The retrievers of the question.
         overlay: The edits of the question.
-        kinds: The kinds of segments.
+        pieces: The kinds of segments; see `kinds_of`.
         trace: The trace of the question.
     """
 
-    def __init__(self, search: TextSearch, overlay: Overlay, kinds: Sequence[PieceKind], trace: Trace) -> None:
-        self._search = search
+    def __init__(self, overlay: Overlay, pieces: str, trace: Trace) -> None:
         self._overlay = overlay
-        self._kinds = tuple(kinds)
+        self._corpus = overlay.corpus
+        self._kinds = kinds_of(pieces, overlay.corpus)
         self._trace = trace
         self._vectors: dict[str, np.ndarray] = {}
         """The vectors of segments that the index does not contain."""
@@ -73,11 +71,11 @@ class SegmentSearch:
             shown: The IRIs of the segments that were shown.
             step: The turn, for the events.
         """
-        found = self.ranked(query)
-        new = [piece for piece in found if piece.iri not in shown][:k]
-        last = found.index(new[-1]) if len(new) == k else len(found)
-        known = [piece for piece in found[: min(last, 2 * k)] if piece.iri in shown]
-        new = self._with_disputed(new, found[:COMPARED], shown)
+        ranked = self.ranked(query)
+        new = [piece for piece in ranked if piece.iri not in shown][:k]
+        last = ranked.index(new[-1]) if len(new) == k else len(ranked)
+        known = [piece for piece in ranked[: min(last, 2 * k)] if piece.iri in shown]
+        new = self._with_disputed(new, ranked[:COMPARED], shown)
         self._trace.record(Retrieved(query=query, pieces=tuple(piece.iri for piece in new), step=step, channel=CHANNEL))
         return new, known
 
@@ -87,40 +85,36 @@ class SegmentSearch:
         Hyperedges and chunks are in one ranking, so that a few hyperedges do not take places from better chunks.
         """
         pieces: dict[str, Piece] = {}
-        rankings: list[Ranking] = []
+        rankings: list[list[tuple[str, float]]] = []
         added = self._overlay.added if "hyperedge" in self._kinds else ()
-        for channel in self._channels():
-            ranking = self._scores(channel, query, added)
+        # words are weighed by the index of the last kind, which has the most segments
+        words = self._corpus.index.bm25(self._kinds[-1])
+        for channel in self.channels:
+            if channel == "bm25":
+                scored = ((record.iri, words.score_of(query, record.segment)) for record in added)
+                scores = {iri: score for iri, score in scored if score > 0}
+            else:
+                scores = self._similarities(query, added)
             for kind in self._kinds:
-                (found,) = self._search.corpus.retriever(kind, (channel,)).search([query], DEPTH)
-                live = [piece for piece in found if piece.iri not in self._overlay.removed]
-                pieces |= {piece.iri: piece for piece in live}
-                if channel == "bm25" and kind != self._kinds[-1]:
-                    ranking |= {piece.iri: self._words.score_of(query, piece.text) for piece in live}
-                else:
-                    ranking |= {piece.iri: piece.score for piece in live}
-            rankings.append(sorted(ranking.items(), key=lambda each: (-each[1], each[0])))
+                (found,) = self._corpus.retriever(kind, (channel,)).search([query], DEPTH)
+                live = {piece.iri: piece for piece in found if piece.iri not in self._overlay.removed}
+                pieces |= live
+                rescored = channel == "bm25" and kind != self._kinds[-1]
+                scores |= {i: words.score_of(query, p.text) if rescored else p.score for i, p in live.items()}
+            rankings.append(sorted(scores.items(), key=lambda each: (-each[1], each[0])))
         pieces |= {record.iri: piece_of(record) for record in added}
-        fused = fuse(rankings, [1.0] * len(rankings))
-        return [replace(pieces[iri], score=score) for iri, score in fused]
+        return [replace(pieces[iri], score=score) for iri, score in fuse(rankings, [1.0] * len(rankings))]
 
     @property
-    def _words(self) -> WordIndex:
-        """The index by which words are weighed: that of the last kind, which has the most segments."""
-        return self._search.corpus.index.bm25(self._kinds[-1])
+    def channels(self) -> tuple[str, ...]:
+        """The retrievers of the index."""
+        return ("bm25", "dense") if self._corpus.index.vectors is not None else ("bm25",)
 
-    def _channels(self) -> tuple[str, ...]:
-        return ("bm25", "dense") if self._search.corpus.index.vectors is not None else ("bm25",)
-
-    def _scores(self, channel: str, query: str, added: Sequence[HyperedgeRecord]) -> dict[str, float]:
-        """Return the scores of segments that the index does not contain; by words, only of those that share one."""
-        if not added:
+    def _similarities(self, query: str, added: Sequence[HyperedgeRecord]) -> dict[str, float]:
+        """Return the similarities of segments that the index does not contain."""
+        encoder = self._corpus.index.encoder
+        if not added or encoder is None:
             return {}
-        if channel == "bm25":
-            scored = ((record.iri, self._words.score_of(query, record.segment)) for record in added)
-            return {iri: score for iri, score in scored if score > 0}
-        encoder = self._search.corpus.index.encoder
-        assert encoder is not None
         new = [record for record in added if record.iri not in self._vectors]
         if new:
             vectors = encoder.encode_once([record.segment for record in new])
@@ -133,28 +127,21 @@ class SegmentSearch:
         by_iri = {piece.iri: piece for piece in best}
         found: dict[str, Piece] = {}
         for piece in pieces:
-            trusted = self.contradicted[piece.iri] = frozenset(self._contradicted(piece, best))
-            others = sorted(trusted | conflicts.get(piece.iri, frozenset()))
-            together = [piece]
-            for iri in others:
-                record = self._overlay.record(iri)
-                if record is not None and iri not in shown:
-                    together.append(by_iri.get(iri) or piece_of(record))
-            together.sort(key=lambda each: -self._rank(each))
-            for each in together:
+            self.contradicted[piece.iri] = self.contradicted_by(piece, best)
+            others = sorted(self.contradicted[piece.iri] | conflicts.get(piece.iri, frozenset()))
+            records = [record for iri in others if iri not in shown and (record := self._overlay.record(iri))]
+            together = [piece, *(by_iri.get(record.iri) or piece_of(record) for record in records)]
+            for each in sorted(together, key=lambda each: -self._rank(each)):
                 found.setdefault(each.iri, each)
         return list(found.values())
 
-    def _contradicted(self, piece: Piece, best: Iterable[Piece]) -> Iterable[str]:
-        """Yield the IRIs of the hyperedges that a piece contradicts and that are trusted more."""
-        if self._rank(piece) < rank(CORPUS):
-            for other in best:
-                if (
-                    other.kind == "hyperedge"
-                    and self._rank(other) > self._rank(piece)
-                    and contradicts(piece.text, other.text)
-                ):
-                    yield other.iri
+    def contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
+        """Return the IRIs of the hyperedges that contradict a piece and are trusted more."""
+        own = self._rank(piece)
+        if own >= rank(CORPUS):
+            return frozenset()
+        rivals = (other for other in best if other.kind == "hyperedge" and self._rank(other) > own)
+        return frozenset(other.iri for other in rivals if contradicts(piece.text, other.text))
 
     def _rank(self, piece: Piece) -> int:
         return rank(self._overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS)

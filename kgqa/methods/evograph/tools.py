@@ -4,180 +4,163 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.trust import CORPUS, trust_of_address
-from kgqa.methods.acting.declarations import EvographSettings
-from kgqa.methods.evograph.editing import EditTools
-from kgqa.methods.evograph.participants import named_participants
-from kgqa.methods.evograph.published import PublishedEdits, PublishedSegments
-from kgqa.methods.evograph.results import Result, ShownResults, without_marks
-from kgqa.methods.evograph.schemas import EDITS, IMAGE_QUERY, PUBLISHED_NAMES
-from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
-from kgqa.methods.evograph.web import WebSearch, search_or_problem
+from kgqa.errors import KgqaError
+from kgqa.methods.evograph.declarations import EvographSettings
+from kgqa.methods.evograph.editing import Edits
+from kgqa.methods.evograph.results import Observation, Result, Results, without_marks
+from kgqa.methods.evograph.segments import Segments
+from kgqa.methods.evograph.web import WebSearch
 from kgqa.methods.resources import Resources
-from kgqa.methods.text.searching import TextSearch, within_tokens
+from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Piece
+from kgqa.text.words import clean
 from kgqa.trace import Called, Retrieved
 from kgqa.trace.trace import Trace
 
 SEARCH_TOKENS = 2_000
 """About how many tokens the segments of one search have together; a long chunk is shown whole."""
-NO_WEB = "There is no search of the web here."
+IMAGE_QUERY = "<img>"
+"""The query that stands for the image of the question."""
+EDITS = ("insert", "update", "delete")
 NOTHING = "Nothing was found."
-NO_IMAGE = "The question has no image."
-MAX_NAME_CHARS = 200
-MAX_NAMES = 20
+MAX_NAME_CHARS, MAX_NAMES = 200, 20
+_QUERY = {"type": "string", "description": "words of the text that is looked for"}
+CONTENT = {"type": "string", "description": "one plain sentence that can be understood alone, at most 500 characters"}
+_SOURCES = {
+    "type": "array",
+    "items": {"type": "integer"},
+    "description": "the numbers of the results that say so",
+}
+_TARGET = {"type": ["integer", "string"], "description": "the number of the result, or its whole text"}
+_REASON = {"type": "string", "description": "why it is wrong"}
+_AGAINST = {**_SOURCES, "description": "the numbers of the results that contradict it"}
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a call returns to the language model. `results`: new ones. `notes`: sentences. `failed`: see `Called`."""
-
-    results: tuple[Result, ...] = ()
-    notes: tuple[str, ...] = ()
-    failed: bool = False
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The results as lines of JSON."""
-        return tuple(result.line for result in self.results)
+def schema_of(name: str, about: str, properties: Mapping[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what the language model is told of a tool; all properties are required unless some are named."""
+    parameters = {"type": "object", "properties": properties, "required": list(required or properties)}
+    return {"name": name, "description": about, "parameters": {**parameters, "additionalProperties": False}}
 
 
-def session_tools(
-    question: str,
-    resources: Resources,
-    trace: Trace,
-    *,
-    web: WebSearch | None = None,
-    session: str = "",
-    agent: str = "",
-    image_names: Sequence[str] = (),
-) -> Tools:
-    """Return the tools of a new session; other sessions do not see its edits.
+SCHEMAS = (
+    schema_of("graph_search", "Searches the knowledge base.", {"query": _QUERY}),
+    schema_of("web_search", "Searches the web, for what the knowledge base lacks.", {"query": _QUERY}),
+    schema_of(
+        "insert",
+        "Adds a fact that results state and the knowledge base lacks.",
+        {"content": CONTENT, "sources": _SOURCES},
+    ),
+    schema_of(
+        "update",
+        "Replaces a hyperedge that is wrong, vague or out of date.",
+        {"target": _TARGET, "new_content": CONTENT, "sources": _SOURCES},
+    ),
+    schema_of(
+        "delete",
+        "Hides a hyperedge that another result contradicts.",
+        {"target": _TARGET, "reason": _REASON, "sources": _AGAINST},
+        ["target", "reason"],
+    ),
+)
+
+
+def allowed_tools(settings: EvographSettings, web: WebSearch | None) -> list[str]:
+    """Return the names of the tools that may be called."""
+    return [name for name in settings.tools.split(",") if name != "web_search" or web is not None]
+
+
+class Tools:
+    """The tools of one question, and what they have shown and edited; other sessions do not see its edits.
 
     Args:
         question: The question.
         resources: The resources of the run, with a corpus.
         trace: The trace of the question.
-        web: The search of the web.
+        web: The search of the web; None if there is none.
         session, agent: The name of the session and of who edits, for edits.
+
+    Attributes:
         image_names: The names of what the image of the question may show.
     """
-    corpus, settings = resources.corpus, resources.settings.of(EvographSettings)
-    assert isinstance(corpus, Corpus)
-    published = settings.reading == "published"
-    search = TextSearch(resources, trace)
-    overlay = Overlay(corpus, session=session, question=question, agent=agent, ranked=not published)
-    kinds = kinds_of(settings.pieces, search)
-    segments = (PublishedSegments if published else SegmentSearch)(search, overlay, kinds, trace)
-    shown = ShownResults()
-    edits = (PublishedEdits if published else EditTools)(
-        overlay,
-        shown,
-        segments,
-        lambda content: named_participants(content, corpus),
-        trace,
-        about=(session, question, agent),
-    )
-    domains = [each.strip() for each in settings.domains.split(",") if each.strip()]
-    k = settings.results
-    return Tools(segments, overlay, edits, web, shown, trace, k=k, domains=domains, image_names=image_names)
 
-
-class Tools:
-    """The tools of one question.
-
-    Args:
-        segments: The search of the graph.
-        overlay: The edits of the question.
-        edits: What proposes edits.
-        web: The search of the web; None if there is none.
-        shown: The results of the session.
-        k: How many results a search shows.
-        domains: Hosts whose pages are trusted more than others.
-        image_names: The names of what the image may show; empty without an image.
-        trace: The trace of the question.
-    """
+    segments_of: type[Segments] = Segments
+    edits_of: type[Edits] = Edits
+    ranked = True
+    """Whether trust counts in edits; see `Overlay`."""
 
     def __init__(
         self,
-        segments: SegmentSearch,
-        overlay: Overlay,
-        edits: EditTools,
-        web: WebSearch | None,
-        shown: ShownResults,
+        question: str,
+        resources: Resources,
         trace: Trace,
         *,
-        k: int,
-        domains: Sequence[str] = (),
-        image_names: Sequence[str] = (),
+        web: WebSearch | None = None,
+        session: str = "",
+        agent: str = "",
     ) -> None:
-        self.shown = shown
-        self.overlay = overlay
-        self._segments = segments
-        self.edits = edits
+        assert isinstance(resources.corpus, Corpus)
+        self._settings = settings = resources.settings.of(EvographSettings)
+        overlay = Overlay(resources.corpus, session=session, question=question, agent=agent, ranked=self.ranked)
+        self.shown = Results(resources.corpus)
+        self._segments = self.segments_of(overlay, settings.pieces, trace)
+        self.edits = self.edits_of(overlay, self.shown, self._segments, trace)
         self._web = web
         self._trace = trace
-        self._k = k
-        self._domains = tuple(domains)
-        self._image_names = tuple(filter(None, map(without_marks, image_names)))
+        self.image_names: tuple[str, ...] = ()
+
+    @property
+    def overlay(self) -> Overlay:
+        """The edits of the question."""
+        return self.edits.overlay
 
     def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
         """Call a tool and record the call.
 
         Args:
-            name: A tool, by our name or that of the published code.
+            name: A tool.
             arguments: Its arguments, as its schema says.
             step: The turn.
         """
-        tool = PUBLISHED_NAMES.get(name, name)
-        if tool == "graph_search":
+        if name == "graph_search":
             found = self._graph_search(arguments["query"], step)
-        elif tool == "web_search":
+        elif name == "web_search":
             found = self._web_search(arguments["query"], step)
-        elif tool in EDITS:
-            done = self.edits.edit(tool, arguments, step=step)
-            found = Observation(done.shown, done.notes, done.failed)
         else:
-            found = Observation((), (f"There is no tool {name}.",), failed=True)
+            found = self.edits.edit(name, arguments, step=step)
         names = tuple(result.text[:MAX_NAME_CHARS] for result in found.results[:MAX_NAMES])
         total, given = len(found.results), json.dumps(dict(arguments), ensure_ascii=False)
         self._trace.record(
-            Called(name=tool, arguments=(given,), names=names, total=total, failed=found.failed, step=step)
+            Called(name=name, arguments=(given,), names=names, total=total, failed=found.failed, step=step)
         )
         return found
 
     def _graph_search(self, query: str, step: int) -> Observation:
         notes: list[str] = []
         if query.strip() == IMAGE_QUERY:
-            if not self._image_names:
-                return Observation((), (NO_IMAGE,), failed=True)
-            query = " ".join(self._image_names)
-            notes.append(f"The image may show: {json.dumps(self._image_names, ensure_ascii=False)}.")
-        new, known = self._segments.find(query, self._k, self._iris(), step=step)
-        kept = within_tokens(new, SEARCH_TOKENS) if new else []
-        results = [self.show(piece) for piece in kept]
-        if numbers := self.shown.known(piece.iri for piece in known):
-            notes.append(f"Found again: {_numbers(numbers)}, shown above.")
-        if not results:
-            notes.append(NOTHING if not numbers else "Nothing else was found.")
-        return Observation(tuple(results), tuple(notes))
+            names = tuple(filter(None, map(without_marks, self.image_names)))
+            if not names:
+                return Observation(notes=("The question has no image.",), failed=True)
+            query = " ".join(names)
+            notes.append(f"The image may show: {json.dumps(names, ensure_ascii=False)}.")
+        shown = frozenset(result.iri for result in self.shown)
+        new, known = self._segments.find(query, self._settings.results, shown, step=step)
+        results = [self._show(piece) for piece in (within_tokens(new, SEARCH_TOKENS) if new else ())]
+        return Observation(tuple(results), (*notes, *self._notes(results, [piece.iri for piece in known])))
 
-    def show(self, piece: Piece) -> Result:
-        """Return a piece as a result with its number."""
-        trust = self.overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS
-        partners = self.overlay.conflicts.get(piece.iri, frozenset())
-        partners |= self._segments.contradicted.get(piece.iri, frozenset())
-        return self.shown.add(
+    def _show(self, piece: Piece) -> Result:
+        overlay = self.overlay
+        partners = overlay.conflicts.get(piece.iri, frozenset()) | self._segments.contradicted.get(piece.iri, set())
+        return self.shown.show(
             piece.text,
             "chunk" if piece.kind == "chunk" else "hyperedge",
             piece.iri,
-            trust=trust,
-            title=_title(piece, self.overlay.corpus),
+            trust=overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS,
+            title=_title(piece, overlay.corpus),
             score=piece.score,
             piece=piece,
             disputes=self.shown.known(partners),
@@ -185,32 +168,34 @@ class Tools:
 
     def _web_search(self, query: str, step: int) -> Observation:
         if self._web is None:
-            return Observation((), (NO_WEB,), failed=True)
-        found, problem = search_or_problem(self._web, query, self._k)
-        if problem:
-            return Observation((), (f"The web could not be searched: {problem}",), failed=True)
-        iris = tuple(each.address for each in found)
+            return Observation(notes=("There is no search of the web here.",), failed=True)
+        try:
+            passages = self._web(query, self._settings.results)
+        except KgqaError as error:
+            problem = f"The web could not be searched: {clean(str(error))[:300]}"
+            return Observation(notes=(problem,), failed=True)
+        iris = tuple(each.address for each in passages)
         self._trace.record(Retrieved(query=query, pieces=iris, step=step, channel="web"))
-        new = [each for each in found if each.address not in self.shown]
-        known = self.shown.known(each.address for each in found)
+        domains = [each.strip() for each in self._settings.domains.split(",") if each.strip()]
+        known = [iri for iri in iris if self.shown.number(iri)]
         results = [
-            self.shown.add(
+            self.shown.show(
                 each.text,
                 "web",
                 each.address,
-                trust=trust_of_address(each.address, self._domains),
+                trust=trust_of_address(each.address, domains),
                 title=each.title,
                 score=1 / rank,
             )
-            for rank, each in enumerate(new, 1)
+            for rank, each in enumerate((each for each in passages if each.address not in known), 1)
         ]
-        notes = [f"Found again: {_numbers(known)}, shown above."] if known else []
-        if not results:
-            notes.append("Nothing else was found." if known else NOTHING)
-        return Observation(tuple(results), tuple(notes))
+        return Observation(tuple(results), self._notes(results, known))
 
-    def _iris(self) -> frozenset[str]:
-        return frozenset(result.iri for result in self.shown)
+    def _notes(self, results: Sequence[Result], known: Sequence[str]) -> tuple[str, ...]:
+        """Return notes on results that were shown before, or that nothing was found."""
+        numbers = ", ".join(map(str, self.shown.known(known)))
+        again = (f"Found again: {numbers}, shown above.",) if numbers else ()
+        return again if results else (*again, "Nothing else was found." if numbers else NOTHING)
 
 
 def _title(piece: Piece, corpus: Corpus) -> str:
@@ -218,7 +203,3 @@ def _title(piece: Piece, corpus: Corpus) -> str:
     record = corpus.reader.document(piece.spans[0].document) if piece.kind == "chunk" and piece.spans else None
     title = record.title.strip() if record else ""
     return "" if title in piece.text else title
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.errors import KgqaError, PluginError, SettingsError
+from kgqa.errors import PluginError, SettingsError
 from kgqa.plugins import plugin
+from kgqa.storage.loading import parse_json, read_bytes
 from kgqa.text.words import clean, safe_text
 
 MAX_PASSAGES = 20
@@ -35,6 +37,13 @@ class WebPassage:
     title: str = ""
 
 
+class _Search(msgspec.Struct):
+    """A line of a recording."""
+
+    query: str
+    passages: list[WebPassage]
+
+
 WebSearch = Callable[[str, int], Sequence[WebPassage]]
 """Finds passages for a query: at most so many, best first. Thread-safe."""
 
@@ -48,19 +57,17 @@ def opened_web_search(name: str) -> Iterator[WebSearch | None]:
         KgqaError: a folder is not a corpus.
     """
     kind, _, rest = name.partition(":")
+    file, _, inner = rest.rpartition(":")
     if name == "none":
         yield None
     elif kind == "replay" and rest:
         yield Recording(Path(rest))
-    elif kind == "record" and rest:
-        file, _, inner = rest.rpartition(":")
-        if not file or not inner:
-            raise SettingsError(f"{clean(name)!r} names no search to record.", f"Use {FORMS}.")
+    elif kind == "record" and file and inner:
         with opened_web_search(inner) as search:
             yield Recording(Path(file), search)
     elif kind == "corpus" and rest:
         with Corpus.open(rest) as corpus:
-            yield CorpusAsWeb(corpus)
+            yield _corpus_search(corpus)
     elif kind == name and name:
         yield _plugin_search(kind)
     else:
@@ -80,27 +87,23 @@ def _plugin_search(name: str) -> WebSearch:
     return search
 
 
+def _corpus_search(corpus: Corpus) -> WebSearch:
+    """Return a search of a corpus that plays the web: its chunks are the passages, and their IRIs the addresses."""
+    retriever = corpus.retriever("chunk", ("bm25",))
+
+    def search(query: str, k: int) -> Sequence[WebPassage]:
+        (pieces,) = retriever.search([query], k)
+        records = [corpus.reader.document(piece.spans[0].document) if piece.spans else None for piece in pieces]
+        titles = [record.title if record else "" for record in records]
+        return [checked_passage(WebPassage(piece.iri, piece.text, title)) for piece, title in zip(pieces, titles)]
+
+    return search
+
+
 def checked_passage(passage: WebPassage) -> WebPassage:
     """Return a passage whose texts are plain and bounded."""
     text = safe_text(str(passage.text)[:MAX_PASSAGE_CHARS]).strip()
     return WebPassage(clean(str(passage.address)[:2000]), text, clean(str(passage.title)[:500]))
-
-
-class CorpusAsWeb:
-    """A corpus that plays the web: its chunks are the passages, and their IRIs the addresses."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self._retriever = corpus.retriever("chunk", ("bm25",))
-
-    def __call__(self, query: str, k: int) -> Sequence[WebPassage]:
-        (found,) = self._retriever.search([query], k)
-        passages = []
-        for piece in found:
-            record = self._corpus.reader.document(piece.spans[0].document) if piece.spans else None
-            title = record.title if record else ""
-            passages.append(checked_passage(WebPassage(piece.iri, piece.text, title)))
-        return passages
 
 
 class Recording:
@@ -118,14 +121,22 @@ class Recording:
         self._file = file
         self._search = search
         self._lock = threading.Lock()
-        if search is None and not file.is_file():
-            raise SettingsError(f"There is no file {clean(str(file))}.", "Record one: evograph.web=record:FILE:NAME")
-        self._found = _read_recording(file) if file.exists() else {}
+        self._found: dict[str, Sequence[WebPassage]] = {}
+        try:
+            lines = read_bytes(file, MAX_FILE_BYTES).splitlines() if search is None or file.exists() else []
+            for line in filter(None, map(bytes.strip, lines)):
+                record = parse_json(line, _Search)
+                self._found[_key(record.query)] = [checked_passage(each) for each in record.passages]
+        except (OSError, ValueError) as error:
+            raise SettingsError(
+                f"{clean(str(file))} is not a recording of searches: {getattr(error, 'strerror', None) or error}.",
+                "Record one: evograph.web=record:FILE:NAME",
+            ) from error
         if search is not None:
             self._append("")  # a file that cannot be written is an error before the first question
 
     def __call__(self, query: str, k: int) -> Sequence[WebPassage]:
-        key = _query_key(query)
+        key = _key(query)
         with self._lock:
             found = self._found.get(key)
         if found is None and self._search is not None:
@@ -147,28 +158,5 @@ class Recording:
             ) from error
 
 
-def _query_key(query: str) -> str:
+def _key(query: str) -> str:
     return clean(query).casefold()
-
-
-def _read_recording(file: Path) -> dict[str, list[WebPassage]]:
-    found: dict[str, list[WebPassage]] = {}
-    try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise ValueError("it is too large")
-        for line in file.read_text(encoding="utf-8").splitlines():
-            if line.strip():
-                record: Mapping[str, Any] = json.loads(line)
-                passages = [checked_passage(WebPassage(**each)) for each in record["passages"]]
-                found[_query_key(record["query"])] = passages
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SettingsError(f"{clean(str(file))} is not a recording of searches: {error}.") from error
-    return found
-
-
-def search_or_problem(search: WebSearch, query: str, k: int) -> tuple[Sequence[WebPassage], str]:
-    """Search, and return the passages, or what went wrong, in words for the language model."""
-    try:
-        return search(query, k), ""
-    except KgqaError as error:
-        return (), clean(str(error))[:300]

@@ -1,1 +1,1 @@
-"""Methods over text as their papers publish them, without our changes."""
+"""The methods as published, each as its publication says; the preset `as-published` chooses them."""

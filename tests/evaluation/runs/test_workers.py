@@ -161,7 +161,7 @@ def test_ctrl_c_on_this_machine(signals, model, settings, alone, tmp_path, monke
 
 def test_what_a_cluster_cannot_do_is_refused_before_it_is_opened(model, settings, tmp_path):
     recording = resolve({**settings, "llm.replay": str(tmp_path / "kept.sqlite")})
-    in_order = resolve({**settings, "ask.method": "evograph", "evograph.persist": "run"})
+    in_order = resolve({**settings, "ask.method": "evograph", "ask.preset": "one-graph"})
     plan = RunPlan("demo", ray="127.0.0.1:1")
     for refused, message in (
         (recording, "cannot be recorded .* several machines"),

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from kgqa.llm.replies.cited_answers import CitedAnswer, read_cited_answers
 from kgqa.llm.replies.tool_calls import read_tool_reply
-from kgqa.methods.evograph.schemas import tool_schemas
+from kgqa.methods.evograph.tools import SCHEMAS
 
 from ...conftest import SOAK
 
-TOOLS = tool_schemas(["graph_search", "web_search", "insert", "update", "delete"])
+TOOLS = SCHEMAS
 SEARCH = '{"name": "graph_search", "arguments": {"query": "Ada"}}'
 
 

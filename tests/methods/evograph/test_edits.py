@@ -97,7 +97,7 @@ def test_participants_by_the_model_take_one_call_for_all_edits(edited):
         final("Oster Quay [1]"),
         json.dumps({"participants": rows}),
     ]
-    asked, folder = edited(*replies, **{"evograph.extract": "model", "evograph.commit": "auto"})
+    asked, folder = edited(*replies, **{"ask.preset": "extract", "evograph.commit": "auto"})
     assert asked.answer.usage.calls == 4 and asked.events(EditDecided)[-1].state == "committed"
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
@@ -110,7 +110,7 @@ def test_participants_by_the_model_take_one_call_for_all_edits(edited):
 
 def test_an_unread_list_of_participants_leaves_those_found_by_name(edited):
     replies = [WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]"), "no list", "no list"]
-    asked, folder = edited(*replies, **{"evograph.extract": "model", "evograph.commit": "auto"})
+    asked, folder = edited(*replies, **{"ask.preset": "extract", "evograph.commit": "auto"})
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
         assert len(record.participants) >= 2

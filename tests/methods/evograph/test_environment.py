@@ -60,7 +60,7 @@ def test_wrong_settings_are_refused(written, tmp_path):
 
 
 def test_what_a_passage_of_the_corpus_says_is_not_inserted_again(written):
-    environment = make_environment(written[0], embeddings="off", pieces="chunk")()
+    environment = make_environment(written[0], embeddings="off", preset="passages")()
     found = results(environment.graph_search("Mara Holt built the first tide clock"))
     assert "tide clock" in found[0]["text"] and found[0]["kind"] == "chunk"
     told = environment.insert("The first tide clock Mara Holt built.", [found[0]["number"]])

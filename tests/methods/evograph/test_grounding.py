@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from kgqa import open_graph
@@ -72,11 +74,11 @@ def test_what_the_web_says_is_not_called_grounded(run, written):
     assert [(each.verified, each.piece) for each in answer.citations] == [(False, "https://island.example/holt")]
 
 
-def test_a_result_that_the_question_removed_grounds_nothing(run, written):
-    web = {"evograph.web": f"replay:{written[1]}", "evograph.reading": "published", "evograph.commit": "off"}
-    web["evograph.persist"] = "question"
+def test_a_result_that_the_question_removed_grounds_nothing(run, written, tmp_path):
+    folder = shutil.copytree(written[0], tmp_path / "corpus")
+    web = {"evograph.web": f"replay:{written[1]}", "ask.preset": "as-published"}
     update = '<think>x</think><tool_call>{"tool": "update", "args": {"content": "The lighthouse of Tarn Harbour was '
     update += 'finished in 1830.", "new_content": "It burnt down."}}</tool_call>'
     search = call("kb_search", query="lighthouse finished")
-    asked = run(search, update, final("1830 [1]"), question="When was it finished?", folder=written[0], **web)
+    asked = run(search, update, final("1830 [1]"), question="When was it finished?", folder=folder, **web)
     assert asked.answer.grounding == "model"

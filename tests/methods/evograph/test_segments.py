@@ -13,7 +13,7 @@ from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
 from kgqa.methods.evograph.participants import named_participants
-from kgqa.methods.evograph.segments import SegmentSearch, kinds_of
+from kgqa.methods.evograph.segments import Segments
 from kgqa.methods.text.searching import TextSearch
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
@@ -36,7 +36,7 @@ def search(resources):
     trace = Trace()
     overlay = Overlay(resources.corpus, agent="m")
     text_search = TextSearch(resources, trace)
-    return SegmentSearch(text_search, overlay, kinds_of("auto", text_search), trace), overlay
+    return Segments(overlay, "auto", trace), overlay
 
 
 def texts(search, query, k=5, shown=()):
@@ -71,7 +71,7 @@ def test_edits_are_found_by_their_embeddings(written, resources, tmp_path):
     with Corpus.open(folder, encoder=encoder) as corpus:
         with_vectors = replace(resources, corpus=corpus, encoder=encoder)
         trace, overlay = Trace(), Overlay(corpus, agent="m")
-        segments = SegmentSearch(TextSearch(with_vectors, trace), overlay, ("hyperedge",), trace)
+        segments = Segments(overlay, "hyperedge", trace)
         assert len(segments.ranked("something else")) == len(HYPEREDGES)  # by embeddings, all are ranked
         done = overlay.insert("A puffin bred on Corrin.", [("", Party("Corrin"))], [USER])
         for _ in range(2):
@@ -86,7 +86,7 @@ def test_a_hyperedge_takes_no_place_from_a_better_passage(corpus_folder):
     with open_resources(corpus_folder, settings=resolve(settings)) as opened:
         trace, overlay = Trace(), Overlay(opened.corpus, agent="m")
         text_search = TextSearch(opened, trace)
-        segments = SegmentSearch(text_search, overlay, kinds_of("auto", text_search), trace)
+        segments = Segments(overlay, "auto", trace)
         chunk = segments.ranked("first tide clock in the museum of Oster Quay")[0]
         overlay.insert("A ferry sails to Oster Quay.", [("", Party("Oster Quay"))], [USER])
         overlay.insert("The museum of Oster Quay shows the first tide clock.", [("", Party("Oster Quay"))], [USER])
