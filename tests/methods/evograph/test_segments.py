@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +13,6 @@ from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
 from kgqa.methods.evograph.participants import named_participants
 from kgqa.methods.evograph.segments import Segments
-from kgqa.methods.text.searching import TextSearch
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 from tests.corpus.word_encoder import WordEncoder
@@ -35,7 +33,6 @@ def resources(written):
 def search(resources):
     trace = Trace()
     overlay = Overlay(resources.corpus, agent="m")
-    text_search = TextSearch(resources, trace)
     return Segments(overlay, "auto", trace), overlay
 
 
@@ -66,10 +63,9 @@ def test_an_inserted_text_ranks_where_it_would_rank_in_the_index(search, resourc
     assert words.score_of("island town", best.text) == pytest.approx(float(scores[row]), rel=0.25)
 
 
-def test_edits_are_found_by_their_embeddings(written, resources, tmp_path):
+def test_edits_are_found_by_their_embeddings(written, tmp_path):
     folder, encoder = shutil.copytree(written[0], tmp_path / "corpus"), WordEncoder()
     with Corpus.open(folder, encoder=encoder) as corpus:
-        with_vectors = replace(resources, corpus=corpus, encoder=encoder)
         trace, overlay = Trace(), Overlay(corpus, agent="m")
         segments = Segments(overlay, "hyperedge", trace)
         assert len(segments.ranked("something else")) == len(HYPEREDGES)  # by embeddings, all are ranked
@@ -85,7 +81,6 @@ def test_a_hyperedge_takes_no_place_from_a_better_passage(corpus_folder):
     settings = {"ask.method": "evograph", "rank.embeddings": "off", "llm.model": "http://localhost:1/v1#m"}
     with open_resources(corpus_folder, settings=resolve(settings)) as opened:
         trace, overlay = Trace(), Overlay(opened.corpus, agent="m")
-        text_search = TextSearch(opened, trace)
         segments = Segments(overlay, "auto", trace)
         chunk = segments.ranked("first tide clock in the museum of Oster Quay")[0]
         overlay.insert("A ferry sails to Oster Quay.", [("", Party("Oster Quay"))], [USER])
