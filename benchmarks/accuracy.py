@@ -71,7 +71,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
     for text in options.get("settings") or ():
         key, _, value = text.partition("=")
         given[key] = next((kind for kind in (_as(int, value), _as(float, value)) if kind is not None), value)
-    return resolve(given)
+    return resolve(variants=given)
 
 
 def _as(kind: type, text: str) -> Any:

@@ -24,7 +24,7 @@ from golden_records import FREEBASE, KGQA, Record, file, kgqa, loaded, read_rows
 COUNT = 20
 """Questions of each method and preset."""
 GRAPH_METHODS = {
-    "top": ("ours", "as-published", "economy"),
+    "top": ("ours", "economy"),
     "top-1": ("ours", "as-published"),
     "top-2": ("ours", "as-published"),
     "tog": ("ours", "as-published"),

@@ -171,7 +171,7 @@ _ELSEWHERE = (
 
 def asking_options(function: Command) -> Command:
     """Add all options for settings of question answering."""
-    text = "value of any other setting, such as tog.sampled=10; repeat for several (see kgqa config show)"
+    text = "value of any other setting, such as tog3.rounds=2; repeat for several (see kgqa config show)"
     published = "same as --preset as-published: the published method without changes"
     replay = "take every reply from the --replay file, and never call the language model"
     return combined(

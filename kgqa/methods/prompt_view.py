@@ -117,6 +117,12 @@ class PromptView:
             return name
         return replace_spans(name, topic_spans(name, self._named), placeholders(self._named))
 
+    def noted_name(self, value: Value, name: str) -> str:
+        """Return the text shown for a value, and note that it is shown."""
+        text = self.name(value, name)
+        self.texts.add(text)
+        return text
+
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
         new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]

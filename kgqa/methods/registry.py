@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any
 
 from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import MethodExtension, plugin
 from kgqa.settings.setting import Section, setting
 from kgqa.settings.values import Settings, preset_names
+from kgqa.text.hints import Option
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Method(MethodExtension):
         answer: Called as `(question, *, resources, trace, topics, names)`; an exception becomes a failed answer. A
             string such as "mypackage.search:answer" names a function that is imported when the method is used.
         published: Called in place of `answer` with the preset "as-published": a method of its own, in
-            `kgqa.methods.published`, that follows the publication.
+            `kgqa.methods.published`, that follows the publication. It needs a language model.
+        published_by: The methods that the publication describes, if this is none of them.
         topics: Whether the method needs the topic entities of the question. If so, kgqa finds and checks them, and
             declines questions that paths cannot answer.
         corpus: Whether the method needs a text corpus.
@@ -37,6 +39,7 @@ class Method(MethodExtension):
     answer: Callable[..., Answer] | Any
     _: KW_ONLY
     published: str = ""
+    published_by: tuple[str, ...] = ()
     topics: bool = True
     corpus: bool = False
     graph: bool = True
@@ -58,7 +61,15 @@ def method(name: str, *, preset: str = "ours") -> Method:
     found = plugin("method", name)
     if not isinstance(found, Method):
         found = Method(found)
-    place = found.published if found.published and "as-published" in preset_names(preset) else found.answer
+    if "as-published" in preset_names(preset) and (found.published or found.published_by):
+        if found.published_by:
+            raise SettingsError(
+                f"{name} is not published as it is.",
+                *("Choose a method of the publication: ", Option("method", found.published_by[0])),
+                *(part for other in found.published_by[1:] for part in (" or ", Option("method", other))),
+            )
+        found = replace(found, answer=found.published, model=True)
+    place = found.answer
     if not isinstance(place, str):
         return found
     try:
@@ -74,7 +85,6 @@ def asked_in_order(settings: Settings) -> bool:
 
 
 _AS_PUBLISHED = {
-    "ask.judge": "path",
     "ask.on_exhausted": "none",
     "explore.depth": 3,
     "explore.wording_depth": 3,
@@ -84,10 +94,7 @@ _AS_PUBLISHED = {
     "rank.pool": 30,
     "rank.chunk": 10,
     "rank.wording": "published",
-    "rank.equal_ends": "each",
     "llm.samples": 0,
-    "explore.retain": "last",
-    "llm.abstain": "off",
     "llm.compare": "reasons",
     "llm.reask": 0,
 }
@@ -96,11 +103,13 @@ TOP = Method(
     "kgqa.methods.top:answer",
     summary="Tournament on Path with our best settings",
     usual=True,
-    presets={"as-published": _AS_PUBLISHED, "economy": _ECONOMY},
+    published_by=("top-1", "top-2"),
+    presets={"economy": _ECONOMY},
 )
 # the two systems of the thesis (table 4.1)
 TOP_1 = Method(
     "kgqa.methods.top:answer",
+    published="kgqa.methods.published.system_1:answer",
     summary="Tournament on Path, System 1 of the thesis",
     presets={
         "ours": {
@@ -119,6 +128,7 @@ TOP_1 = Method(
 )
 TOP_2 = Method(
     "kgqa.methods.top:answer",
+    published="kgqa.methods.published.system_2:answer",
     summary="Tournament on Path, System 2 of the thesis",
     presets={
         "ours": {
@@ -138,28 +148,23 @@ TOP_2 = Method(
 class TogSettings(Section, name="tog"):
     """Settings of Think-on-Graph."""
 
-    parse: Literal["robust", "faithful"] = setting(
-        "robust",
-        "how Think-on-Graph searches: faithful: as published, with replies in the published format only; robust: "
-        "through nodes without a name, with all values of a relation, and with replies in other formats, too",
-    )
     temperature: float = setting(
         0.4,
         "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
         minimum=0,
     )
-    sampled: int = setting(5, "entities sampled if a relation leads to 20 or more", minimum=1)
 
 
 # width 3, depth 3; temperature 0.4 while exploring, 0 while reasoning (Sun et al. 2024, section 3.1)
 TOG = Method(
-    "kgqa.methods.tog.answering:answer",
+    "kgqa.methods.tog.search:answer",
+    published="kgqa.methods.published.tog:answer",
     summary="Think-on-Graph (baseline)",
     model=True,
     settings=TogSettings,
     presets={
         "ours": {"explore.beam": 3, "explore.depth": 3, "llm.mask": "none"},
-        "as-published": {"tog.parse": "faithful", "rank.wording": "published", "llm.reask": 0},
+        "as-published": {"rank.wording": "published", "llm.reask": 0},
     },
     stages={"filter": {"temperature": "tog.temperature"}, "entity": {"temperature": "tog.temperature"}},
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from kgqa.settings.setting import Section, Setting, setting, settings_of
+from kgqa.settings.setting import Section, Setting, setting, settings_of, variant
 
 WalkRule = Literal["topic-not-end", "no-return", "topic-never", "free"]
 WALK_RULES: tuple[str, ...] = get_args(WalkRule)
@@ -125,12 +125,6 @@ class AskSettings(Section, name="ask"):
         "form of the text of an answer over a corpus: short: one to three sentences; long: a report; read by tog3",
         option="--answer-form",
     )
-    judge: Literal["rows", "path"] = setting(
-        "rows",
-        "how a language model decides whether a path answers the question: rows: it reads rows of the best paths, and "
-        "gives conditions or an operation; path: it accepts or rejects one path at a time",
-        option="--judge",
-    )
     on_exhausted: Literal["best", "none"] = setting(
         "best",
         "what to do if no path is accepted: best: answer from the best path, marked as not accepted; none: give no "
@@ -177,21 +171,13 @@ class ExploreSettings(Section, name="explore"):
         "paths give the same answers as one hop before",
         option="--stop",
     )
-    retain: Literal["chosen", "last"] = setting(
-        "chosen",
-        "which paths may become the answer if a language model compares them: chosen: the winners of the last hop, "
-        "and after these the paths chosen before; last: only the winners of the last hop",
-        option="--retain",
-    )
-    prune_by: Literal["path", "last-relation"] = setting(
+    prune_by: Literal["path", "last-relation"] = variant(
         "path",
         "what is compared: path: the whole path; last-relation: only its last relation (ablation)",
-        option="--prune-by",
     )
-    combine: Literal["intersect", "separate"] = setting(
+    combine: Literal["intersect", "separate"] = variant(
         "intersect",
         "how several topics are handled: intersect: their paths must meet; separate: each topic is explored alone",
-        option="--combine",
     )
     clauses: Literal["off", "on"] = setting(
         "off",
@@ -209,10 +195,9 @@ class ExploreSettings(Section, name="explore"):
 class RankSettings(Section, name="rank"):
     """How paths are ranked."""
 
-    wording: Literal["words", "published"] = setting(
+    wording: Literal["words", "published"] = variant(
         "words",
         "how paths are worded for ranking: words: plain words; published: full names with -> and <-",
-        option="--wording",
     )
     prefilter: Literal["bm25", "sbert", "rrf", "random", "none", "trained"] = setting(
         "rrf",
@@ -227,11 +212,6 @@ class RankSettings(Section, name="rank"):
     tournament: str = setting("chunked", "kind of tournament", option="--tournament", plugin="tournament")
     chunk: int = setting(
         10, "number of candidates compared at once in a chunked tournament", minimum=2, option="--chunk"
-    )
-    equal_ends: Literal["one", "each"] = setting(
-        "one",
-        "how a language model compares paths with the same end nodes: one: only the best of them; each: all of them",
-        option="--equal-ends",
     )
     votes: Literal[1, 3] = setting(1, "votes per comparison: 1 or 3", option="--votes")
     chooser: str = setting(
@@ -254,8 +234,8 @@ class RankSettings(Section, name="rank"):
         maximum=1,
     )
     seed: int = setting(0, "seed of the random number generator for ranking", minimum=0, option="--seed")
-    alignment: float = setting(0.5, "weight of how well the question's words align with a path's hops", minimum=0)
-    answer_type: float = setting(0.3, "weight of the type of answer that the question asks for", minimum=0)
+    alignment: float = variant(0.5, "weight of how well the question's words align with a path's hops", minimum=0)
+    answer_type: float = variant(0.3, "weight of the type of answer that the question asks for", minimum=0)
     depth_penalty: float = setting(
         0.15,
         "penalty for each hop beyond the number of hops that the question's wording suggests",
@@ -280,7 +260,7 @@ class RankSettings(Section, name="rank"):
         example="sentence-transformers/all-mpnet-base-v2",
         explained="user",
     )
-    bm25: Literal["own", "okapi"] = setting("own", "BM25 variant: own: Lucene's idf; okapi: as rank-bm25")
+    bm25: Literal["own", "okapi"] = variant("own", "BM25 variant: own: Lucene's idf; okapi: as rank-bm25")
     model_url: str | None = setting(
         None,
         "URL of an OpenAI-compatible server for embeddings",
@@ -366,12 +346,6 @@ class LlmSettings(Section, name="llm"):
         "reply format of a comparison: choice: a label, enforced by the server if possible; mark: a label; reasons: a "
         "sentence on each candidate, then a label, as published",
         option="--compare",
-    )
-    abstain: Literal["on", "off"] = setting(
-        "on",
-        "whether a language model may reply that no candidate is useful (an empty list, NEITHER): on: such a reply "
-        "stands; off: the order of the prefilter decides, as published",
-        option="--abstain",
     )
     mask: Literal["same", "placeholder", "id", "none"] = setting(
         "same",

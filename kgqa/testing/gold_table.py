@@ -61,7 +61,9 @@ def gold_for(question: GoldQuestion, resources: Resources, *, known: dict[Hashab
     answers = tuple(dict.fromkeys(names[end] for end in ends if end in names)) or question_names(question)
     paths = [path for solution in reach.solutions for path in solution]
     found = Gold(solutions, frozenset(names.values()), answers, relation_names(graph, paths))
-    demanded = None if solutions or settings.ask.judge != "rows" else gold_verdict(question, topics, shown, resources)
+    demanded = (
+        None if solutions or settings.rank.wording == "published" else gold_verdict(question, topics, shown, resources)
+    )
     if demanded is None:
         return found
     return replace(found, solutions=(demanded.paths,), verdicts={demanded.main: demanded.demanded})

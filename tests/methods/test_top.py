@@ -147,14 +147,12 @@ def test_stop_at_the_first_accepted_path(opened):
 TWO_TOPICS = ("m.a sport.team.player m.p", "m.b place.town.born m.p", "m.a sport.team.player m.q", "m.p r.r.on m.z")
 
 
-@pytest.mark.parametrize(("given", "hops"), [({}, 1), ({"explore__combine": "separate"}, 2)])
-def test_search_stops_where_all_topics_meet(opened, small, given, hops):
-    resources = opened(small(*TWO_TOPICS), graph__walks="free", **given)
+def test_search_stops_where_all_topics_meet(opened, small):
+    resources = opened(small(*TWO_TOPICS), graph__walks="free")
     answer = ask("which player of the team was born in the town?", topics=["m.a", "m.b"], resources=resources)
-    assert answer.usage.hops == hops
-    if not given:
-        assert [item.id for item in answer.answers] == ["m.p"] and answer.query_class == "exact"
-        assert "it meets all topics" in [event.why for event in answer.trace if isinstance(event, Accepted)]
+    assert answer.usage.hops == 1
+    assert [item.id for item in answer.answers] == ["m.p"] and answer.query_class == "exact"
+    assert "it meets all topics" in [event.why for event in answer.trace if isinstance(event, Accepted)]
 
 
 class TestSeveralTopics:
@@ -178,11 +176,6 @@ class TestSeveralTopics:
         answer = ask("which film actor of Jaws is among the people of Spain?", resources=opened(small(*self.GRAPH)))
         assert answer.status == "answered" and len(answer.paths) == 1
         assert {event.paths for event in answer.trace if isinstance(event, Joined)} == {()}
-
-    def test_separate_topics_are_not_joined(self, opened, small):
-        resources = opened(small(*self.GRAPH), explore__combine="separate")
-        answer = ask("which film actor of Jaws is among the people of France?", resources=resources)
-        assert len(answer.paths) == 1
 
 
 class TestTimeouts:

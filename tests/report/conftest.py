@@ -56,14 +56,10 @@ def offline(session_cache, tmp_path_factory) -> Run:
 def by_model(session_cache, tmp_path_factory) -> Run:
     """A run of top-2 with an oracle that knows the gold path of the first question."""
     with open_graph(cache=Cache(session_cache)) as graph:
-        resources = open_resources(
-            graph, settings=resolve({"rank.embeddings": "off", "ask.method": "top-2", "ask.judge": "path"})
-        )
+        resources = open_resources(graph, settings=resolve({"rank.embeddings": "off", "ask.method": "top-2"}))
         gold = gold_for(demo_questions(1)[0], resources)
     with ScriptedServer(ModelOracle({"": gold})) as server:
-        manifest, records = demo_records(
-            session_cache, 2, ask__method="top-2", ask__judge="path", llm__model=f"{server.url}#oracle"
-        )
+        manifest, records = demo_records(session_cache, 2, ask__method="top-2", llm__model=f"{server.url}#oracle")
     return write_run(tmp_path_factory.mktemp("runs") / "top-2", manifest, records)
 
 

@@ -37,7 +37,7 @@ def demo(session_cache):
 def gold(demo):
     def gold(which, **given):
         settings = {"rank.embeddings": "off", **{name.replace("__", "."): value for name, value in given.items()}}
-        return gold_for(which, open_resources(demo, settings=resolve(settings)))
+        return gold_for(which, open_resources(demo, settings=resolve(variants=settings)))
 
     return gold
 

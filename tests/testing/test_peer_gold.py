@@ -47,7 +47,8 @@ def test_gold_paths_of_two_topics_join_at_the_mediator(demo):
 
     def solutions(**given):
         settings = {"rank.embeddings": "off", **{name.replace("__", "."): value for name, value in given.items()}}
-        return set(gold_along(which, open_resources(demo, settings=resolve(settings)), paths).solutions)
+        resources = open_resources(demo, settings=resolve(variants=settings))
+        return set(gold_along(which, resources, paths).solutions)
 
     assert solutions() == {
         frozenset({"Julie Andrews -> film: character", "The Sound of Music -> starring"}),

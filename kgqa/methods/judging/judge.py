@@ -53,7 +53,7 @@ class Judge:
         self._view = view
         self._resources = resources
         self._trace = trace
-        self._prompts = 0
+        self._asked: set[object] = set()
         self._rejected: set[object] = set()
         self.accepted: Candidate | None = None
         self.focus: Candidate | None = None
@@ -70,9 +70,10 @@ class Judge:
             StoreError: The graph failed.
         """
         new = [each for each in candidates if each.identity not in self._rejected][:MOST_PATHS]
-        if not new or self._prompts >= MOST_PROMPTS:
+        key = tuple(each.identity for each in new)
+        if not new or key in self._asked or len(self._asked) >= MOST_PROMPTS:
             return None
-        self._prompts += 1
+        self._asked.add(key)
         rows = _with_different_ends(read_rows(self._graph, new, self._trace))
         shown = ShownPaths(self._graph, self._view, rows, self._resources.encoder)
         if not shown.paths:

@@ -1,1 +1,1 @@
-"""Think-on-Graph (Sun et al. 2024), the baseline: the search as published, and a robust search."""
+"""Think-on-Graph (Sun et al. 2024), the baseline."""

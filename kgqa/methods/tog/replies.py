@@ -1,74 +1,82 @@
-"""Readers of the replies to Think-on-Graph's prompts. They accept any text and never raise.
-
-With `faithful`, only the published format is read, as the published program reads it; otherwise other forms, too.
-"""
+"""Tolerant readers of the replies to Think-on-Graph's prompts. They accept any text and never raise."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.scores import read_scores
 from kgqa.text.words import normalise
 
-_FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
+FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
+BRACES = re.compile(r"\{([^{}]{1,2000})\}")
 _LOOSE = re.compile(
     r"^\s*(?:\d+[.)]|[-*])?\s*\{?\s*(.+?)\s*[(:\[]\s*(?:score\s*[:=])?\s*([01](?:\.\d+)?|\.\d+)\b", re.IGNORECASE
 )
 _NONE = re.compile(r"\W*none\b[^{}\n]{0,60}", re.IGNORECASE)
-_BRACES = re.compile(r"\{([^{}]{1,2000})\}")
 _OBJECT = re.compile(r"""\s*(["'])\w[^"']*\1\s*:""")
 """The beginning of a JSON object; any other text in braces is an answer, even a number."""
 
 
-def read_relations(text: str, *, names: list[str], faithful: bool) -> Reading[tuple[tuple[str, float], ...]]:
+def read_relations(text: str, names: list[str]) -> Reading[tuple[tuple[str, float], ...]]:
     """Read the relations that a reply names with their scores, best first; none if the reply says "None"."""
     known = {normalise(name): name for name in names}
     found: dict[str, float] = {}
     for line in text[-20_000:].splitlines():
-        match = _FORM.search(line) or (None if faithful else _LOOSE.match(line))
-        name = match and (match[1] if faithful else known.get(normalise(match[1])))
-        if match and name in names:
+        match = FORM.search(line) or _LOOSE.match(line)
+        name = known.get(normalise(match[1])) if match else None
+        if match and name:
             found.setdefault(name, min(float(match[2]), 1.0))
-    if not found and not faithful and _NONE.fullmatch(text.strip()):
+    if not found and _NONE.fullmatch(text.strip()):
         return Reading(())
+    return best_relations(found)
+
+
+def best_relations(found: dict[str, float]) -> Reading[tuple[tuple[str, float], ...]]:
+    """Return the relations of a reply with their scores, best first; without any, the reply can't be used."""
     ordered = tuple(sorted(found.items(), key=lambda pair: -pair[1]))
     return Reading(ordered or None, False, "It rates none of the relations in the form that was asked for.")
 
 
-def read_entities(text: str, *, size: int, faithful: bool) -> Reading[tuple[float | None, ...]]:
+def listed_scores(text: str) -> tuple[float, ...]:
+    """Return the numbers from 0 to 1 after the last "Score:"."""
+    return tuple(map(float, re.findall(r"\b[01](?:\.\d+)?\b|\B\.\d+\b", text.rsplit("Score:", 1)[-1][:5000])))
+
+
+def read_entities(text: str, size: int) -> Reading[tuple[float | None, ...]]:
     """Read the scores of `size` entities, in their order."""
-    numbers = re.findall(r"\b[01](?:\.\d+)?\b|\B\.\d+\b", text.rsplit("Score:", 1)[-1][:5000])
-    if len(numbers) == size:
-        return Reading(tuple(map(float, numbers)), False, "")
-    if faithful:
-        return Reading(None, False, f"It does not give {size} numbers.")
-    return read_scores(text, size=size)
+    numbers = listed_scores(text)
+    return Reading(numbers, False, "") if len(numbers) == size else read_scores(text, size=size)
 
 
-def read_sufficient(text: str, *, faithful: bool) -> Reading[tuple[str, ...]]:
+def read_sufficient(text: str) -> Reading[tuple[str, ...]]:
     """Read whether the triples are enough, and if so the answers; () if they are not enough."""
-    braces = _BRACES.findall(text[:20_000])
-    verdict = next((b.strip().lower() for b in braces if b.strip().lower() in ("yes", "no")), None)
-    if faithful:
-        # the published program reads the first text in braces as the verdict, and all later ones as answers
-        verdict = braces[0].strip().lower() if braces else None
+    verdicts = (each.strip().lower() for each in BRACES.findall(text[:20_000]))
+    verdict = next((each for each in verdicts if each in ("yes", "no")), None)
     if verdict == "no":
         return Reading((), False, "")
-    if verdict != "yes":
-        return Reading(None, False, "It begins neither with {Yes} nor with {No}.")
-    return read_answer(text, faithful=faithful)
+    return read_answer(text) if verdict else Reading(None, False, "It begins neither with {Yes} nor with {No}.")
 
 
-def read_answer(text: str, *, faithful: bool) -> Reading[tuple[str, ...]]:
-    """Read the answers in braces; several in one pair of braces are separated by semicolons."""
-    braces = [b for b in _BRACES.findall(text[-20_000:]) if b.strip().lower() not in ("yes", "no")]
-    if braces and not faithful and _OBJECT.match(braces[-1]):
+def read_answer(text: str) -> Reading[tuple[str, ...]]:
+    """Read the answers in the last braces; several are separated by semicolons."""
+    braces = answer_braces(text)
+    if braces and _OBJECT.match(braces[-1]):
         read = read_numbered_answers(text)
         return Reading(None if read.value is None else tuple(map(str, read.value)), read.repaired, read.problem)
+    return separated(braces[-1:])
+
+
+def answer_braces(text: str) -> list[str]:
+    """Return the texts in braces that are no verdicts."""
+    return [each for each in BRACES.findall(text[-20_000:]) if each.strip().lower() not in ("yes", "no")]
+
+
+def separated(braces: Sequence[str]) -> Reading[tuple[str, ...]]:
+    """Return the answers in braces, which semicolons separate."""
     if not braces:
         return Reading(None, False, "It has no answer in braces.")
-    chosen = braces if faithful else braces[-1:]
-    parts = [part.strip()[:500] for each in chosen for part in each.split(";")]
+    parts = [part.strip()[:500] for each in braces for part in each.split(";")]
     return Reading(tuple(dict.fromkeys(part for part in parts if part)) or None, False, "The braces are empty.")

@@ -117,8 +117,8 @@ def _ask(
     graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
 ) -> tuple[int | str, ...] | None:
     """Return the model's answers, each an entity's number (from 0) or a name; None if the reply is unreadable."""
-    by_rows = resources.settings.ask.judge == "rows"
-    notes = _notes_on_ends(graph, retained[:MOST_WITH_ROWS], view, resources, trace) if by_rows else {}
+    with_triples = view.published
+    notes = {} if with_triples else _notes_on_ends(graph, retained[:MOST_WITH_ROWS], view, resources, trace)
     paths: list[dict[str, Any]] = [
         {
             "path": " ".join(view.elements(each.candidate)),
@@ -127,7 +127,7 @@ def _ask(
                 for item in each.ends[: each.shown]
             ],
             "more": len(each.ends) - each.shown,
-            "triples": [] if by_rows else _triples(graph, each.candidate, view),
+            "triples": _triples(graph, each.candidate, view) if with_triples else [],
         }
         for each in retained
     ]

@@ -57,8 +57,8 @@ FACTS = (
     "m.cap2 sports.captaincy.from 1993",
 )
 BORN = "Where was the director of Zorblax born?"
-DIRECTOR = "1. {film directed by (Score: 0.6)}: it is.\n2. {film country (Score: 0.3)}: perhaps."
-BIRTH = "1. {person place of birth (Score: 1.0)}: that is asked."
+DIRECTOR = "1. {film.film.directed_by (Score: 0.6)}: it is.\n2. {film.film.country (Score: 0.3)}: perhaps."
+BIRTH = "1. {people.person.place_of_birth (Score: 1.0)}: that is asked."
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +108,13 @@ class Run:
 
 
 @pytest.fixture
-def parse():
-    """The search that `run` uses; a module may override it."""
-    return "faithful"
+def preset():
+    """The preset that `run` uses; a module may override it."""
+    return "as-published"
 
 
 @pytest.fixture
-def run(films, parse):
+def run(films, preset):
     """Return `run(question=BORN, relations=..., entities=..., sufficient=..., answer=..., cot=..., **settings) -> Run`.
 
     A reply is a text, a list whose last item is repeated, or a function of the prompt.
@@ -134,7 +134,7 @@ def run(films, parse):
 
         with ScriptedServer(respond) as server:
             settings = {name.replace("__", "."): value for name, value in given.items()}
-            settings = {"ask.method": "tog", "tog.parse": parse, "rank.embeddings": "off", **settings}
+            settings = {"ask.method": "tog", "ask.preset": preset, "rank.embeddings": "off", **settings}
             settings["llm.model"] = f"{server.url}#name"
             resources = open_resources(films, settings=resolve(settings))
             try:

@@ -1,6 +1,6 @@
-"""A robust search of Think-on-Graph: mediators are passed through, and all that a chosen relation leads to is evidence.
+"""Think-on-Graph, the baseline: mediators are passed through, and all that a chosen relation leads to is evidence.
 
-Departures from the published search (`published.py`), which the setting `tog.parse` switches off:
+Departures from the search as published (`published/tog.py`):
 
 - A relation that leads to mediators, or only to nodes without a name, is read as records: the fields of each node.
 - All values of a chosen relation are evidence, up to `MOST_VALUES`; no random sample is drawn.
@@ -11,19 +11,21 @@ Departures from the published search (`published.py`), which the setting `tog.pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kgqa.graph.tables.labels import is_blank_node
+from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.prompt_view import path_words
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.published import LISTED, Chain, ThinkOnGraph
-from kgqa.methods.tog.replies import read_entities
-from kgqa.model import Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
+from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored, answer_with
+from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
+from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
 from kgqa.search.conditions.rows import Row, read_rows
 from kgqa.search.tolerance import TOLERATED
-from kgqa.text.words import is_unnamed
+from kgqa.text.words import is_unnamed, relation_words
 from kgqa.trace import GaveUp, Kept
 from kgqa.trace.trace import Trace
 
@@ -31,6 +33,18 @@ MOST_VALUES = 30
 """Most values of a relation, and most records, that are evidence."""
 MOST_IN_FIELD = 5
 LONGEST_NAME = 200
+
+
+def answer(
+    question: Question,
+    *,
+    resources: Resources,
+    trace: Trace,
+    topics: Sequence[Named],
+    names: Mapping[Value, Sequence[str]],
+) -> Answer:
+    """Answer by Think-on-Graph; arguments and errors as in `top.answer`. Names of topics are not masked."""
+    return answer_with(ThinkOnGraph(question, resources, trace), question, resources, trace, topics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +78,8 @@ class Reached:
                     yield Chain(start.then(*steps), (*nodes, record.end.value, value.value), self.score), value
 
 
-class RobustThinkOnGraph(ThinkOnGraph):
-    """The robust search for one question."""
+class ThinkOnGraph(ChainSearch):
+    """The search for one question. Replies are read in any form."""
 
     prompts = "tog/robust_"
 
@@ -80,15 +94,13 @@ class RobustThinkOnGraph(ThinkOnGraph):
         """Select the entities from which to continue, and read all that their relations lead to."""
         if self._reached:
             frontier = self._selected()
-        steps = self._relations([chain for chain in frontier if isinstance(chain.end, Entity)])
+        steps = self.relations(frontier)
         self._reached = self._read(steps)
         self._passed |= {record.end.value for reached in self._reached for record in reached.records}
         self._facts |= dict.fromkeys(line for reached in self._reached for line in self._lines(reached))
         found = [chain for reached in self._reached for chain, _ in reached.chains()]
-        self.chains += found
-        self._trace.count("hops")
-        self._trace.count("candidates", len(found))
-        paths = tuple(dict.fromkeys(", ".join(self.hops(chain.path)) for chain in found))
+        self.record(found, len(found))
+        paths = tuple(dict.fromkeys(self.hops(chain.path) for chain in found))
         self._trace.record(Kept(hop=len(found[0].nodes) if found else 0, paths=paths))
         return found
 
@@ -106,11 +118,11 @@ class RobustThinkOnGraph(ThinkOnGraph):
                 restricted = tuple(
                     (at + 1, tuple(each for each in nodes if isinstance(each, Entity))) for at, nodes in allowed.items()
                 )
-                yield Candidate(path, ", ".join(self.hops(path)), restricted=restricted)
+                yield Candidate(path, self.hops(path), restricted=restricted)
 
     def _read(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Reached]:
         graph = self._graph
-        every = [Candidate(chain.from_end().then(step), self._step_name(step)) for chain, step, _ in steps]
+        every = [Candidate(chain.from_end().then(step), self.step_name(step)) for chain, step, _ in steps]
         direct = [each for each in every if not graph.tables.leads_to_mediator(each.path.steps[-1])]
         ends: dict[RelationPath, list[Value]] = {}
         for each, found in zip(direct, graph.paths.ends(direct, limit=LISTED, tolerated=TOLERATED)):
@@ -143,7 +155,7 @@ class RobustThinkOnGraph(ThinkOnGraph):
 
     def _lines(self, reached: Reached) -> Iterator[str]:
         """Yield the facts as lines: one for all values, and one for each record with more than one field."""
-        start = f"{self._name(reached.source.end)}; {self._step_name(reached.step)}"
+        start = f"{self.name(reached.source.end)}; {self.step_name(reached.step)}"
         if reached.values:
             more = [f"and {reached.more} more"] if reached.more else []
             yield "; ".join([start, *map(_text, reached.values), *more])
@@ -167,7 +179,7 @@ class RobustThinkOnGraph(ThinkOnGraph):
         path = reached.source.from_end().then(reached.step, *steps)
         return path_words(self._graph, path)[-1].rsplit(": ", 1)[-1]
 
-    def _triples(self) -> list[str]:
+    def triples(self) -> list[str]:
         return list(self._facts)
 
     def _selected(self) -> list[Chain]:
@@ -185,26 +197,41 @@ class RobustThinkOnGraph(ThinkOnGraph):
                 found += [chain for chain, _ in entities.values()]
         values = [
             {
-                "source": self._name(reached.source.end),
-                "relation": self._step_name(reached.step),
+                "source": self.name(reached.source.end),
+                "relation": self.step_name(reached.step),
                 "entities": [text for _, text in entities.values()],
             }
             for reached, entities in several
         ]
-        readers = [self._reader(read_entities, size=len(entities)) for _, entities in several]
-        for (_, entities), scores in zip(several, self._ask("entities", "entity", values, readers)):
+        readers = [partial(read_entities, size=len(entities)) for _, entities in several]
+        for (_, entities), scores in zip(several, self.ask("entities", "entity", values, readers)):
             shares = scores or (1 / len(entities),) * len(entities)
             for (chain, _), share in zip(entities.values(), shares):
                 found.append(replace(chain, score=chain.score * (share or 0.0)))
         best = sorted((chain for chain in found if chain.score > 0), key=lambda chain: -chain.score)
         return list({chain.end: chain for chain in reversed(best)}.values())[::-1][: self._width]
 
-    def _step_name(self, step: Step) -> str:
+    def step_name(self, step: Step) -> str:
         return path_words(self._graph, RelationPath(_ANY, (step,)))[0]
 
-    def _name_step(self, named: dict[str, Step], step: Step) -> None:
-        name = self._step_name(step)
-        named.setdefault(super()._step_name(step) if name in named else name, step)
+    def name_steps(self, steps: Iterable[Step]) -> dict[str, Step]:
+        named: dict[str, Step] = {}
+        for step in steps:
+            name = self.step_name(step)
+            if name in named:
+                words = relation_words(step.relation, self._graph.schema, self._graph.tables.relation_labels)
+                name = words if step.direction == "out" else f"{words} (backwards)"
+            named.setdefault(name, step)
+        return named
+
+    def read_relations(self, text: str, names: list[str]) -> Reading[Scored]:
+        return read_relations(text, names)
+
+    def read_sufficient(self, text: str) -> Reading[tuple[str, ...]]:
+        return read_sufficient(text)
+
+    def read_answer(self, text: str) -> Reading[tuple[str, ...]]:
+        return read_answer(text)
 
 
 _ANY = Entity("")

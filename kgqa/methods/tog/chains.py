@@ -1,0 +1,248 @@
+"""What both searches of Think-on-Graph share: chains of nodes, the prompts, and the answer at the end of a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kgqa.errors import StoreError, StoreTimeout
+from kgqa.llm.client import Stage
+from kgqa.llm.replies.json_values import Reading
+from kgqa.methods.direct import UNREADABLE, recalled
+from kgqa.methods.tournament.path_answers import answer_of_entities
+from kgqa.methods.resources import Resources
+from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
+from kgqa.search.tolerance import without_failures
+from kgqa.text.words import hop_words, normalise
+from kgqa.trace import Accepted, GaveUp
+from kgqa.trace.trace import BudgetExhausted, Trace
+
+LISTED = 1000
+"""Most neighbours that are fetched from the graph."""
+Scored = tuple[tuple[str, float], ...]
+"""Names with scores, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A chain of nodes along a path.
+
+    Attributes:
+        path: The path, which starts at a topic.
+        nodes: The nodes after the topic, one per step.
+        score: The score of the last hop.
+    """
+
+    path: RelationPath
+    nodes: tuple[Value, ...] = ()
+    score: float = 1.0
+
+    @property
+    def end(self) -> Value:
+        """The last node."""
+        return self.nodes[-1] if self.nodes else self.path.topic
+
+    def from_end(self) -> RelationPath:
+        """Return the empty path that starts at the last node."""
+        assert isinstance(self.end, Entity)
+        return RelationPath(self.end)
+
+
+class ChainSearch:
+    """A search for one question along chains; the two searches say how a hop goes, and how replies are read.
+
+    Attributes:
+        prompts: The beginning of the names of the prompts.
+        chains: The chains kept in all hops so far, whose triples the model sees and whose nodes may be answers.
+    """
+
+    prompts = "tog/"
+
+    def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
+        self._question = question.text
+        self._resources, self._settings = resources, resources.settings
+        self._graph = resources.graph.for_question(trace)
+        self._trace = trace
+        self._width = self._settings.explore.beam
+        self.chains: list[Chain] = []
+
+    def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
+        """Extend the chains by one hop, and return those from which the search continues."""
+        raise NotImplementedError
+
+    def read_relations(self, text: str, names: list[str]) -> Reading[Scored]:
+        """Read the relations that a reply names with their scores, best first."""
+        raise NotImplementedError
+
+    def read_sufficient(self, text: str) -> Reading[tuple[str, ...]]:
+        """Read whether the triples are enough, and if so the answers; () if they are not enough."""
+        raise NotImplementedError
+
+    def read_answer(self, text: str) -> Reading[tuple[str, ...]]:
+        """Read the answers."""
+        raise NotImplementedError
+
+    def step_name(self, step: Step) -> str:
+        """Return the name of a relation in prompts."""
+        raise NotImplementedError
+
+    def triples(self) -> list[str]:
+        """Return what the search has found, as lines of a prompt."""
+        raise NotImplementedError
+
+    def name_steps(self, steps: Iterable[Step]) -> dict[str, Step]:
+        """Return the steps by their names; the first step with a name hides the others."""
+        named: dict[str, Step] = {}
+        for step in steps:
+            named.setdefault(self.step_name(step), step)
+        return named
+
+    def whole_paths(self, wanted: Collection[Value]) -> Iterable[Candidate]:
+        """Return paths, preferred to single chains, that lead to wanted nodes and to no others."""
+        return ()
+
+    def sufficient(self) -> tuple[str, ...] | None:
+        """Ask the model whether the triples are enough to answer; return the model's answers, or None if not."""
+        texts = self.ask("sufficient", "decide", [{"triples": self.triples()}], [self.read_sufficient])
+        return texts[0] or None
+
+    def final_answer(self) -> tuple[str, ...]:
+        """Ask the model for the answers after the search has ended."""
+        return self.ask("answer", "decide", [{"triples": self.triples()}], [self.read_answer])[0] or ()
+
+    def relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
+        """Let the model score the relations of each end; return the best of each, with the chain."""
+        frontier = [chain for chain in frontier if isinstance(chain.end, Entity)]
+        late = (StoreTimeout,)
+        steps_of = self._graph.paths.steps([Candidate(chain.from_end(), "") for chain in frontier], tolerated=late)
+        every: list[tuple[Chain, dict[str, Step]]] = []
+        for chain, expansion in without_failures(
+            frontier, steps_of, self._trace, worded=lambda chain: self.name(chain.end), tolerated=late
+        ):
+            back = [step.reversed() for step in chain.path.steps[-1:]]
+            if named := self.name_steps(step for step in expansion.steps if step not in back):
+                every.append((chain, named))
+        values = [
+            {"entity": self.name(chain.end), "relations": list(named), "width": self._width} for chain, named in every
+        ]
+        readers = [lambda text, names=list(named): self.read_relations(text, names) for _, named in every]
+        return [
+            (chain, named[name], score)
+            for (chain, named), scores in zip(every, self.ask("relations", "filter", values, readers))
+            for name, score in (scores or ())[: self._width]
+        ]
+
+    def record(self, found: Sequence[Chain], candidates: int) -> None:
+        """Keep the chains of a hop, and record it."""
+        self.chains += found
+        self._trace.count("hops")
+        self._trace.count("candidates", candidates)
+
+    def ask(
+        self,
+        prompt: str,
+        stage: Stage,
+        values: Sequence[Mapping[str, Any]],
+        readers: Sequence[Callable[[str], Reading[Any]]],
+    ) -> list[Any]:
+        """Send one prompt for each of the values, and return what their replies say."""
+        prompts = self._resources.prompts
+        asked = [prompts.prompt(f"{self.prompts}{prompt}", stage, question=self._question, **each) for each in values]
+        return self._resources.ask_model(asked, readers, self._trace)
+
+    def hops(self, path: RelationPath) -> str:
+        """Return the words of a path."""
+        return ", ".join(hop_words(path, self._graph.schema, self._graph.tables.relation_labels))
+
+    def name(self, value: Value) -> str:
+        """Return the name of a node in prompts, in which semicolons separate names."""
+        if isinstance(value, Literal):
+            return value.value[:200]
+        named = self._graph.named([value])[0]
+        return named.name.replace(";", ",") if named.name != named.id else "an unnamed entity"
+
+
+def answer_with(
+    search: ChainSearch, question: Question, resources: Resources, trace: Trace, topics: Sequence[Named]
+) -> Answer:
+    """Search until the model says that the triples are enough, at most to the depth; return its answer, grounded."""
+    assert resources.models is not None
+    notes = (f"Explored by {resources.models.name}.",)
+    empty = Answer(question, "no_answer", method="tog", notes=notes, topics=tuple(topics))
+    frontier = [Chain(RelationPath(topic.value)) for topic in topics if isinstance(topic.value, Entity)]
+    texts: tuple[str, ...] | None = None
+    try:
+        for _ in range(resources.settings.explore.depth):
+            frontier = search.hop(frontier)
+            texts = search.sufficient() if frontier else None
+            if texts:
+                trace.record(Accepted(why="the triples are sufficient", answers=texts[:20]))
+            if texts or not frontier:
+                break
+        if not texts and not search.chains:
+            recall = recalled(question, "cot", resources, trace)
+            return replace(recall, method="tog", topics=tuple(topics), notes=(*notes, *recall.notes))
+        texts = texts or search.final_answer()
+    except BudgetExhausted as error:
+        return _best_so_far(search, empty, error, resources, trace)
+    return _grounded(search, texts, empty, resources, trace) if texts else replace(empty, reason=UNREADABLE)
+
+
+def _best_so_far(
+    search: ChainSearch, empty: Answer, error: BudgetExhausted, resources: Resources, trace: Trace
+) -> Answer:
+    """Return the end of the best chain in the last finished hop as the answer; called when the budget is spent."""
+    spent = replace(empty, status="budget_exhausted", reason=error.reason)
+    longest = max((len(chain.nodes) for chain in search.chains), default=0)
+    ends = [chain.end for chain in search.chains if len(chain.nodes) == longest and chain.nodes][:1]
+    if not ends:
+        return spent
+    with trace.grace():
+        try:
+            graph = resources.graph.for_question(trace)
+            found = answer_of_entities(graph, empty, graph.named(ends), _leading_to(search, set(ends)), trace)
+        except (StoreError, BudgetExhausted) as failure:
+            trace.record(GaveUp(path="", error=str(failure)))
+            return spent
+    notes = (*found.notes, "The search was not finished. This is the answer of the best walk so far.")
+    return replace(found, status="budget_exhausted", reason=spent.reason, notes=notes)
+
+
+def _grounded(search: ChainSearch, texts: Sequence[str], empty: Answer, resources: Resources, trace: Trace) -> Answer:
+    """Return an answer of nodes if each string names exactly one node of the chains, else an answer of strings."""
+    graph = resources.graph.for_question(trace)
+    nodes = list(dict.fromkeys(node for chain in search.chains for node in chain.nodes))
+    by_name: dict[str, list[Named]] = {}
+    for named in graph.named(nodes):
+        by_name.setdefault(normalise(named.name.replace(";", ",")), []).append(named)
+    found = [by_name.get(normalise(text), []) for text in texts]
+    if not all(len(same) == 1 for same in found):
+        answers = tuple(Named(Literal(text), "", text) for text in texts)
+        note = "Answered by the language model: not every answer is an entity that the search reached."
+        return replace(empty, status="answered", answers=answers, grounding="model", notes=(*empty.notes, note))
+    wanted = {same[0].value: same[0] for same in found}
+    return answer_of_entities(graph, empty, list(wanted.values()), _leading_to(search, set(wanted)), trace)
+
+
+def _leading_to(search: ChainSearch, wanted: Collection[Value]) -> Iterator[Candidate]:
+    """Yield the chains that lead to wanted nodes, as paths restricted to the nodes of the chains.
+
+    Each chain is yielded separately first; then all chains along the same path are yielded together. Before these come
+    the paths that the search yields as `whole_paths`.
+    """
+    yield from search.whole_paths(wanted)
+    along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
+    for chain in search.chains:
+        for length in range(1, len(chain.nodes) + 1):
+            if chain.nodes[length - 1] in wanted:
+                path = RelationPath(chain.path.topic, chain.path.steps[:length])
+                along.setdefault(path, {})[chain.nodes[: length - 1]] = None
+    single = [(path, [nodes]) for path, chains in along.items() for nodes in chains]
+    together = [(path, list(chains)) for path, chains in along.items() if len(chains) > 1]
+    for path, several in (*single, *together):
+        restricted = tuple(
+            (position, tuple(dict.fromkeys(node for node in nodes if isinstance(node, Entity))))
+            for position, nodes in enumerate(zip(*several), 1)
+        )
+        yield Candidate(path, search.hops(path), restricted=restricted)

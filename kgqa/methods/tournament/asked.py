@@ -1,0 +1,148 @@
+"""A question as Tournament on Path reads it: without a model by rules, with one as the model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kgqa.graph.graph import KnowledgeGraph
+from kgqa.methods.prompt_view import PromptView
+from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.search.classes import starts
+from kgqa.search.conditions.amounts import read_amount
+from kgqa.search.conditions.applying import NOT_APPLIED, without_excluded
+from kgqa.search.conditions.requests import Request
+from kgqa.search.conditions.times import with_years_of_event, without_qualifier
+from kgqa.search.cues import Cues, asking_clause, read_cues
+from kgqa.search.kinds import AskedKind
+from kgqa.search.masking import Span, drop_spans, leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.question_language import in_english
+from kgqa.search.topics import request_of
+from kgqa.search.words import pattern
+from kgqa.settings.values import Settings
+from kgqa.trace import CuesRead, Masked
+from kgqa.trace.trace import Trace
+
+Names = Mapping[Entity, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a question asks.
+
+    Attributes:
+        text: The question.
+        masked: The question with which paths are compared, without the names of its topics.
+        topics: The topics from which paths start.
+        spans: Where the names of the topics stand in the text.
+        start: The paths from which the search starts.
+        cues: Cues in the wording about the path.
+        kind: The kind of the answers.
+        request: The amount or operation that it asks for; None if there is none, or a model reads it.
+        unsupported: Why paths can't answer it, unless the request is fulfilled; None if they can.
+        excluded: The entities after "other than" and the like.
+        notes: Sentences for the reader.
+    """
+
+    text: str
+    masked: str
+    topics: Sequence[Named]
+    spans: Sequence[Span]
+    start: Sequence[Candidate]
+    cues: Cues
+    kind: AskedKind
+    request: Request | None = None
+    unsupported: str | None = None
+    excluded: tuple[Entity, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def entities(self) -> list[Entity]:
+        """The topics that are entities."""
+        return [topic.value for topic in self.topics if isinstance(topic.value, Entity)]
+
+
+def entity_names(names: Mapping[Value, Sequence[str]]) -> dict[Entity, Sequence[str]]:
+    """Return the names of those topics that are entities."""
+    return {value: texts for value, texts in names.items() if isinstance(value, Entity)}
+
+
+def read_by_rules(
+    graph: KnowledgeGraph, question: str, topics: Sequence[Named], names: Names, settings: Settings, trace: Trace
+) -> Asked | None:
+    """Read a question without a language model; None if it asks for what is not, which paths can't answer."""
+    every = [name for each in names.values() for name in each]
+    text = asking_clause(in_english(question, every), every)
+    unsupported, request = request_of(text, every)
+    text, qualifier = without_qualifier(request.text if request else text)
+    text, event = with_years_of_event(graph, text, topic_spans(text, names))
+    names = {topic: texts for topic, texts in names.items() if topic != event}
+    spans = topic_spans(text, names)
+    text, excluded = without_excluded(text, spans)
+    topics = [topic for topic in topics if topic.value != event]
+    others = [topic for topic in topics if topic.value not in excluded]
+    if pattern("{negation}").search(drop_spans(text, spans)) or (topics and not others):
+        return None
+    entities = [topic.value for topic in others if isinstance(topic.value, Entity)]
+    nouns = (request.noun, request.counted) if request else ()
+    start = starts(graph, entities, all_topics=False, nouns=nouns)
+    kept = {each.path.topic for each in start}
+    topics = [topic for topic in others if topic.value in kept]
+    names = {topic: texts for topic, texts in names.items() if topic in kept}
+    masked, spans = _masked(text, names, topic_spans(text, names), topics, settings, trace)
+    amount = read_amount(text)
+    cues = _cues(text.replace(amount.cue, " ") if amount else text, text, spans, topics, trace)
+    kind = AskedKind(graph, "number" if request and request.kind == "count" else cues.value, cues.noun)
+    notes = (f"{NOT_APPLIED.format('time')}: “{qualifier}”.",) if qualifier else ()
+    return Asked(text, masked, topics, spans, start, cues, kind, request, unsupported, excluded, notes)
+
+
+def read_for_model(
+    graph: KnowledgeGraph,
+    question: str,
+    topics: Sequence[Named],
+    names: Mapping[Value, Sequence[str]],
+    settings: Settings,
+    trace: Trace,
+) -> tuple[Asked, PromptView]:
+    """Read a question for the search with a language model; return also how the model sees it."""
+    named = entity_names(names)
+    spans = topic_spans(question, named)
+    start = starts(graph, [t.value for t in topics if isinstance(t.value, Entity)], all_topics=True)
+    view = PromptView(graph, question, topics, names, settings, trace, spans)
+    masked, spans = _masked(question, named, spans, topics, settings, trace, prompted=view.question)
+    cues = _cues(question, question, spans, topics, trace)
+    kind = AskedKind(graph, cues.value, cues.noun)
+    return Asked(question, masked, topics, spans, start, cues, kind), view
+
+
+def _cues(text: str, whole: str, spans: Sequence[Span], topics: Sequence[Named], trace: Trace) -> Cues:
+    cues = read_cues(text, [*(whole[span.start : span.end] for span in spans), *(topic.name for topic in topics)])
+    trace.record(CuesRead(words=cues.words, hops=cues.hops, asked_for=cues.asked_for))
+    return cues
+
+
+def _masked(
+    text: str,
+    names: Names,
+    spans: Sequence[Span],
+    topics: Sequence[Named],
+    settings: Settings,
+    trace: Trace,
+    prompted: str = "",
+) -> tuple[str, list[Span]]:
+    """Return the question as paths are compared with it, without a language model, and the spans that are masked.
+
+    Args:
+        prompted: The question as prompts show it; "" without a language model.
+    """
+    style = settings.explore.mask
+    masked = drop_spans(text, spans)
+    if style in ("placeholder", "id"):
+        ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)} if style == "id" else {}
+        masked = replace_spans(text, spans, {**placeholders(names), **ids})
+    found = [] if masked == text else list(spans)
+    shown, every = (text, []) if style == "none" else (masked, [name for each in names.values() for name in each])
+    unmasked = len(names.keys() - {span.topic for span in found})
+    trace.record(Masked(question=shown, unmasked=unmasked, leaks=len(leaks([shown], every)), shown=prompted))
+    return shown, found
