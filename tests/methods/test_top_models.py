@@ -719,7 +719,7 @@ class TestSettings:
             assert done.answer.usage.comparisons > 0
 
     def test_single_tournament_has_one_round(self, run):
-        done = run(rank__tournament="single", rank__chunk=2, explore__beam=2)
+        done = run(Model(judge='{"verdict": "wrong"}'), rank__tournament="single", rank__chunk=2, explore__beam=2)
         assert [kind for kind in done.kinds if kind != "judge"] == ["pick", "pick"]
         done = run(rank__tournament="chunked", rank__chunk=2, explore__beam=2)
         assert done.kinds.count("pick") > 2
