@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgqa.methods.judging.judge import Judge
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.asked import entity_names, read_by_rules, read_for_model
 from kgqa.methods.tournament.clauses import clauses_of
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.confidence import with_confidence
+from kgqa.methods.tournament.judge import Judge
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.methods.tournament.search import Ranked, Search
 from kgqa.model import WEAK, Answer, Candidate, Named, Question, Value

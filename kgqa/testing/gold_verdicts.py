@@ -8,9 +8,9 @@ from typing import Any
 
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.judging.shown_paths import ANSWER, ShownPath, ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
+from kgqa.methods.tournament.shown_paths import ANSWER, ShownPath, ShownPaths
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.search.conditions.rows import FieldKey, read_rows

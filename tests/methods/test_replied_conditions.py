@@ -9,9 +9,9 @@ import pytest
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
-from kgqa.methods.judging.replied_conditions import replied_candidate
-from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
+from kgqa.methods.tournament.replied_conditions import replied_candidate
+from kgqa.methods.tournament.shown_paths import ShownPaths
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.search.conditions.rows import read_rows
 from kgqa.trace.trace import Trace

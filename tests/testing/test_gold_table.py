@@ -51,7 +51,7 @@ def test_solutions_are_paths_with_exactly_the_gold_answers(gold):
 
 
 def test_words_follow_the_settings(gold):
-    found = gold(CAPITAL, ask__method="top-2", ask__preset="as-published")
+    found = gold(CAPITAL, ask__method="top-2", ask__preset="as-published", llm__model="http://127.0.0.1:1/v1#m")
     paths = {path for solution in found.solutions for path in solution}
     assert any(path.startswith("[E1] -> government.national_anthem.national_anthem_of") for path in paths)
     unmasked = gold(CAPITAL, ask__method="top-1")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgqa.methods.published.system_2 import beam_of
+from kgqa.methods.published.thesis import beam_of
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.asked import read_for_model
 from kgqa.methods.tournament.composition import compose

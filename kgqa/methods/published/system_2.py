@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kgqa.methods.published.thesis import beam_of
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.asked import read_for_model
 from kgqa.methods.tournament.ranking import Ranking, model_chooser
@@ -15,8 +16,7 @@ from kgqa.methods.tournament.search import Search
 from kgqa.model import Answer, Candidate, Named, Question, Value
 from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.voting import VotingChooser
-from kgqa.search.beam import BeamSettings, HopResult, explore
-from kgqa.settings.values import Settings
+from kgqa.search.beam import HopResult, explore
 from kgqa.trace import Leaks
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -67,9 +67,3 @@ def answer(
         found = search.best_so_far(empty, error)
     trace.record(Leaks(texts=len(view.texts), leaks=view.leaked()))
     return found
-
-
-def beam_of(settings: Settings) -> BeamSettings:
-    """Return the beam search as published."""
-    last_only = settings.explore.prune_by == "last-relation"
-    return BeamSettings(settings.explore.depth, "edge", "published", kinds=False, last_only=last_only)

@@ -14,7 +14,8 @@ from functools import partial
 
 from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored, answer_with
+from kgqa.methods.tog.answering import answer_with
+from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored
 from kgqa.methods.tog.replies import BRACES, FORM, answer_braces, best_relations, listed_scores, separated
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Step, Value
 from kgqa.search.tolerance import TOLERATED, without_failures

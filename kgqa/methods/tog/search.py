@@ -19,7 +19,8 @@ from kgqa.graph.tables.labels import is_blank_node
 from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.prompt_view import path_words
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored, answer_with
+from kgqa.methods.tog.answering import answer_with
+from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored
 from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms

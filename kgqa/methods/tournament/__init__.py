@@ -1,1 +1,1 @@
-"""Parts of Tournament on Path: the ranking of paths, clauses of a question, the composition of an answer."""
+"""Parts of Tournament on Path: how a question is read, the ranking and the search of paths, the judge, the answer."""

@@ -14,10 +14,10 @@ from typing import Any
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.path_answers import answer_of_entities
+from kgqa.methods.tournament.shown_paths import ShownPaths
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.search.conditions.rows import read_rows
 from kgqa.search.tolerance import TOLERATED, without_failures

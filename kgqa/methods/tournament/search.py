@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.methods.prompt_view import PromptView
+from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.methods.tournament.ranking import Ranking
 from kgqa.model import Answer, Candidate, Entity, Value
 from kgqa.search.beam import HopResult

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
-from kgqa.methods.judging.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
+from kgqa.methods.tournament.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
 from kgqa.model.conditions import (
     DATE_TEXT,

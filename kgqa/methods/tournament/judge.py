@@ -12,10 +12,10 @@ from functools import partial
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.path_verdicts import PathVerdict, VerdictKind, read_path_verdict
-from kgqa.methods.judging.replied_conditions import UnknownPart, replied_candidate
-from kgqa.methods.judging.shown_paths import ShownPaths
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
+from kgqa.methods.tournament.replied_conditions import UnknownPart, replied_candidate
+from kgqa.methods.tournament.shown_paths import ShownPaths
 from kgqa.model import Candidate
 from kgqa.model.conditions import Operation
 from kgqa.search.conditions.rows import PathRows, read_rows

@@ -1,1 +1,0 @@
-"""The decisions of a search: which path is best, whether it answers the question, and under what conditions."""
