@@ -43,6 +43,9 @@ _LABEL = re.compile(r"[\W_]{0,10}actions?[ \t]{0,3}[0-9]{0,4}[\W_]{0,3}[:.][\W_]
 _INVENTED = re.compile(r"(?<!\w)(?:seen|observation|obs)[ \t]{0,3}[0-9]{0,4}[ \t]{0,3}:", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:[\s,;.`*]|(?<!\w)(?:and|then|actions?)(?!\w)|[0-9:])*", re.IGNORECASE)
 _BRACKET = re.compile(r"[\[\]]")
+_LIST_MARK = re.compile(r"\s*(?:[-*\u2022]|[0-9]{1,3}[.)])\s+")
+_PLACEHOLDER = re.compile(r"\W*(?:(?:the |your |my |final ){0,2}answers?\W*|\.\.\.\W*|\u2026)", re.IGNORECASE)
+"""What stands in `Finish` where the form of the call is quoted."""
 _QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019"}
 _PUBLISHED_NESTED = re.compile(
     _NAME + r"\[[ \t]?" + _NAME.replace("<name>", "<inner>") + r"\[(?P<text>[^\[\]]*)\][ \t]?,?(?P<rest>[^\]]*)\]",
@@ -70,7 +73,8 @@ def read_action_line(
     """Read the calls in the first line of a reply, in order.
 
     Only the first `MAX_READ_CHARS` characters after the reasoning are read, up to the first line break or to an
-    observation that the model invented. A bracket that is not closed ends with the line.
+    observation that the model invented. A bracket that is not closed ends with the line, unless the lines of a list
+    follow that close `Finish`. A `Finish` in which only the word "answer" stands quotes the form, and is no call.
 
     Args:
         text: The reply.
@@ -83,17 +87,24 @@ def read_action_line(
         The calls; no value if there is none, or if calls are nested deeper than allowed. Never raises, whatever the
         text.
     """
-    line = _action_line(text)
+    line, following = _action_line(text)
     if published:
         found = _read_as_published(line, depth)
         return _limited(found, calls, repaired=False) if found else Reading(None, problem=_no_call(line))
     found, repaired, at = [], False, 0
+    line = _with_list(line, following)
     while opened := _OPENED.search(line, at):
         gap = line[at : opened.start()]
         if _INVENTED.search(gap):
             break
         repaired = repaired or not _BETWEEN.fullmatch(gap)
         inside, at = _inside(line, opened.end())
+        if opened["name"].casefold() == "finish":
+            if (tail := line[at:]).count("]") > tail.count("[") and not _OPENED.search(tail):  # brackets in a name
+                inside, at = line[opened.end() : line.rindex("]")], line.rindex("]") + 1
+            if _PLACEHOLDER.fullmatch(inside):
+                repaired = True
+                continue
         call = _call(opened, inside, depth)
         if call is None:
             return Reading(None, problem=f"Its calls are nested more than {depth} deep; use several steps.")
@@ -123,15 +134,16 @@ def without_quotes(text: str) -> str:
 
 
 def top_level_parts(text: str) -> list[str]:
-    """Split a text at its commas outside of brackets and of double quotes."""
+    """Split a text at its commas outside of brackets, of parentheses and of double quotes."""
     parts, level, quoted, start = [], 0, False, 0
     quotes_count = text.count('"') % 2 == 0
+    opening, closing = ("[(", "])") if text.count("(") == text.count(")") else ("[", "]")
     for at, char in enumerate(text):
         if char == '"' and quotes_count:
             quoted = not quoted
-        elif char == "[":
+        elif char in opening:
             level += 1
-        elif char == "]":
+        elif char in closing:
             level = max(0, level - 1)
         elif char == "," and not level and not quoted:
             parts.append(text[start:at])
@@ -139,20 +151,37 @@ def top_level_parts(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def _action_line(text: str) -> str:
-    """Return the first line of a reply that has more than a label or a code fence, without its label."""
+def _action_line(text: str) -> tuple[str, list[str]]:
+    """Return the first line that has more than a label or a code fence, without its label, and the lines after it."""
     if not isinstance(text, str):
-        return ""
+        return "", []
     closed = text.rfind("</think>")
     text = text[closed + len("</think>") :] if closed >= 0 else text
     if (opened := text.find("<think>")) >= 0:
         text = text[:opened]
-    for line in text[:MAX_READ_CHARS].splitlines():
+    lines = text[:MAX_READ_CHARS].splitlines()
+    for number, line in enumerate(lines, 1):
         label = _LABEL.match(line)
         rest = line[label.end() :] if label else line
         if rest.strip(" \t*_#>-") and not rest.lstrip().startswith("```"):
-            return rest.strip()
-    return ""
+            return rest.strip(), lines[number:]
+    return "", []
+
+
+def _with_list(line: str, following: list[str]) -> str:
+    """Return a line together with the lines of a list that close its `Finish`."""
+    opened = [found for found in _OPENED.finditer(line) if found["name"].casefold() == "finish"][-1:]
+    level = 1 + line.count("[", opened[0].end()) - line.count("]", opened[0].end()) if opened else 0
+    joined = [line]
+    for each in following if level > 0 else ():
+        if _INVENTED.match(each) or _LABEL.match(each):
+            break
+        item = _LIST_MARK.sub("", each, count=1).strip().rstrip(",;")
+        level += item.count("[") - item.count("]")
+        joined += [item] if joined[-1].endswith("[") or item.startswith("]") or not item else ["; ", item]
+        if level <= 0:
+            return "".join(joined)
+    return line
 
 
 def _no_call(line: str) -> str:
@@ -213,6 +242,8 @@ def _parts(name: str, inside: str) -> list[str]:
     parts = [part.strip() for part in top_level_parts(inside)]
     if len(parts) > 2 and name in ("Intersect", "Without") and all(map(_OPENED.match, parts)):
         return parts
+    if len(parts) > 2 and name in ("Intersect", "Without") and _OPENED.match(parts[0]):  # then a name with a comma
+        return [parts[0], ", ".join(parts[1:])]
     return [", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts
 
 

@@ -6,7 +6,6 @@ it and tries again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,14 +22,22 @@ from kgqa.methods.counselor.definition import definition_lines, nearest_relation
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
 from kgqa.methods.counselor.observations import Observation
-from kgqa.methods.counselor.replies import Actions, Judgment, read_judgment, read_reflection, read_sentences, read_turn
+from kgqa.methods.counselor.replies import (
+    Actions,
+    Judgment,
+    read_judgment,
+    read_plan,
+    read_reflection,
+    read_sentences,
+    read_turn,
+)
 from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.methods.turns import Move, Repeat, take_turns
 from kgqa.model import Answer, Named, Question, Value
 from kgqa.text.words import clean, normalise
-from kgqa.trace import ActionRead, AnswerVerified, Called, Finished, GaveUp, Reflected, Seen, StepPlanned
+from kgqa.trace import ActionRead, AnswerVerified, Called, Finished, GaveUp, Reflected, Seen, StepPlanned, TaskGiven
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 T = TypeVar("T")
@@ -49,7 +56,6 @@ UNREAD = "This answer is not accepted: the verdict on it could not be read."
 UNSEEN = "This answer is not accepted: parts of it were not found in the graph."
 NOT_JUDGED = "This answer was not judged, because the budget was used up."
 EARLY = "Finish was ignored: it stood beside calls whose results had not been seen. Finish in a line of its own."
-FINISH = re.compile(r"\W*Finish *\[", re.IGNORECASE)
 UNREADABLE = "(unreadable)"
 """What stands in a trial for actions that could not be read."""
 
@@ -157,9 +163,13 @@ class Counsel:
         read: Callable[[str], Reading[T]],
         lines: Sequence[str],
         memory: Memory,
+        *,
+        task: bool = False,
         **values: Any,
     ) -> Reading[T]:
         """Send a prompt of this method and return what was read; all prompts of a question begin alike.
+
+        The prompt for the first actions of a trial is recorded as its task.
 
         Raises:
             PromptTooLong: The prompt is too long.
@@ -180,6 +190,9 @@ class Counsel:
         )
         if prompt_tokens(prompt) > MAX_PROMPT_TOKENS:
             raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
+        if task:
+            texts = {message.role: message.text for message in prompt.messages}
+            self.trace.record(TaskGiven(system=texts.get("system", ""), user=texts.get("user", "")))
         assert self.resources.models is not None
         self.reply = ""
 
@@ -269,8 +282,8 @@ class Trial:
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
-        steps = self.counsel.settings.steps
-        return self.counsel.ask(name, stage, read, self.lines.shown(), self.memory, step=step, steps=steps)
+        steps, first = self.counsel.settings.steps, stage == "act" and step == 1
+        return self.counsel.ask(name, stage, read, self.lines.shown(), self.memory, task=first, step=step, steps=steps)
 
     def run(self, call: Call, step: int, repeat: Repeat | None) -> Sequence[str]:
         """Run a call; return what the model is shown."""
@@ -322,12 +335,12 @@ class Trial:
 
 def plan(trial: Trial, step: int) -> Sequence[Call]:
     """Ask for the plan of a step (planning agent); return the call if it is `Finish[...]`."""
-    text = trial.ask("plan", "plan", partial(read_sentences, label="plan"), step).value or ""
-    finish = read_action_line(text, depth=trial.counsel.depth).value or ()
-    if FINISH.match(text) and len(finish) == 1:
-        trial.counsel.reply = text
-        return trial.add_actions(finish, "", step)[0]
-    trial.add_plan(text, step)
+    reading = trial.ask("plan", "plan", read_plan, step)
+    if isinstance(reading.value, Call):
+        planned = StepPlanned(text=call_text(reading.value), trial=trial.number, step=step)
+        trial.counsel.trace.record(planned)
+        return trial.add_actions([reading.value], "", step)[0]
+    trial.add_plan(reading.value, step)
     return ()
 
 
@@ -389,9 +402,9 @@ def reflect(trial: Trial) -> Memory:
 
 def reflection(trial: Trial, name: str, lines: Sequence[str]) -> str:
     """Ask for a reflection on a trial; "" if it could not be read."""
-    values = {"answer": trial.text, "judged": trial.judged}
-    memory = Memory(trial.memory.reflection)
-    text = trial.counsel.ask(name, "reflect", read_reflection, lines, memory, **values).value or ""
+    ask, memory = trial.counsel.ask, Memory(trial.memory.reflection)
+    reading = ask(name, "reflect", read_reflection, lines, memory, answer=trial.text, judged=trial.judged)
+    text = reading.value or ""
     trial.counsel.trace.record(Reflected(text=text, trial=trial.number))
     return text
 

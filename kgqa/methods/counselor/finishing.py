@@ -14,9 +14,10 @@ from kgqa.llm.replies.action_lines import call_text, read_action_line
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.observations import Found, Number, Observation
 from kgqa.methods.counselor.selection import selections
-from kgqa.methods.counselor.shown import MAX_ANSWERS, Chosen
+from kgqa.methods.counselor.shown import MAX_ANSWERS, Chosen, plain_value
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
+from kgqa.rank.lexical import terms
 from kgqa.text.words import display_name, normalise
 from kgqa.trace import GaveUp
 from kgqa.trace.trace import Trace
@@ -24,6 +25,8 @@ from kgqa.trace.trace import Trace
 MAX_TEXT = 20_000
 MOST_READ = 4
 """Most queries that are tried for the values that a language model chose."""
+MAX_NUMBER_WORDS = 4
+"""From how many words on a text is no number with a unit."""
 MAX_PATHS = 10
 """Most paths that lead to some of the values."""
 NOT_OBSERVED = "Not found in the graph, but named by the language model: "
@@ -61,16 +64,17 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
 
 def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer:
     repeated = _repeated(text, functions.observed)
-    number = _number(text, functions.observed) if repeated is None else None
+    counted = _number(text, functions.observed, empty.question.text) if repeated is None else None
     if repeated is not None and repeated.number is not None and not repeated.values:
-        number = repeated, repeated.numbers[0]
+        counted = repeated, [repeated.numbers[0]]
     elif repeated is not None and repeated.values:
         return _of_values(repeated.values[:MAX_ANSWERS], functions, empty, trace)
-    if number is not None:
-        for candidate in number[0].counting(number[1]):
-            counted = _exact(functions.graph, candidate, partial(_is_number, number[1].number), empty, trace)
-            if counted is not None:
-                return counted
+    found, numbers = counted or (Found(), [])
+    tried = ((number, candidate) for number in numbers for candidate in found.counting(number))
+    for number, candidate in islice(tried, MOST_READ):
+        answer = _exact(functions.graph, candidate, partial(_is_number, number.number), empty, trace)
+        if answer is not None:
+            return answer
     chosen = functions.seen.chosen(text)
     if chosen.values and not chosen.others:
         return _of_values(chosen.values, functions, empty, trace)
@@ -90,17 +94,23 @@ def _repeated(text: str, observed: Sequence[Observation]) -> Found | None:
     return next((each.found for each in reversed(observed) if call_text(each.call) == key), None)
 
 
-def _number(text: str, observed: Sequence[Observation]) -> tuple[Found, Number] | None:
-    """Return the number that a text is, if it was counted and no later observation shows it as a value."""
+def _number(text: str, observed: Sequence[Observation], question: str) -> tuple[Found, list[Number]] | None:
+    """Return the counted numbers that a text may be, unless a later observation shows it as a value.
+
+    Of several, those come first of which the question has most words.
+    """
     digits = _NUMBER.fullmatch(text)
-    if digits is None:
+    word = plain_value(text.split()[0].strip(".")) if len(text.split()) < MAX_NUMBER_WORDS else ""
+    value = digits[1] if digits else word.removeprefix("=")
+    if not value.replace(",", "").removeprefix("-").isdigit():
         return None
-    wanted = int(digits[1].replace(",", ""))
+    asked = set(terms(question))
     for each in reversed(observed):
-        for number in each.found.numbers if each.found is not None else ():
-            if each.found is not None and number.number == wanted:
-                return each.found, number
-        if any(isinstance(named.value, Literal) and named.name == digits[1] for named in each.shown):
+        numbers = (*each.found.numbers, *each.found.listed) if each.found is not None else ()
+        equal = [number for number in numbers if number.number == int(value.replace(",", ""))]
+        if equal and each.found is not None:
+            return each.found, sorted(equal, key=lambda number: -len(asked & set(terms(number.words))))
+        if any(isinstance(named.value, Literal) and named.name == value for named in each.shown):
             return None
     return None
 

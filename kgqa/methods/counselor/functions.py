@@ -18,7 +18,15 @@ from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.sets import NodeSet, difference, extended, intersection, most_shared, topic_set, union
 from kgqa.methods.counselor.shown import ShownValues
 from kgqa.methods.counselor.values import Pairs, in_languages, in_list_order
-from kgqa.methods.counselor.writing import MAX_CHARS, MAX_NODES, ValueWriter, list_text, records_text, safe
+from kgqa.methods.counselor.writing import (
+    LISTED_CHARS,
+    MAX_CHARS,
+    MAX_NODES,
+    ValueWriter,
+    list_text,
+    records_text,
+    safe,
+)
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -75,11 +83,11 @@ class GraphFunctions:
     ) -> None:
         self.graph = graph
         self.observed: list[Observation] = []
-        self.seen = ShownValues()
         self.given: dict[Entity, Named] = {}
         self.hops = HopNames(graph, encoder)
         self._sets = sets
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
+        self.seen = ShownValues(self._writer.words)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
         self._results: dict[str, _Result] = {}
         self._notes: list[str] = []
@@ -158,12 +166,12 @@ class GraphFunctions:
             return self._relations(start)
         pairs, hop = self._along(start, named, str(call.arguments[1]))
         pairs, exact = in_languages(self.graph.schema, in_list_order(self.graph, pairs, hop), hop)
-        cut = start.approximate or len(start.nodes) > MAX_NODES or any(len(own) > MAX_VALUES for own in pairs.values())
-        sources = (
+        cut = len(start.nodes) > MAX_NODES or _is_cut(start, pairs)
+        sources = [
             extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut, exact=exact)
             for source in start.sources
-        )
-        nodes = union([NodeSet(tuple(source for source in sources if source.values), cut)])
+        ]
+        nodes = union([NodeSet(tuple([source for source in sources if source.values] or sources), cut)])
         total: int | None = len(nodes.values)
         if cut:  # more than were read
             one = start.nodes[0] if len(start.nodes) == 1 else None
@@ -174,7 +182,8 @@ class GraphFunctions:
         found = replace(found, records=self._records(start, hop) if len(nodes.values) > 1 else ())
         found, text, shown = self._writer.values(found, "", nothing)
         fields = dict.fromkeys(named for each in found.records for own in each.fields.values() for named in own)
-        return _Result(found, f"{text}{records_text(found.records, hop, self.hops.name)}", (*shown, *fields))
+        records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(text))
+        return _Result(found, f"{text}{records}", (*shown, *fields))
 
     def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
         """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""
@@ -198,7 +207,10 @@ class GraphFunctions:
         counts = self.graph.paths.relations_at(start.nodes[:MAX_NODES]) if present else {}
         listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
         text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
-        return _Result(Found(nodes=start, total=len(listed)), text or "nothing: there are no relations.")
+        named = self.graph.named(start.nodes) if len(start.nodes) == 1 else []
+        numbers = (Number(counts[hop[0]], each, hop=hop) for each in named for hop in present if len(hop) == 1)
+        found = Found(nodes=start, total=len(listed), listed=tuple(numbers))
+        return _Result(found, text or "nothing: there are no relations.")
 
     def _degree(self, call: Call) -> _Result:
         start, named_hop = self._start_and_hop(call)
@@ -207,7 +219,7 @@ class GraphFunctions:
         hop, nodes = named_hop.hop, start.nodes[:MAX_NODES]
         counts = self.graph.paths.hop_counts(nodes, hop, loops=True)
         nodes_named = self._writer.named(nodes)
-        numbers = [Number(counts[node], named) for node, named in zip(nodes, nodes_named)]
+        numbers = [Number(counts[node], named, hop=hop) for node, named in zip(nodes, nodes_named)]
         if not numbers:
             raise _Refused("Literals have no neighbours.")
         texts = (f"{self._writer.node(each, typed=False)}: {n.number}" for n, each in zip(numbers, nodes_named))
@@ -247,11 +259,12 @@ class GraphFunctions:
         self._arguments(call, 2, 2)
         start, named = self._start_and_hop(call)
         assert named is not None
-        pairs, hop = self._along(start, named, str(call.arguments[1]))
+        pairs, hop = self._along(start, named, str(call.arguments[1]), most=len(start.nodes))
         words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
-        nodes, best = most_shared(start, hop, pairs, words=words)
+        cut = _is_cut(start, pairs)
+        nodes, best = most_shared(start, hop, pairs, words=words, cut=cut)
         found = Found(nodes=nodes, total=len(nodes.values))
-        shared = f"shared by {best} of {len(start.nodes)}: "
+        shared = f"shared by {best} of {len(start.nodes)}{' (approximate: not all were read)' if cut else ''}: "
         return _Result(*self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”"))
 
     # --- arguments
@@ -322,9 +335,9 @@ class GraphFunctions:
         nearest = f" The nearest are: {'; '.join(map(safe, hop.nearest))}." if hop.nearest else ""
         raise _Refused(f"“{safe(name)}” is no relation of {self._writer.set_words(start)}.{nearest}")
 
-    def _along(self, start: NodeSet, named: NamedHop, text: str) -> tuple[Pairs, Hop]:
+    def _along(self, start: NodeSet, named: NamedHop, text: str, most: int = MAX_NODES) -> tuple[Pairs, Hop]:
         """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
-        nodes, hop = start.nodes[:MAX_NODES], named.hop
+        nodes, hop = start.nodes[:most], named.hop
         pairs = self.graph.paths.hop(nodes, hop, loops=True, limit=MAX_VALUES)
         if pairs:
             return pairs, hop
@@ -342,3 +355,8 @@ class GraphFunctions:
         (topic,) = graph.named([path.topic])
         labels, is_mediator = graph.tables.relation_labels, graph.tables.leads_to_mediator
         return arrow_words(topic.name, path.then(*hop), graph.schema, labels, is_mediator=is_mediator)
+
+
+def _is_cut(start: NodeSet, pairs: Pairs) -> bool:
+    """Return whether some nodes of a set, or some values of its nodes, were not read."""
+    return start.approximate or any(len(values) > MAX_VALUES for values in pairs.values())

@@ -32,6 +32,13 @@ class Number:
     number: int
     node: Named | None
     candidate: Candidate | None = None
+    hop: Hop = ()
+
+    @property
+    def words(self) -> str:
+        """What was counted, in words."""
+        relations = " ".join(local_words(step.relation) for step in self.hop)
+        return f"{self.node.name if self.node else ''} {relations} {self.candidate.words if self.candidate else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class Found:
         values: The first 1,000 values; those beyond the shown ones may be named by their ids.
         nodes: The same values with the paths that lead to them.
         numbers: The numbers that `Degree` and `Count` found.
+        listed: The numbers that stand beside relations in a list.
         total: Number of values; None if there are more than were read.
         of: The set from which a hop was followed, and the hop; None for other functions.
         pairs: What the hop leads to from each node of the set.
@@ -52,6 +60,7 @@ class Found:
     values: tuple[Named, ...] = ()
     nodes: NodeSet = field(default_factory=lambda: NodeSet(()))
     numbers: tuple[Number, ...] = ()
+    listed: tuple[Number, ...] = ()
     total: int | None = 0
     of: tuple[NodeSet, Hop] | None = None
     pairs: Mapping[Entity, Sequence[Value]] = field(default_factory=dict)
@@ -66,9 +75,10 @@ class Found:
 
     def counting(self, number: Number) -> tuple[Candidate, ...]:
         """Return candidates that count to one of the numbers, the best first."""
-        if number.node is None or self.of is None or not isinstance(number.node.value, Entity):
+        start = self.of[0] if self.of is not None else self.nodes
+        if number.node is None or not isinstance(number.node.value, Entity):
             return (number.candidate,) if number.candidate else ()
-        return counting(self.of[0], number.node.value, number.node.name, self.of[1])
+        return counting(start, number.node.value, number.node.name, number.hop)
 
     @property
     def number(self) -> int | None:

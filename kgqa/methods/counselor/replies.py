@@ -18,6 +18,7 @@ _LABEL = r"[\s*_#>-]{0,8}(?:%s)[ \t]{0,3}[0-9]{0,3}[\s*_]{0,4}:[\s*_]{0,4}"
 _NEXT = re.compile(r"\n" + _LABEL % "plan|need|thought|action|seen|observation|question", re.IGNORECASE)
 _OWN = {label: re.compile(_LABEL % label, re.IGNORECASE) for label in ("plan", "need")}
 _ACTION = re.compile(r"(?:^|\n)" + _LABEL % "actions?", re.IGNORECASE)
+_FINISH = re.compile(r"\W*Finish *\[", re.IGNORECASE)
 _WORD = re.compile(r"\w")
 _JUDGED = re.compile(
     r"(?:^|\n|[.;!?]\s)[\s*_#>-]{0,8}judge?ment[\s*_]{0,4}[:=-][\s*_\"'\[(]{0,6}([^\n]*)", re.IGNORECASE
@@ -49,6 +50,18 @@ def read_sentences(text: str, label: str) -> Reading[str]:
     rest = _NEXT.split(rest[own.end() :] if own else rest, maxsplit=1)[0]
     line = clean(rest)[:MAX_LINE]
     return Reading(line) if _WORD.search(line) else Reading(None, problem="It has no sentence.")
+
+
+def read_plan(text: str) -> Reading[str | Call]:
+    """Read a plan, or the call of a reply that begins with `Finish[`."""
+    rest = last_part(text).strip()
+    own = _OWN["plan"].match(rest)
+    rest = rest[own.end() :] if own else rest
+    finish = (read_action_line(rest).value or ()) if _FINISH.match(rest) else ()
+    if len(finish) == 1 and finish[0].name == "Finish":
+        return Reading(finish[0])
+    sentences = read_sentences(text, "plan")
+    return Reading(sentences.value, sentences.repaired, sentences.problem)
 
 
 def read_turn(text: str, depth: int = MAX_DEPTH) -> Reading[Actions]:

@@ -6,6 +6,7 @@ rule `free`, in which only hops through mediators do not lead back.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -172,7 +173,7 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
     common = set(first.values) & set(second.values)
     approximate = first.approximate or second.approximate
     one, other = first.only, second.only
-    if common and one and other:
+    if one and other:
         for main, joined in ((one, other), (other, one)):
             if (
                 main.candidate.path.steps
@@ -192,7 +193,7 @@ def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSe
     removed = set(second.values)
     rest = set(first.values) - removed
     one, other = first.only, second.only
-    if rest and one and one.candidate.path.steps and one.candidate.operation is None:
+    if one and one.candidate.path.steps and one.candidate.operation is None:
         place, conditions = len(one.candidate.path), one.candidate.conditions
         gone = [value for value in one.values if value in removed]
         negated: tuple[Condition, ...] = ()
@@ -209,26 +210,36 @@ def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSe
 
 
 def most_shared(
-    start: NodeSet, hop: Sequence[Step], pairs: Mapping[Entity, Sequence[Value]], *, words: str
+    start: NodeSet, hop: Sequence[Step], pairs: Mapping[Entity, Sequence[Value]], *, words: str, cut: bool
 ) -> tuple[NodeSet, int]:
-    """Return what a hop leads to from the most nodes of a set, with all ties, and from how many nodes it does."""
-    shared: dict[Value, set[Entity]] = {}
-    for node in start.nodes:
-        for value in pairs.get(node, ()):
-            shared.setdefault(value, set()).add(node)
-    best = max(map(len, shared.values()), default=0)
-    chosen = {value for value, nodes in shared.items() if len(nodes) == best}
+    """Return what a hop leads to from the most nodes of a set, with all ties, and from how many nodes it does.
+
+    The topics of the set's paths, to which all of its nodes lead back, are left out.
+
+    Args:
+        start: The set.
+        hop: The hop.
+        pairs: What it leads to from each node.
+        words: The new path in words.
+        cut: Whether some nodes or values are missing.
+    """
+    topics: set[Entity] = {source.candidate.path.topic for source in start.sources if source.candidate.path.steps}
+    shared = Counter(value for node in start.nodes for value in set(pairs.get(node, ())) - topics)
+    best = max(shared.values(), default=0)
+    chosen = {value for value, number in shared.items() if number == best}
     sources = []
     for source in start.sources:
-        each = extended(source, hop, pairs, words=words, cut=start.approximate)
+        each = extended(source, hop, pairs, words=words, cut=cut)
         place = len(source.candidate.path)
         if len(start.sources) == 1 and place and each.exact:
-            operation = Operation("most", counted=True, at=place)
-            candidate = replace(each.candidate, operation=operation)
+            operation, end = Operation("most", counted=True, at=place), len(each.candidate.path)
+            left_out = tuple(Condition(end, (), topic, negated=True) for topic in topics & each.every)
+            conditions = (*each.candidate.conditions, *left_out)
+            candidate = replace(each.candidate, operation=operation, conditions=conditions)
             sources.append(Source(candidate, ordered(chosen), frozenset(chosen), each.exact))
         elif kept := each.among(chosen):
             sources.append(kept)
-    return NodeSet(tuple(sources if chosen else ()), start.approximate), best
+    return NodeSet(tuple(sources if chosen else ()), cut), best
 
 
 def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Value]) -> bool:

@@ -10,9 +10,12 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.hops import Hop
 from kgqa.methods.counselor.observations import Found, Record
 from kgqa.methods.counselor.sets import NodeSet, ordered
+from kgqa.methods.counselor.values import Pairs
 from kgqa.model import Entity, Named, Step, Value
 from kgqa.text.words import clean, type_words
 
+Types = Mapping[Value, str]
+"""The types of nodes in words."""
 MAX_NAMED = 1000
 """Most values of a result that are named, if only by their ids."""
 MAX_NODES = 1000
@@ -21,6 +24,10 @@ MAX_TYPES = 1000
 """Most types that are read of a node."""
 MAX_CHARS = 3000
 """Most characters of an observation."""
+LISTED_CHARS = 2600
+"""Most characters of a list in it; what stands beside the list fits in the rest."""
+BESIDE_RECORDS = 2000
+"""The same if records follow the list."""
 LONGEST = 200
 """Longest text of a value that stands among others."""
 LONGEST_ALONE = 2500
@@ -53,66 +60,44 @@ def value_text(named: Named, type_: str = "", *, ids_only: bool = False, limit: 
     return f"{name} ({more})" if more else name or ident
 
 
-def list_text(texts: Iterable[str], total: int | None, *, separator: str = ", ") -> str:
-    """Return texts as one line of at most `MAX_CHARS` characters, with the number of those that are left out.
+def list_text(texts: Iterable[str], total: int | None, *, separator: str = ", ", limit: int = LISTED_CHARS) -> str:
+    """Return texts as one line of about `limit` characters at most, with the number of those that are left out.
 
     Args:
+        texts: The texts.
         total: How many there are in all; None if there are more than are known.
+        separator: What stands between them.
+        limit: Most characters, unless the first text is longer.
     """
     shown: list[str] = []
     size = 0
     for text in texts:
         size += len(text) + len(separator)
-        if size > MAX_CHARS and shown:
+        if size > limit and shown:
             break
         shown.append(text)
-    if total is None:
-        return f"{separator.join(shown)}{separator}and more"
-    rest = f"{separator}and {total - len(shown)} more" if total > len(shown) else ""
-    return separator.join(shown) + rest
+    left = "more" if total is None else f"{total - len(shown)} more" if total > len(shown) else ""
+    return separator.join([*shown, *([f"and {left}"] if left else [])])
 
 
-def pairs_text(
-    nodes: Sequence[Named],
-    values: Mapping[Value, tuple[Sequence[Named], int]],
-    types: Mapping[Value, str],
-    *,
-    most: int,
-    ids_only: bool,
-) -> str:
-    """Return what each of several nodes has, as `node: value, value; node: value`.
-
-    Args:
-        nodes: The nodes.
-        values: The first values of each node, and how many it has.
-        types: The types of values in words.
-        most: Most values that are shown.
-        ids_only: Whether nodes are shown by their ids only.
-    """
-    lines, left, cut = [], most, False
-    for node in nodes:
-        own, total = values.get(node.value, ((), 0))
-        if not total:
-            continue
-        if left <= 0 or not own:
-            cut = True
-            break
-        shown = [value_text(each, types.get(each.value, ""), ids_only=ids_only) for each in own[:left]]
-        left -= len(shown)
-        lines.append(f"{value_text(node, ids_only=ids_only)}: {list_text(shown, total)}")
-    empty = sum(not values.get(node.value, ((), 0))[1] for node in nodes)
-    text = list_text(lines, len(lines), separator="; ")
-    parts = [text, *(["and more"] if cut else []), *([f"none of {empty} others"] if empty and lines else [])]
-    return "; ".join(parts)
+def shares(counts: Sequence[int], most: int) -> list[int]:
+    """Return how many values of each node are shown: at least one of each, and further ones from the first node on."""
+    found = [min(1, count) for count in counts]
+    left = max(0, most - sum(found))
+    for at, count in enumerate(counts):
+        more = min(count - found[at], left)
+        found[at], left = found[at] + more, left - more
+    return found
 
 
-def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str]) -> str:
+def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str], limit: int) -> str:
     """Return what follows the values in an observation: `. Records: value (field: value, value); value (...)`.
 
     Args:
         records: The records; the text is empty without any.
         hop: The hop that leads through them.
         name: Returns the name of a hop.
+        limit: Most characters of the list.
     """
     if not records:
         return ""
@@ -122,7 +107,7 @@ def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str]
     for record in records:
         fields = [f"{words[step]}: {_listed(values)}" for step, values in record.fields.items()]
         texts.append(f"{_listed(record.values)} ({'; '.join(fields) or 'nothing else'})")
-    return f". Records: {'; '.join(texts)}"
+    return f". Records: {list_text(texts, len(texts), separator='; ', limit=limit)}"
 
 
 def _listed(values: Sequence[Named]) -> str:
@@ -143,6 +128,8 @@ class ValueWriter:
         self._graph = graph
         self.shown = shown
         self._ids_only = ids_only
+        self.words: dict[Value, str] = {}
+        """The types with which nodes were shown."""
         self._types: dict[Value, str] = {}  # IRIs
 
     def node(self, named: Named, *, typed: bool = True) -> str:
@@ -175,24 +162,43 @@ class ValueWriter:
         named, found = every[: self.shown], replace(found, values=tuple(every))
         types = self._types_of(named, found.of[1] if found.of else ())
         if len(start) > 1 and found.pairs:
-            names = {each.value: each for each in named}
-            own: dict[Value, tuple[list[Named], int]] = {}
-            for node in start[: self.shown]:
-                reached = found.pairs.get(node, ())
-                own[node] = [names[value] for value in reached if value in names], len(reached)
-            nodes = self._graph.named(start[: self.shown])
-            text = pairs_text(nodes, own, types, most=self.shown, ids_only=self._ids_only)
-            head = f"{len(start)} nodes: "
-            named = [*nodes, *named]
-        else:
-            longest = LONGEST_ALONE if len(named) == 1 else LONGEST
-            texts = (
-                value_text(each, types.get(each.value, ""), ids_only=self._ids_only, limit=longest) for each in named
-            )
-            text = list_text(texts, found.total)
-            number = f"more than {len(values)}" if found.total is None else found.total
-            head = "" if found.total == 1 else f"{number} values: "
-        return found, f"{note}{head}{text}"[:MAX_CHARS], tuple(named)
+            nodes, text = self._pairs(found.of, found.pairs, named)
+            return found, f"{note}{len(start)} nodes: {text}", (*nodes, *named)
+        longest = LONGEST_ALONE if len(named) == 1 else LONGEST
+        texts = (self._text(each, types, longest) for each in named)
+        text = list_text(texts, found.total, limit=BESIDE_RECORDS if found.records else LISTED_CHARS)
+        number = f"more than {len(values)}" if found.total is None else found.total
+        head = "" if found.total == 1 else f"{number} values: "
+        return found, f"{note}{head}{text}", tuple(named)
+
+    def _pairs(self, of: tuple[NodeSet, Hop] | None, pairs: Pairs, named: list[Named]) -> tuple[list[Named], str]:
+        """Return what each of several nodes has, as `node: value, value; node: value`; names are added to `named`."""
+        start, hop = of or (NodeSet(()), ())
+        having = [node for node in start.nodes if pairs.get(node)]
+        shown = having[: self.shown]
+        counts = shares([len(pairs[node]) for node in shown], self.shown)
+        own = {node: pairs[node][:count] for node, count in zip(shown, counts)}
+        known = {each.value for each in named}
+        named += self._graph.named(
+            dict.fromkeys(each for values in own.values() for each in values if each not in known)
+        )
+        types = self._types_of(named, hop)
+        names = {each.value: each for each in named}
+        nodes = self._graph.named(shown)
+        for limit in (LONGEST, LONGEST // 4):
+            lines = [
+                f"{value_text(node, ids_only=self._ids_only, limit=limit)}: {list_text(texts, len(pairs[at]))}"
+                for node, at in zip(nodes, shown)
+                for texts in [[self._text(names[each], types, limit) for each in own[at]]]
+            ]
+            text = list_text(lines, len(having), separator="; ")
+            if len("; ".join(lines)) <= LISTED_CHARS:
+                break
+        without = len(start.nodes) - len(having)
+        return nodes, f"{text}; none of {without} others" if without and having else text
+
+    def _text(self, named: Named, types: Types, limit: int) -> str:
+        return value_text(named, types.get(named.value, ""), ids_only=self._ids_only, limit=limit)
 
     def named(self, values: Sequence[Value]) -> list[Named]:
         """Return values with their names; those beyond the shown ones without looking up names that are not known."""
@@ -214,18 +220,22 @@ class ValueWriter:
             found.add(self._graph.tables.target_type(path.steps[-1]) if path.steps else self._types.get(path.topic))
         return set() if None in found or "" in found else {each for each in found if each}
 
-    def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> dict[Value, str]:
+    def _types_of(self, named: Sequence[Named], hop: Hop = ()) -> Types:
         """Return the types of nodes in words: the type that the graph declares for a hop, else their first types."""
         schema, nodes = self._graph.schema, [each.value for each in named if isinstance(each.value, Entity)]
+        found: dict[Value, str]
         declared = self._graph.tables.target_type(hop[-1]) if hop else None
         if self._ids_only or declared:
-            return dict.fromkeys(nodes, type_words(declared, schema) if declared else "")
+            found = dict.fromkeys(nodes, type_words(declared, schema) if declared else "")
+            self.words |= found
+            return found
         new = [node for node in nodes if node not in self._types][:MAX_NODES]
         for predicate in schema.types if new and schema.wording == "label" else ():
             kinds = self._graph.paths.hop(new, (Step(predicate),), limit=MAX_TYPES)
             for node, own in kinds.items():
                 first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
                 self._types.setdefault(node, first.iri if first else "")
-        for node in new:
-            self._types.setdefault(node, "")
-        return {node: type_words(type_, schema) if (type_ := self._types.get(node, "")) else "" for node in nodes}
+        self._types.update(dict.fromkeys((node for node in new if node not in self._types), ""))
+        found = {node: type_words(type_, schema) if (type_ := self._types.get(node, "")) else "" for node in nodes}
+        self.words |= found
+        return found

@@ -85,8 +85,8 @@ class PublishedTrial(Trial):
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
-        lines, label = self.lines.shown(), LABELS[name]
-        return self.counsel.ask("published_step", stage, read, lines, self.memory, label=label, step=step)
+        lines, label, first = self.lines.shown(), LABELS[name], stage == "act" and step == 1
+        return self.counsel.ask("published_step", stage, read, lines, self.memory, task=first, label=label, step=step)
 
     def refusal(self, answer: Answer) -> str:
         """Refuse nothing."""

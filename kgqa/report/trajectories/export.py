@@ -28,6 +28,8 @@ ExportFormat = Literal["verl", "trl", "sft", "jsonl"]
 INFO = "export.json"
 PER_TRAJECTORY = ("sft", "jsonl")
 """The formats with a row for each trajectory; the others have one for each question."""
+SEPARATE_PROMPTS = ("counselor",)
+"""Methods whose replies are no tool calls: a trainer could neither run nor score rollouts."""
 FILES: Mapping[str, tuple[str, ...]] = {
     "verl": ("questions.parquet", "reward.py"),
     "trl": ("questions.jsonl", "training.py"),
@@ -116,6 +118,12 @@ def export_trajectories(
     for count, (trajectory, found) in enumerate(rewarded(runs, plan.form, plan.weights), 1):
         total += found.total
         on_progress(count)
+        if plan.format not in PER_TRAJECTORY and trajectory.method in SEPARATE_PROMPTS:
+            raise ReportError(
+                f"{plan.format} trains methods that call tools in one chat; {trajectory.method} has a prompt for each "
+                "line of a step.",
+                "Choose sft or jsonl",
+            )
         if plan.format in PER_TRAJECTORY:
             if plan.min_reward is None or found.total >= plan.min_reward:
                 make = sft_row(trajectory, found) if plan.format == "sft" else _whole(trajectory, found)

@@ -102,7 +102,8 @@ def trajectory_of(record: Record) -> Trajectory | None:
     turns = turns_of(events)
     if not turns:
         return None
-    task = next((event for event in events if isinstance(event, TaskGiven)), TaskGiven(system="", user=""))
+    tasks = (event for event in reversed(events) if isinstance(event, TaskGiven))  # a trial has a task of its own
+    task = next(tasks, TaskGiven(system="", user=""))
     scores = retrieval_scores(trace, record.support)
     return Trajectory(
         id=record.id,

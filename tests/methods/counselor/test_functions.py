@@ -12,6 +12,8 @@ from tests.corpus.word_encoder import WordEncoder
 from tests.graph.facts import FACTS, NAMES, RDFS, ns
 from tests.memory_graph import memory_graph
 
+from .conftest import played
+
 PEOPLE = ns(
     *(f'm.{name} type.object.name "{name.title()}"@en' for name in ("ann", "bob", "cid", "movie", "prize")),
     'm.other type.object.name "Ann"@en',
@@ -191,3 +193,68 @@ def test_sets_that_are_too_large_are_counted_by_the_graph(monkeypatch):
     found = run(graph, "Neighbour[Retrieve[m.a], to]")
     assert found.found.approximate and found.found.total == 60 and "60 values" in found.text
     assert run(graph, "Count[Neighbour[Retrieve[m.a], to]]").found.number == 60
+
+
+COAUTHORS = ns(
+    *(f'm.a{number} type.object.name "Author {number}"@en' for number in range(4)),
+    *(f"m.a0 author.paper m.p{number}" for number in range(6)),
+    *(
+        f"m.p{number} paper.author m.a{author}"
+        for number in range(6)
+        for author in (0, *range(1, 4))[: 1 + number // 2]
+    ),
+    *(f"m.p{number} paper.author m.a1" for number in range(6)),
+)
+OWN = "Neighbour[Retrieve[Author 0], author.paper]"
+
+
+def test_most_leaves_out_the_topic_that_all_nodes_lead_back_to():
+    graph = memory_graph(COAUTHORS)
+    done = played(graph, f"Most[{OWN}, paper.author]", "Finish[Author 1]")
+    assert names(done.observations[0]) == ["Author 1"] and "shared by 6 of 6" in done.observations[0].text
+    assert done.answer.query_class == "exact" and [each.name for each in done.answer.answers] == ["Author 1"]
+
+
+def test_most_ranks_all_nodes_or_says_approximate(monkeypatch):
+    monkeypatch.setattr("kgqa.methods.counselor.functions.MAX_NODES", 2)
+    graph = memory_graph(COAUTHORS)
+    assert "shared by 6 of 6: " in run(graph, f"Most[{OWN}, paper.author]").text
+    monkeypatch.setattr("kgqa.methods.counselor.functions.MAX_VALUES", 1)
+    found = run(graph, f"Most[{OWN}, paper.author]")
+    assert "approximate" in found.text and found.found.approximate
+
+
+@pytest.mark.parametrize(
+    ("program", "question", "number"),
+    [
+        (["Count[Neighbour[Retrieve[Author 0], nothing]]"], "", None),
+        (["Count[Neighbour[Retrieve[Author 3], author.paper]]"], "", "0"),
+        ([f"Count[Intersect[{OWN}, Neighbour[Retrieve[Author 3], author.paper]]]"], "", "0"),
+        ([f"Count[Without[{OWN}, {OWN}]]"], "", "0"),
+        (["Degree[Retrieve[Author 3], author.paper]"], "", "0"),
+        (["Neighbour[Retrieve[Author 0]]"], "How many papers has author 0?", "6"),
+        (["Neighbour[Retrieve[Author 1]]"], "On how many papers is author 1?", "6"),
+    ],
+)
+def test_counts_of_zero_and_listed_counts_have_queries(program, question, number):
+    graph = memory_graph([*COAUTHORS, *ns("m.a3 author.paper.of m.x", "m.y author.paper m.z")])
+    answer = played(graph, *program, f"Finish[{number or 0}]", question=question).answer
+    if number is None:
+        assert answer.grounding == "model"
+        return
+    assert [each.name for each in answer.answers] == [number]
+    assert answer.query_class == "exact" and "COUNT" in answer.sparql
+
+
+def test_over_50_nodes_are_counted_and_each_shows_its_value():
+    films = [f"m.d director.film m.f{number:02}" for number in range(60)]
+    names_ = [f'm.f{number:02} type.object.name "{"Long " * 40}film {number:02}"@en' for number in range(60)]
+    years = [f'm.f{number:02} film.year "{1900 + number}"' for number in range(60)]
+    genres = [f"m.f{number:02} film.genre m.g{genre:02}" for number in range(60) for genre in range(20)]
+    graph = memory_graph(ns(*films, *names_, *years, *genres))
+    text = run(graph, "Feature[Neighbour[Retrieve[m.d], film], year]").text
+    assert "60 nodes: " in text and text.endswith("more") and len(text) <= 3000
+    shown = [year for year in range(1900, 1960) if f": {year}" in text]
+    assert len(shown) >= 20 and f"and {60 - len(shown)} more" in text, "all that is left out is counted"
+    text = run(graph, "Neighbour[[m.f01, m.f02, m.f03], genre]").text
+    assert text.count("(m.f0") == 3 and text.count("more") >= 1, "no node hides the values of another"

@@ -20,6 +20,7 @@ FACTS = ns(
     "m.o0 office.record.role m.mayor",
     "m.o1 office.record.role m.judge",
     "m.o2 office.record.role m.judge",
+    *(f'm.o{number} office.record.salary "{salary}"' for number, salary in enumerate((30, 20, 10))),
     'm.o0 office.record.from "1990"',
     'm.o1 office.record.from "1995"',
     'm.o2 office.record.from "2001"',
@@ -40,8 +41,8 @@ def graph():
 
 def test_records_are_shown_with_their_fields(graph):
     text = played(graph, SEATS, "Finish[Seat 0]").observations[0].text
-    assert "Records: Seat 0 (from: 1990; role: Mayor)" in text
-    assert "Seat 2 (from: 2001; role: Judge)" in text
+    assert "Records: Seat 0 (from: 1990; role: Mayor; salary: 30)" in text
+    assert "Seat 2 (from: 2001; role: Judge; salary: 10)" in text
     assert "<|" not in text
 
 
@@ -55,7 +56,9 @@ def test_a_single_record_is_not_repeated(graph):
     ("question", "chosen", "part"),
     [
         ("Which seat did Rosa have as a mayor?", "Seat 0", "office.record.role> <http://rdf.freebase.com/ns/m.mayor>"),
-        ("Which seat did Rosa take last?", "Seat 2", "MAX("),
+        ("Which seat did Rosa take last, from the latest year?", "Seat 2", "office.record.from"),
+        ("Which seat had the least salary?", "Seat 2", "office.record.salary"),
+        ("Which seat had the largest salary?", "Seat 0", "office.record.salary"),
         ("Which seats did Rosa take after 1993?", "Seat 1; Seat 2", "1993"),
     ],
 )

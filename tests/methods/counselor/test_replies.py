@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.replies.action_lines import call_text
+from kgqa.llm.replies.action_lines import Call, call_text, read_action_line
 from kgqa.methods.acting.loop_guard import LoopGuard
 from kgqa.methods.acting.tokens import CUT, tokens_of, within
-from kgqa.methods.counselor.replies import read_judgment, read_reflection, read_sentences, read_turn
+from kgqa.methods.counselor.replies import read_judgment, read_plan, read_reflection, read_sentences, read_turn
 from kgqa.methods.published.counselor import read_published_judgment
 
 
@@ -78,6 +78,42 @@ def test_turns_in_one_reply(text, calls):
     read = read_turn(text)
     assert (list(map(call_text, read.value.calls)) if read.value else None) == calls
     assert read.value or read.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Plan 2: Finish[a; b]", "Finish[a; b]"),
+        ("Finish[" + "; ".join(f"name {number}" for number in range(300)) + "]", None),
+        ("Finish[\n- a\n- b\n]", "Finish[a; b]"),
+        ("Find him. Then Finish[answer].", "Find him. Then Finish[answer]."),
+        ("Finish[answer]", "Finish[answer]"),
+    ],
+)
+def test_plans_that_finish(text, found):
+    read = read_plan(text).value
+    if isinstance(read, Call):
+        assert call_text(read) == (found or text), "a long list is not cut"
+    else:
+        assert read == found
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Finish[\n1. Alpha, Inc\n2. Beta [Live]\n]", ["Finish[Alpha, Inc; Beta [Live]]"]),
+        ("Finish[Alpha\nBeta]\nSeen 3: x", ["Finish[Alpha; Beta]"]),
+        ("Finish[Alpha\nThat is all.", ["Finish[Alpha]"]),
+        ("Finish[a] b]", ["Finish[a] b]"]),
+        ("Finish[Mara Holt] follows [see Seen 2]", ["Finish[Mara Holt]"]),
+        ("When all is seen I write Finish[answer]. Neighbour[a, b]", ["Neighbour[a, b]"]),
+        ("Finish[the answer]", None),
+        ("Intersect[Neighbour[a, b], Smith, John]", ['Intersect[Neighbour[a, b], "Smith, John"]']),
+    ],
+)
+def test_lines_of_calls(text, calls):
+    value = read_action_line(text).value
+    assert (list(map(call_text, value)) if value else None) == calls
 
 
 LINES = (

@@ -10,7 +10,8 @@ import pytest
 from kgqa.errors import KgqaError
 from kgqa.report.trajectories.export import ExportPlan, export_trajectories
 from kgqa.report.trajectories.verl import compute_score
-from tests.report.trajectories.traces import call, conclusion, record, small_run, write_run
+from kgqa.trace import TaskGiven
+from tests.report.trajectories.traces import call, conclusion, planned, record, small_run, write_run
 
 PROMPT = [
     {"role": "system", "content": "Think first."},
@@ -40,6 +41,21 @@ def test_chats_of_good_trajectories(run, tmp_path):
     ]
     assert row["messages"][-1]["content"] == conclusion("Ada Lovelace")
     assert (row["group"], row["reward"]) == ("q1", 1.0)
+
+
+@pytest.mark.parametrize("format", ["verl", "trl"])
+def test_trainers_of_tool_calls_refuse_graph_counselor(format, tmp_path):
+    events = [
+        TaskGiven(system="Calls.", user="Question: x"),
+        *planned(1, "Retrieve[x]"),
+        *planned(2, "Ada", finish="Ada"),
+    ]
+    own = write_run(tmp_path / "own", [record("q", events, method="counselor")], method="counselor")
+    with pytest.raises(KgqaError, match="counselor has a prompt for each line"):
+        export_trajectories([own], tmp_path / "no", ExportPlan(format))
+    export_trajectories([own], tmp_path / "out", ExportPlan("sft"))
+    (row,) = lines(tmp_path / "out" / "chats.jsonl")
+    assert row["messages"][0] == {"role": "system", "content": "Calls."}
 
 
 def test_everything_as_json_lines(run, tmp_path):

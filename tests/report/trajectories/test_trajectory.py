@@ -7,7 +7,7 @@ import pytest
 from kgqa.evaluation.metrics.rewards import reward
 from kgqa.report.trajectories.trajectory import trajectory_of
 from kgqa.trace import ActionRead, Finished, Seen
-from tests.methods.counselor.asking import run
+from tests.methods.counselor.asking import CAMERON, run
 from tests.report.trajectories.traces import concluded, edited, planned, record, searched
 
 
@@ -54,6 +54,23 @@ def test_trajectories_of_graph_counselor():
     assert found.turns[0].thought and found.turns[0].calls == ("Retrieve(James Cameron)",)
     assert found.turns[-1].form.concludes and "Avatar" in found.turns[-1].form.answer
     assert reward(found.episode, ["Aliens; Avatar; Titanic"], form="strict").total == 1.0
+
+
+def test_a_plan_that_finishes_keeps_the_reward():
+    def plan(prompt, step):
+        return f"Finish[{CAMERON}]" if step == 3 else "Look up his films."
+
+    asked = run(replies={"plan": plan, "verify": "Right.\nJudgment: yes"})
+    found = trajectory_of(record("q", asked.answer.trace, method="counselor"))
+    assert [turn.reply[:6] for turn in found.turns][-1] == "Finish" and len(found.turns) == 3
+    assert reward(found.episode, ["Aliens; Avatar; Titanic"], form="strict").total == 1.0
+
+
+def test_the_task_of_graph_counselor_is_the_prompt_for_actions_of_the_last_trial():
+    asked = run(replies={"verify": ["Wrong.\nJudgment: no", "Right.\nJudgment: yes"], "reflect": "Try again."})
+    found = trajectory_of(record("q", asked.answer.trace, method="counselor"))
+    assert found.system == asked.prompts[0].system
+    assert "Try again." in found.user and "Write Action 1" in found.user
 
 
 @pytest.mark.parametrize("reply", ["Let me see.", "<think>a<tool_call>", ""])
