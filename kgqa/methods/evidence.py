@@ -46,7 +46,7 @@ E = TypeVar("E", bound=Exhibit)
 
 
 @dataclass(frozen=True)
-class Reply(Generic[E]):
+class CheckedReply(Generic[E]):
     """What a language model answered, after the check of what it cites.
 
     Attributes:
@@ -114,7 +114,7 @@ class Reply(Generic[E]):
         return tuple(each for each in self.shown if each.iri in verified)
 
     @property
-    def best(self) -> Reply[E]:
+    def best(self) -> CheckedReply[E]:
         """The reply, with what it calls likely as its answers if it has none."""
         return self if self.answers or not self.likely else replace(self, answers=self.likely, likely=())
 
@@ -164,7 +164,7 @@ class Exhibits(Generic[E]):
         """Return the first number of an IRI; 0 if it was not shown."""
         return self._numbers.get(iri, 0)
 
-    def check(self, read: QuotedAnswer | None) -> Reply[E]:
+    def check(self, read: QuotedAnswer | None) -> CheckedReply[E]:
         """Compare the quotes of a reply with the chunks that the corpus contains now.
 
         A quote that stands in another shown text than the one that was named is cited from there, in the spelling and
@@ -185,7 +185,7 @@ class Exhibits(Generic[E]):
             if span is not None:
                 quotes.setdefault(span, QuoteEvidence(span, quote, True))
         wrong = sum(not each.verified for each in citations)
-        return Reply(
+        return CheckedReply(
             read.answers,
             read.response,
             tuple(citations),
@@ -224,7 +224,7 @@ class Exhibits(Generic[E]):
         record = self.corpus.reader.document(chunk.document)
         return Span(chunk.document, chunk.iri, begin, end, record.source if record else "")
 
-    def look_up(self, cited: Sequence[CitedAnswer], question: str, live: Collection[str]) -> Reply[E]:
+    def look_up(self, cited: Sequence[CitedAnswer], question: str, live: Collection[str]) -> CheckedReply[E]:
         """Find short answers in what they cite; one that cites nothing, in the first text that contains it.
 
         Args:
@@ -256,7 +256,7 @@ class Exhibits(Generic[E]):
                 notes += [] if named else [LOOKED_UP]
             else:
                 proven = proven and bool(found) and None not in found
-        return Reply(
+        return CheckedReply(
             tuple(dict.fromkeys(names.values())),
             citations=tuple(citations),
             quotes=tuple(quotes),

@@ -16,7 +16,7 @@ from kgqa.errors import PartialResult, QueryRejected, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.query.export import AnswerInQuery, evidence_query
 from kgqa.graph.query.text import render
-from kgqa.methods.evidence import Reply
+from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.tournament.path_answers import answer_of_entities
 from kgqa.model import (
     Answer,
@@ -55,7 +55,7 @@ Walk = tuple[tuple[Step, Value], ...]
 
 
 def ground(
-    reply: Reply[Any],
+    reply: CheckedReply[Any],
     empty: Answer,
     graph: KnowledgeGraph,
     trace: Trace,
@@ -126,7 +126,7 @@ def ground(
         return replace(answer, notes=(*answer.notes, f"The query of the answer is missing: {error}"))
 
 
-def _grounding(reply: Reply[Any]) -> tuple[Grounding, tuple[str, ...]]:
+def _grounding(reply: CheckedReply[Any]) -> tuple[Grounding, tuple[str, ...]]:
     """Return what the answers of a reply rest on, and a note if a quote does not contain them."""
     stated = reply.stated
     left = [each.name for each in reply.named if each.name not in stated]
@@ -192,7 +192,7 @@ def _is_named(node: Named, question: str) -> bool:
     return special and find_name(question, node.name) is not None
 
 
-def _with_words_query(answer: Answer, reply: Reply[Any], graph: KnowledgeGraph, corpus: Corpus) -> Answer:
+def _with_words_query(answer: Answer, reply: CheckedReply[Any], graph: KnowledgeGraph, corpus: Corpus) -> Answer:
     """Add the query that returns the answers as words of their chunks, and classify it by its result."""
     view = corpus.views.get("text", ())
     if not view:

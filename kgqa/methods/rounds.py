@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.llm.client import Prompt, Stage
-from kgqa.llm.replies.json_values import Reading
-from kgqa.methods.evidence import Reply
+from kgqa.llm.client import Stage, TypedPrompt
+from kgqa.llm.replies.reply import Reply
+from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.grounding import ground
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import TextSearch, within_budget
@@ -18,6 +18,7 @@ from kgqa.settings.values import preset_names
 from kgqa.trace import Planned, Stopped, SubQuestion
 from kgqa.trace.trace import BudgetExhausted, Trace
 
+T = TypeVar("T")
 NOTHING_FOUND = "The corpus contains no text about this question."
 
 
@@ -34,7 +35,7 @@ class Outcome:
         accepted: Whether the answer counts as one, and not only as the one that fits best.
     """
 
-    reply: Reply[Piece] | None = None
+    reply: CheckedReply[Piece] | None = None
     used: Sequence[Piece] = ()
     others: Sequence[Piece] = ()
     reason: str = ""
@@ -68,16 +69,16 @@ class Rounds:
         """The corpus."""
         return self.search.corpus
 
-    def prompt(self, name: str, stage: Stage, **values: Any) -> Prompt:
+    def prompt(self, name: str, stage: Stage, reply: Reply[T], **values: Any) -> TypedPrompt[T]:
         """Return a prompt of the method, with the question if it shows it."""
         prompts = self.resources.prompts
         if "question" in prompts.get(name).values:
             values = {"question": self.question, **values}
-        return prompts.prompt(name, stage, **values)
+        return prompts.prompt(name, stage, reply, **values)
 
-    def ask(self, prompts: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[Any]]]) -> list[Any]:
-        """Return the values in the replies to prompts of one stage; None for one that could not be read."""
-        return self.resources.ask_model(prompts, readers, self.trace) if prompts else []
+    def ask(self, prompts: Sequence[TypedPrompt[T]]) -> list[T | None]:
+        """Return the replies to prompts of one stage; None for one that could not be read."""
+        return self.resources.ask(prompts, self.trace) if prompts else []
 
     def planned(self, sub_questions: Iterable[SubQuestion], number: int = 0) -> None:
         """Record the sub-questions of a round."""
@@ -95,8 +96,8 @@ R = TypeVar("R", bound=Rounds)
 def in_rounds(
     state: R,
     numbers: range,
-    answer: Callable[[R, int], Reply[Piece] | None],
-    check: Callable[[R, int, Reply[Piece]], Any],
+    answer: Callable[[R, int], CheckedReply[Piece] | None],
+    check: Callable[[R, int, CheckedReply[Piece]], Any],
     reflect: Callable[[R, int, Any], str],
 ) -> tuple[int, str]:
     """Answer, check, and search for what is missing, until an answer is accepted or nothing more helps.

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from kgqa.errors import StoreError
-from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.evidence import LIKELY, Exhibits, Reply, shown_passages
+from kgqa.methods.evidence import LIKELY, CheckedReply, Exhibits, shown_passages
 from kgqa.methods.graphsearch.channels import Channels, interleaved, prompt_values
-from kgqa.methods.graphsearch.replies import Plan, Verdict, read_plan, read_verdict
+from kgqa.methods.graphsearch.replies import (
+    Plan,
+    SubQuestion,
+    Verdict,
+    draft_reply,
+    plan_reply,
+    step_reply,
+    verdict_reply,
+)
 from kgqa.methods.graphsearch.sub_queries import (
     MAX_NAMES,
     MAX_STEPS,
@@ -71,7 +77,7 @@ class Step:
     """A sub-question as it was asked, and the reply to it."""
 
     query: GroundedQuery
-    reply: Reply[Piece]
+    reply: CheckedReply[Piece]
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -102,7 +108,7 @@ class Search(Rounds):
     """
 
     steps: list[Step] = field(default_factory=list)
-    draft: Reply[Piece] | None = None
+    draft: CheckedReply[Piece] | None = None
     accepted: bool = False
     answered: int = 0
 
@@ -162,11 +168,8 @@ def run(state: Search) -> Outcome:
 
 def decompose(state: Search) -> tuple[SubQuery, ...]:
     """Cut the question into sub-questions, each in words and in triples (section 4.1.1)."""
-    prompt = state.prompt("graphsearch/decompose", "plan", most=MAX_STEPS)
-    plan: Plan | None
-    (plan,) = state.ask([prompt], [read_plan])
-    texts = [text or _asked(plan.patterns[at]) for at, text in enumerate(plan.texts)] if plan else []
-    queries = planned(state.question, texts or [state.question], plan.patterns if plan else ())
+    (plan,) = state.ask([state.prompt("graphsearch/decompose", "plan", plan_reply(), most=MAX_STEPS)])
+    queries = planned(state.question, list(map(_asked, plan or ())), [each.triples for each in plan or ()])
     state.planned(query.event for query in queries)
     return queries
 
@@ -192,16 +195,16 @@ def answer_steps(
     state: Search, queries: Sequence[GroundedQuery], found: Sequence[Exhibits[Piece]], number: int
 ) -> None:
     """Ask for the answers of sub-questions in one batch; one for which nothing was found is unknown."""
-    prompts, readers, known = [], [], state.known
+    prompts, known = [], state.known
     for query, shown in zip(queries, found):
         if shown:
             state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in shown), step=query.number))
             values = {"number": query.number, "sub_question": query.text, "known": known, **prompt_values(shown)}
-            prompts.append(state.prompt("graphsearch/step", "decide", **values))
-            readers.append(partial(read_quoted_answer, size=len(shown)))
-    replies = iter(state.ask(prompts, readers))
+            prompts.append(state.prompt("graphsearch/step", "decide", step_reply(len(shown)), **values))
+    read_all = state.ask(prompts)
+    replies = iter(read_all)
     for query, shown in zip(queries, found):
-        read: QuotedAnswer | None = next(replies) if shown else None
+        read = next(replies) if shown else None
         step = Step(query, shown.check(read))
         event = StepAnswered(
             question=query.text,
@@ -216,7 +219,7 @@ def answer_steps(
         state.steps.append(step)
 
 
-def write_draft(state: Search, number: int) -> Reply[Piece] | None:
+def write_draft(state: Search, number: int) -> CheckedReply[Piece] | None:
     """Draft the answer from the quoted passages, then those of all sub-questions (section 4.1.2)."""
     quoted = _quoted_chunks(state, [step.reply for step in state.steps])
     passages = interleaved([piece for piece in step.reply.shown if piece.kind == "chunk"] for step in state.steps)
@@ -226,12 +229,13 @@ def write_draft(state: Search, number: int) -> Reply[Piece] | None:
     state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in shown)))
     values = prompt_values(shown)
     if state.uses("ld"):
-        prompt = state.prompt("graphsearch/draft", "decide", steps=state.shown_steps, **values)
+        form = draft_reply(len(shown))
+        prompt = state.prompt("graphsearch/draft", "decide", form, steps=state.shown_steps, **values)
     else:  # the question is answered like a sub-question
         values |= {"number": 1 + max(step.query.number for step in state.steps), "sub_question": state.question}
         values["known"] = state.known if state.uses("qg") else []
-        prompt = state.prompt("graphsearch/step", "decide", **values)
-    (read,) = state.ask([prompt], [partial(read_quoted_answer, size=len(shown))])
+        prompt = state.prompt("graphsearch/step", "decide", step_reply(len(shown)), **values)
+    (read,) = state.ask([prompt])
     if read is None:
         state.stopped(number, "the draft could not be read")
         return None
@@ -243,7 +247,7 @@ def write_draft(state: Search, number: int) -> Reply[Piece] | None:
     return draft
 
 
-def _quoted_chunks(state: Search, replies: Iterable[Reply[Piece]]) -> list[Piece]:
+def _quoted_chunks(state: Search, replies: Iterable[CheckedReply[Piece]]) -> list[Piece]:
     """Return the chunks in which verified quotes stand, each once."""
     table = state.corpus.index.pieces("chunk")
     spans = (each.span for reply in replies for each in reply.citations if each.span is not None)
@@ -251,13 +255,13 @@ def _quoted_chunks(state: Search, replies: Iterable[Reply[Piece]]) -> list[Piece
     return [piece for iri in chunks if (piece := table.get(iri)) is not None]
 
 
-def _claims(draft: Reply[Piece]) -> list[tuple[str, bool]]:
+def _claims(draft: CheckedReply[Piece]) -> list[tuple[str, bool]]:
     """Return the claims of a draft, each with whether its quote was verified; those without a quote come last."""
     quoted = [(each.claim or each.quote, each.verified) for each in draft.citations]
     return [*quoted, *((text, False) for text in draft.unquoted)]
 
 
-def verify(state: Search, number: int, draft: Reply[Piece]) -> tuple[Reply[Piece], Verdict] | None:
+def verify(state: Search, number: int, draft: CheckedReply[Piece]) -> tuple[CheckedReply[Piece], Verdict] | None:
     """Return a draft with the verdict on it if more is to be asked; None if the search ends."""
     if not state.uses("all"):
         state.accepted = draft.sound
@@ -271,12 +275,12 @@ def verify(state: Search, number: int, draft: Reply[Piece]) -> tuple[Reply[Piece
     return None
 
 
-def judge(state: Search, number: int, draft: Reply[Piece]) -> Verdict:
+def judge(state: Search, number: int, draft: CheckedReply[Piece]) -> Verdict:
     """Return the verdict on a draft; the model is asked only if every claim has a verified quote."""
     if not draft.sound:
         failed = tuple(at for at, (_, verified) in enumerate(_claims(draft), 1) if not verified)
         state.trace.record(DraftVerified(verdict="no", failed=failed, round=number))
-        return Verdict("no", failed)
+        return Verdict(verdict="no", failed=failed)
     cited, prompts = _quoted_chunks(state, [draft]), []
     for vote in range(state.own.votes):  # each time in another order
         at = vote % len(cited)
@@ -288,17 +292,17 @@ def judge(state: Search, number: int, draft: Reply[Piece]) -> Verdict:
             if each.span is not None
         ]
         values = {"answer": draft.words, "claims": claims, "passages": shown_passages(turned, state.corpus)}
-        prompts.append(state.prompt("graphsearch/verify", "decide", **values))
-    verdicts: list[Verdict | None] = state.ask(prompts, [read_verdict] * len(prompts))
+        prompts.append(state.prompt("graphsearch/verify", "decide", verdict_reply(), **values))
+    verdicts = state.ask(prompts)
     read = [each for each in verdicts if each is not None]
     accepted = sum(each.verdict == "yes" for each in read) * 2 > len(verdicts)
     failed = () if accepted else tuple(sorted({claim for each in read for claim in each.failed}))
     name = "yes" if accepted else "no" if read else "unparsed"
     state.trace.record(DraftVerified(verdict=name, failed=failed, round=number))
-    return Verdict("yes" if accepted else "no", failed)
+    return Verdict(verdict="yes" if accepted else "no", failed=failed)
 
 
-def expand(state: Search, number: int, rejected: tuple[Reply[Piece], Verdict]) -> str:
+def expand(state: Search, number: int, rejected: tuple[CheckedReply[Piece], Verdict]) -> str:
     """Ask for what is missing, and answer it; return why the search ends, "" if something new was found."""
     draft, verdict = rejected
     if number and not any(step.answers for step in state.steps[state.answered :]):
@@ -319,8 +323,7 @@ def expand(state: Search, number: int, rejected: tuple[Reply[Piece], Verdict]) -
         "claims": claims,
     }
     values |= {"titles": list(titles)[:MAX_TITLES], "most": MAX_EXPANSIONS}
-    plan: Plan | None
-    (plan,) = state.ask([state.prompt("graphsearch/expand", "plan", **values)], [partial(read_plan, empty=True)])
+    (plan,) = state.ask([state.prompt("graphsearch/expand", "plan", plan_reply(empty=True), **values)])
     queries = _new_queries(state, plan) if plan else []
     if not queries:
         return state.stopped(number + 1, "no new sub-question")
@@ -339,18 +342,18 @@ def _new_queries(state: Search, plan: Plan) -> list[SubQuery]:
     asked = {normalise(step.query.text) for step in state.steps}
     last = max(step.query.number for step in state.steps)
     found: list[SubQuery] = []
-    for words, patterns in zip(plan.texts, plan.patterns):
-        text = without_unknown(words or _asked(patterns), range(1, last + 1), state.question)
+    for each in plan:
+        text = without_unknown(_asked(each), range(1, last + 1), state.question)
         if text and normalise(text) not in asked and len(found) < MAX_EXPANSIONS:
             asked.add(normalise(text))
             needs = tuple(number for number in references(text) if number <= last)
-            found.append(SubQuery(last + 1 + len(found), text, patterns, needs))
+            found.append(SubQuery(last + 1 + len(found), text, each.triples, needs))
     return found
 
 
-def _asked(patterns: Sequence[tuple[str, str, str]]) -> str:
-    """Return triples as a sub-question, for one that a reply does not give in words."""
-    return "; ".join(" ".join(pattern) for pattern in patterns)
+def _asked(each: SubQuestion) -> str:
+    """Return a sub-question in words; for one that a reply does not give in words, its triples."""
+    return each.question or "; ".join(" ".join(pattern) for pattern in each.triples)
 
 
 def result(state: Search) -> Outcome:

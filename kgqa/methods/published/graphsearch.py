@@ -6,33 +6,32 @@ paper leaves open, such as the background of the last prompt, is as in its code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.answers import read_answers
-from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.json_values import Reading, last_part
+from kgqa.llm.replies.reply import Reply, schema_of
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.evidence import Exhibits, Reply
+from kgqa.methods.evidence import CheckedReply, Exhibits
 from kgqa.methods.graphsearch.channels import RELATIONAL, Channels, prompt_values
 from kgqa.methods.graphsearch.replies import (
     Plan,
-    Verdict,
-    prose,
-    read_copies,
-    read_patterns,
-    read_plan,
-    read_prose,
-    read_question,
-    read_verdict,
+    ShortAnswers,
+    copies_reply,
+    numbered_reply,
+    question_reply,
+    triples_reply,
+    verdict_reply,
 )
 from kgqa.methods.graphsearch.sub_queries import MAX_STEPS, GroundedQuery, SubQuery, pattern_text, planned
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds
 from kgqa.methods.text.declarations import GraphSearchSettings
+from kgqa.methods.text.replies import PROSE, prose
 from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Answer, Piece, Question
 from kgqa.text.words import clean
@@ -44,8 +43,9 @@ UNREFINED_TOKENS = 500
 MAX_ANSWER_CHARS = 500
 NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."
 LAST_STEP = "This is the answer of the last sub-question that was answered."
-Asked = tuple[str, dict[str, Any], Callable[[str], Reading[Any]]]
-"""The name of a prompt, its values, and the reader of the reply."""
+Asked = tuple[str, dict[str, Any], Reply[Any]]
+"""The name of a prompt, its values, and the form of the reply."""
+ANSWERS: Reply[tuple[str, ...]] = Reply(read_answers, schema_of(ShortAnswers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,19 @@ class Entry:
 
 @dataclass
 class Channel:
-    """The state of one channel: its sub-questions, its history, its last draft and the verdict on it."""
+    """The state of one channel: its sub-questions, its history, its last draft, and the verdict on it with reasons."""
 
     name: str
     queries: tuple[SubQuery, ...] = ()
     entries: list[Entry] = field(default_factory=list)
     draft: str = ""
-    verdict: Verdict | None = None
+    verdict: str = ""
+    analysis: str = ""
 
     @property
     def accepted(self) -> bool:
         """Whether the draft was accepted."""
-        return self.verdict is not None and self.verdict.verdict == "yes"
+        return self.verdict == "yes"
 
     @property
     def form(self) -> str:
@@ -111,11 +112,7 @@ class Search(Rounds):
 
     def replies(self, stage: Stage, asked: Iterable[Asked]) -> list[Any]:
         """Send prompts of one stage together, and return the values in the replies."""
-        prompts, readers = [], []
-        for name, values, reader in asked:
-            prompts.append(self.prompt(f"graphsearch/{name}", stage, **values))
-            readers.append(reader)
-        return self.ask(prompts, readers)
+        return self.ask([self.prompt(f"graphsearch/{name}", stage, form, **values) for name, values, form in asked])
 
 
 def answer(question: Question, *, resources: Resources, trace: Trace) -> Answer:
@@ -139,7 +136,7 @@ def run(state: Search) -> Outcome:
         return result(state)
     name = "published_draft" if state.uses("ld") else "published_answer"
     values = {"background": background, "steps": [step for channel in state.channels for step in channel.steps]}
-    (text,) = state.replies("decide", [(name, values, read_prose)])
+    (text,) = state.replies("decide", [(name, values, PROSE)])
     state.final = text or ""
     if state.final and state.uses("ld"):
         state.trace.record(Drafted(text=state.final, round=1))
@@ -155,7 +152,7 @@ def run(state: Search) -> Outcome:
 def decompose(state: Search) -> None:
     """Cut the question into sub-questions, in each channel by a prompt of its own (query decomposition)."""
     values = {"most": MAX_STEPS}
-    asked: list[Asked] = [(f"decompose_{channel.form}", values, read_plan) for channel in state.channels]
+    asked = [(f"decompose_{channel.form}", values, numbered_reply()) for channel in state.channels]
     every: list[SubQuery] = []
     for channel, plan in zip(state.channels, state.replies("plan", asked)):
         channel.queries = _queries(state, channel, plan, len(every))
@@ -166,11 +163,10 @@ def decompose(state: Search) -> None:
 def _queries(state: Search, channel: Channel, plan: Plan | None, before: int) -> tuple[SubQuery, ...]:
     """Return the sub-questions of a channel; those in triples are numbered after those in words."""
     if channel.name == RELATIONAL:
-        patterns = [each for each in plan.patterns if each][:MAX_STEPS] if plan else []
+        patterns = [each.triples for each in plan or () if each.triples][:MAX_STEPS]
         queries = tuple(SubQuery(before + at, pattern_text(each), each) for at, each in enumerate(patterns, 1))
         return queries or (SubQuery(before + 1, state.question),)
-    texts = [text for text in plan.texts if text] if plan else []
-    return planned(state.question, texts or [state.question])
+    return planned(state.question, [each.question for each in plan or () if each.question])
 
 
 def answer_level(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> None:
@@ -182,7 +178,7 @@ def answer_level(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> No
     if state.uses("qg"):
         asked = [at for at, context in enumerate(contexts) if context]
         values = [_sub_question(channels[at], queries[at]) | {"context": contexts[at]} for at in asked]
-        for at, read in zip(asked, state.replies("decide", [("answer", each, read_answers) for each in values])):
+        for at, read in zip(asked, state.replies("decide", [("answer", each, ANSWERS) for each in values])):
             answers[at] = read
     for channel, query, context, read in zip(channels, queries, contexts, answers):
         if state.uses("qg"):
@@ -207,9 +203,9 @@ def ground(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> list[Gro
     """
     found = [_as_it_stands(query) for _, query in level]
     open_ = [at for at, (each, query) in enumerate(level) if query.needs or (each.name == RELATIONAL and each.entries)]
-    readers: dict[str, Callable[[str], Reading[Any]]] = {"graph": read_patterns, "text": read_question}
+    forms: dict[str, Reply[Any]] = {"graph": triples_reply(), "text": question_reply()}
     asked: list[Asked] = [
-        (f"ground_{level[at][0].form}", _sub_question(level[at][0], found[at]), readers[level[at][0].form])
+        (f"ground_{level[at][0].form}", _sub_question(level[at][0], found[at]), forms[level[at][0].form])
         for at in open_
     ]
     for at, read in zip(open_, state.replies("plan", asked)):
@@ -241,9 +237,9 @@ def refine(state: Search, channels: Sequence[Channel], queries: Sequence[Grounde
 def _refinement(channel: Channel, query: GroundedQuery, shown: Exhibits[Piece]) -> Asked:
     values: dict[str, Any] = {"number": query.number, "sub_question": channel.words(query)}
     if shown.passages:
-        return "refine_text", values | prompt_values(shown), read_prose
+        return "refine_text", values | prompt_values(shown), PROSE
     facts = [piece.text for piece in shown]
-    return "refine_graph", {**values, "facts": facts}, partial(read_copies, listed=facts)
+    return "refine_graph", {**values, "facts": facts}, copies_reply(facts)
 
 
 def _context(shown: Exhibits[Piece], read: Any) -> tuple[Sequence[Piece], str]:
@@ -261,7 +257,7 @@ def write_drafts(state: Search) -> list[Channel]:
     """Write a chain of reasoning in each channel with evidence (logic drafting); return the channels with a draft."""
     channels = [channel for channel in state.channels if any(entry.context for entry in channel.entries)]
     values = [{"background": "", "steps": channel.steps} for channel in channels]
-    texts = state.replies("decide", [("published_draft", each, read_prose) for each in values])
+    texts = state.replies("decide", [("published_draft", each, PROSE) for each in values])
     for channel, text in zip(channels, texts):
         channel.draft = text or ""
         state.trace.record(Drafted(text=channel.draft, channel=channel.name))
@@ -271,13 +267,19 @@ def write_drafts(state: Search) -> list[Channel]:
 def verify(state: Search, channels: Sequence[Channel]) -> list[Channel]:
     """Ask for a verdict on each draft (evidence verification); return the channels that ask for more."""
     values = [{"steps": channel.steps, "draft": channel.draft} for channel in channels]
-    verdicts = state.replies("decide", [("published_verify", each, read_verdict) for each in values])
-    for channel, verdict in zip(channels, verdicts):
-        channel.verdict = verdict
-        name = verdict.verdict if verdict else "unparsed"
-        state.trace.record(DraftVerified(verdict=name, channel=channel.name))
+    verdicts = state.replies("decide", [("published_verify", each, Reply(_read_verdict)) for each in values])
+    for channel, read in zip(channels, verdicts):
+        channel.verdict, channel.analysis = read or ("unparsed", "")
+        state.trace.record(DraftVerified(verdict=channel.verdict, channel=channel.name))
     gate = state.own.gate
     return [each for each in channels if gate == "always" or each.accepted == (gate == "accept")]
+
+
+def _read_verdict(text: str) -> Reading[tuple[str, str]]:
+    """Read the last yes or no of an analysis."""
+    reading = verdict_reply().read(text)
+    value = (reading.value.verdict, prose(last_part(text))) if reading.value is not None else None
+    return Reading(value, reading.repaired, reading.problem)
 
 
 def expand(state: Search, channels: Sequence[Channel]) -> None:
@@ -289,18 +291,18 @@ def expand(state: Search, channels: Sequence[Channel]) -> None:
                 "most": MAX_STEPS,
                 "steps": channel.steps,
                 "draft": channel.draft,
-                "analysis": channel.verdict.analysis if channel.verdict else "",
+                "analysis": channel.analysis,
             },
-            partial(read_plan, empty=True),
+            numbered_reply(empty=True),
         )
         for channel in channels
     ]
     number = max(query.number for channel in state.channels for query in channel.queries)
     new: list[tuple[Channel, GroundedQuery]] = []
     for channel, plan in zip(channels, state.replies("plan", asked)):
-        for text in plan.texts[:MAX_STEPS] if plan else ():
+        for each in (plan or ())[:MAX_STEPS]:
             number += 1
-            new.append((channel, GroundedQuery(number, text)))
+            new.append((channel, GroundedQuery(number, each.question)))
     if new:
         state.planned((SubQuery(query.number, query.text).event for _, query in new), 1)
         contexts = refine(state, [channel for channel, _ in new], [query for _, query in new])
@@ -316,9 +318,10 @@ def result(state: Search) -> Outcome:
     answered = [entry.answers for entry in entries if entry.answers]
     if text:
         read = read_answers(text).value
-        reply: Reply[Piece] = Reply((clean(text)[:MAX_ANSWER_CHARS].strip(),) if read is None else read, text)
+        whole = (clean(text)[:MAX_ANSWER_CHARS].strip(),)
+        reply: CheckedReply[Piece] = CheckedReply(whole if read is None else read, text)
     elif answered:
-        reply = Reply(answered[-1], notes=(LAST_STEP,))
+        reply = CheckedReply(answered[-1], notes=(LAST_STEP,))
     else:
         retrieved = state.pieces or any(entry.context for entry in entries)
         return Outcome(reason=UNREADABLE if retrieved else NOTHING_FOUND)

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from kgqa.corpus.snapshot import statement_iri
 from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
-from kgqa.methods.evidence import Exhibits, Reply, shown_passages
+from kgqa.llm.replies.reply import Reply, reply_of
+from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
 from kgqa.methods.text.searching import within_tokens
 from kgqa.methods.tog3.exploration import UNKNOWN, Exploration, best
 from kgqa.methods.tog3.replies import (
+    Keywords,
     Refinement,
     Reflection,
-    distinct_questions,
-    read_keywords,
     read_plain_answer,
-    read_refinement,
-    read_verdict,
+    sufficient_reply,
 )
 from kgqa.methods.tog3.retrieval import KINDS, is_searchable, pieces_of
 from kgqa.methods.tog3.subgraph import fact_line
@@ -76,7 +74,7 @@ def run(state: Trajectory) -> Outcome:
     if not retrieve(state, state.question):
         queries: list[str] = []
         if state.own.evolve_query == "on" and is_searchable(state):
-            queries = distinct_questions(state.evolved(Exhibits(state.corpus)).questions, [state.question])[:1]
+            queries = state.new_questions(state.evolved(Exhibits(state.corpus)))
         state.step = state.numbered(0, queries)[0] if queries else 0
         if not queries or not retrieve(state, queries[0]):
             state.stopped(1, "nothing was found")
@@ -98,9 +96,9 @@ def retrieve(state: Trajectory, query: str) -> list[Piece]:
     found = sorted(found, key=lambda piece: (-piece.score, piece.iri))[: state.own.retrieve]
     if "statement" in state.kinds and state.search.count("statement"):
         if query not in state.keywords:
-            prompt = state.prompt("tog3/keywords", "plan", question=query, most=KEYWORDS)
-            (read,) = state.ask_all([prompt], partial(read_keywords, most=KEYWORDS))
-            state.keywords[query] = read or ()
+            form = reply_of(Keywords)
+            (read,) = state.ask([state.prompt("tog3/keywords", "plan", form, question=query, most=KEYWORDS)])
+            state.keywords[query] = read.keywords[:KEYWORDS] if read else ()
         found += facts_of(state, state.keywords[query], query)
     new = [piece for piece in dict.fromkeys(found) if piece.iri not in state.pool]
     state.pool |= {piece.iri: piece for piece in new}
@@ -151,11 +149,11 @@ def show(state: Trajectory, pieces: Sequence[Piece]) -> None:
     state.shown = Exhibits(state.corpus, [*chunks, *(piece for piece in pieces if piece.kind == "statement")])
 
 
-def respond(state: Trajectory, number: int) -> Reply[Piece]:
+def respond(state: Trajectory, number: int) -> CheckedReply[Piece]:
     """Ask for an answer in free text (Responser); if it stands in a passage, its sentence becomes its quote."""
     rerank(state)
-    read: QuotedAnswer | None
-    (read,) = state.ask_all([state.shows("plain_answer", state.shown, attempts=state.attempts)], read_plain_answer)
+    form = Reply(read_plain_answer)
+    (read,) = state.ask([state.shows("plain_answer", state.shown, form, attempts=state.attempts)])
     if read is not None:
         passages = [each["sentences"] for each in shown_passages(state.shown.passages, state.corpus)]
         read = QuotedAnswer(read.answers, read.response, tuple(_quotes(read, passages)))
@@ -170,12 +168,13 @@ def _quotes(read: QuotedAnswer, passages: Sequence[Sequence[str]]) -> Iterator[S
             yield Support(read.response, *found)
 
 
-def judge(state: Trajectory, number: int, reply: Reply[Piece]) -> bool | None:
+def judge(state: Trajectory, number: int, reply: CheckedReply[Piece]) -> bool | None:
     """Ask whether the evidence suffices (Reflector, equation 2); it never does for an unknown answer."""
     words = reply.response if reply.answers else UNKNOWN
-    (read,) = state.ask_all([state.shows("sufficient", state.shown, answer=words)], read_verdict)
-    state.accepted = bool(read) and words != UNKNOWN
-    state.judged(number, "unparsed" if read is None else "yes" if read else "no", Reflection(state.accepted))
+    (read,) = state.ask([state.shows("sufficient", state.shown, sufficient_reply(), answer=words)])
+    state.accepted = read is not None and read.sufficient and words != UNKNOWN
+    verdict = Reflection(verdict="YES" if state.accepted else "NO")
+    state.judged(number, "unparsed" if read is None else read.verdict.lower(), verdict)
     return None if state.accepted else False
 
 
@@ -183,8 +182,7 @@ def evolve(state: Trajectory, number: int, _: bool) -> str:
     """Evolve the query (equation 3), retrieve by it, and evolve the graph (equation 4)."""
     queries = [state.question]
     if state.own.evolve_query == "on":
-        asked = [state.question, *state.queries]
-        queries = distinct_questions(state.evolved(state.shown).questions, asked)[:1]
+        queries = state.new_questions(state.evolved(state.shown))
     if not queries:
         return "there was no new sub-question"
     (state.step,) = state.numbered(number, queries)
@@ -202,6 +200,5 @@ def construct(state: Trajectory, query: str, new: Sequence[Piece]) -> None:
         return
     shown = {"facts": [fact.text for fact in facts], "passages": shown_passages(chunks, state.corpus)}
     values = {"sub_question": query, "number": state.step, "quoted": False, **shown}
-    prompt = state.prompt("tog3/refine", "refine", **values)
-    (read,) = state.ask_all([prompt], partial(read_refinement, facts=len(facts), passages=len(chunks)))
+    (read,) = state.ask([state.prompt("tog3/refine", "refine", reply_of(Refinement), **values)])
     state.trace.record(state.subgraph.edit(state.step, read or Refinement(), facts, chunks, quoted=False))

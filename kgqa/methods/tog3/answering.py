@@ -10,22 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from kgqa.llm.replies.quoted_answers import read_quoted_answer
-from kgqa.methods.evidence import Exhibits, Reply, shown_passages
+from kgqa.llm.replies.reply import reply_of
+from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
 from kgqa.methods.published import tog3 as published
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds, is_published
 from kgqa.methods.tog3.exploration import Exploration, best, outcome
 from kgqa.methods.tog3.replies import (
+    NOTHING_SAID,
     Refinement,
     Reflection,
-    distinct_questions,
-    read_refinement,
-    read_reflection,
-    read_turn,
-    read_verdict,
+    answer_reply,
+    sufficient_reply,
+    turn_reply,
 )
 from kgqa.methods.tog3.retrieval import Found, is_searchable, search
 from kgqa.methods.tog3.subgraph import shown_evidence
@@ -67,7 +65,7 @@ class Search(Exploration):
 
     refined: set[str] = field(default_factory=set)
     reflection: Reflection | None = None
-    accepted: tuple[Reply[Piece], str, str] | None = None
+    accepted: tuple[CheckedReply[Piece], str, str] | None = None
 
     @property
     def shown(self) -> Exhibits[Piece]:
@@ -110,26 +108,25 @@ def reworded(state: Search) -> list[str]:
     """Ask for other words, because nothing was found for the question; empty if none can help."""
     if state.own.evolve_query == "off" or not is_searchable(state):
         return []
-    return distinct_questions(state.evolved(Exhibits(state.corpus)).questions, [state.question])
+    return state.new_questions(state.evolved(Exhibits(state.corpus)))
 
 
-def respond(state: Search, number: int) -> Reply[Piece]:
+def respond(state: Search, number: int) -> CheckedReply[Piece]:
     """Ask for an answer; with `tog3.judge=with-answer`, the reply contains the verdict and sub-questions, too."""
-    shown, most = state.shown, state.own.subqueries
+    shown = state.shown
     if state.own.judge == "separate":
-        prompt = state.shows("answer", shown, attempts=state.attempts)
-        (read,) = state.ask_all([prompt], partial(read_quoted_answer, size=len(shown)))
+        prompt = state.shows("answer", shown, answer_reply(len(shown)), attempts=state.attempts)
+        (read,) = state.ask([prompt])
         return state.recorded(number, read, shown)
-    prompt = state.shows("turn", shown, most=most)
-    (turn,) = state.ask_all([prompt], partial(read_turn, size=len(shown), most=most))
-    reply = state.recorded(number, turn and turn.answer, shown)
-    said = turn.reflection if turn else Reflection()
-    state.reflection = replace(said, sufficient=said.sufficient and reply.supported)
-    state.judged(number, "unparsed" if turn is None else "yes" if said.sufficient else "no", state.reflection)
+    (turn,) = state.ask([state.shows("turn", shown, turn_reply(len(shown)), most=state.own.subqueries)])
+    read, said = turn or (None, NOTHING_SAID)
+    reply = state.recorded(number, read, shown)
+    state.reflection = said if reply.supported else replace(said, verdict="NO")
+    state.judged(number, "unparsed" if turn is None else said.verdict.lower(), state.reflection)
     return reply
 
 
-def judge(state: Search, number: int, reply: Reply[Piece]) -> Reflection | None:
+def judge(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection | None:
     """Return what is missing; None if the answer holds, or was given before."""
     before = state.supported[-2] if reply.supported and len(state.supported) > 1 else None
     if before is not None and _same(before, reply):
@@ -144,29 +141,26 @@ def judge(state: Search, number: int, reply: Reply[Piece]) -> Reflection | None:
     return reflection
 
 
-def _same(first: Reply[Piece], second: Reply[Piece]) -> bool:
+def _same(first: CheckedReply[Piece], second: CheckedReply[Piece]) -> bool:
     return {*map(normalise, first.answers)} == {*map(normalise, second.answers)}
 
 
-def reflect(state: Search, number: int, reply: Reply[Piece]) -> Reflection:
+def reflect(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection:
     """Ask whether the answer holds and what is missing; an answer without a verified quote is not judged."""
     evolving = state.own.evolve_query == "on"
     if not reply.supported:
-        return state.evolved(state.shown) if evolving else Reflection()
+        return state.evolved(state.shown) if evolving else NOTHING_SAID
     words = reply.words
     given = reply.response or words
     answer = f"{words} ({given})" if given != words else words
-    orders, most = _orders(state.shown, state.own.votes), state.own.subqueries
-    if evolving:
-        prompts = [state.shows("reflect", each, answer=answer, most=most) for each in orders]
-        read = state.ask_all(prompts, partial(read_reflection, most=most))
-    else:
-        read = state.ask_all([state.shows("sufficient", each, answer=answer) for each in orders], read_verdict)
-    verdicts = [Reflection(each) if isinstance(each, bool) else each for each in read]
-    sufficient = 2 * sum(each is not None and each.sufficient for each in verdicts) > len(verdicts)
-    against = next((each for each in verdicts if each is not None and not each.sufficient), Reflection())
-    reflection = Reflection(True) if sufficient else against
-    state.judged(number, "yes" if sufficient else "no" if any(verdicts) else "unparsed", reflection)
+    orders = _orders(state.shown, state.own.votes)
+    form, more = (reply_of(Reflection), {"most": state.own.subqueries}) if evolving else (sufficient_reply(), {})
+    name = "reflect" if evolving else "sufficient"
+    read = state.ask([state.shows(name, each, form, answer=answer, **more) for each in orders])
+    sufficient = 2 * sum(each is not None and each.sufficient for each in read) > len(read)
+    against = next((each for each in read if each is not None and not each.sufficient), NOTHING_SAID)
+    reflection = Reflection(verdict="YES") if sufficient else against
+    state.judged(number, "yes" if sufficient else "no" if any(read) else "unparsed", reflection)
     return reflection
 
 
@@ -181,7 +175,7 @@ def evolve(state: Search, number: int, reflection: Reflection) -> str:
     """Search by the sub-questions and refine what they find; return why the search ends, "" if it goes on."""
     queries = [state.question]
     if state.own.evolve_query == "on":
-        queries = distinct_questions(reflection.questions, [state.question, *state.queries])
+        queries = state.new_questions(reflection)
     if not queries:
         return "all sub-questions were asked before" if reflection.questions else "there was no sub-question"
     steps = state.numbered(number, queries)
@@ -197,7 +191,7 @@ def construct(state: Search, queries: Sequence[str], steps: Sequence[int], found
     Returns:
         Whether anything was added or merged.
     """
-    asked, prompts, readers = [], [], []
+    asked, prompts = [], []
     for query, step, each in zip(queries, steps, found):
         passages = [piece for piece in each.passages if piece.iri not in state.refined]
         state.refined.update(piece.iri for piece in passages)
@@ -207,11 +201,11 @@ def construct(state: Search, queries: Sequence[str], steps: Sequence[int], found
         asked.append((step, list(held.values()), passages))
         shown = {"passages": shown_passages(passages, state.corpus), "facts": [fact.text for fact in held.values()]}
         values = {"sub_question": query, "number": step, "quoted": True, **shown}
-        prompts.append(state.prompt("tog3/refine", "refine", **values))
-        readers.append(partial(read_refinement, facts=len(held), passages=len(passages)))
+        prompts.append(state.prompt("tog3/refine", "refine", reply_of(Refinement), **values))
+    replies = state.ask(prompts)
     edits = [
         state.subgraph.edit(step, read or Refinement(), facts, passages)
-        for (step, facts, passages), read in zip(asked, state.ask(prompts, readers))
+        for (step, facts, passages), read in zip(asked, replies)
     ]
     for edit in edits:
         state.trace.record(edit)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from kgqa.llm.client import Prompt, Stage
-from kgqa.llm.replies.json_values import Reading
-from kgqa.llm.replies.quoted_answers import QuotedAnswer, read_quoted_answer
+from kgqa.llm.client import Stage, TypedPrompt
+from kgqa.llm.replies.quoted_answers import QuotedAnswer
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.evidence import LIKELY, Exhibits, Reply, shown_passages
+from kgqa.methods.evidence import LIKELY, CheckedReply, Exhibits, shown_passages
 from kgqa.methods.rounds import Outcome, Rounds
 from kgqa.methods.text.declarations import Tog3Settings
-from kgqa.methods.tog3.replies import Reflection, read_questions
+from kgqa.methods.tog3.replies import NOTHING_SAID, Reflection, distinct_questions, final_reply, gap_reply
 from kgqa.methods.tog3.subgraph import Subgraph, fact_line
 from kgqa.model import Piece
 from kgqa.trace import StepAnswered, SubQuestion, SufficiencyJudged
 
+T = TypeVar("T")
 UNJUDGED = "No answer was judged sufficient; this one is from all evidence of the search."
 UNREAD_FINAL = "The final reply of the language model could not be read; this is the last answer with verified quotes."
 UNQUOTED_FINAL = "No answer was judged sufficient, and no quote of the last one was found in the passages."
@@ -48,7 +48,7 @@ class Exploration(Rounds):
     fruitless: set[str] = field(default_factory=set)
     claims: dict[str, None] = field(default_factory=dict)
     attempts: list[str] = field(default_factory=list)
-    supported: list[Reply[Piece]] = field(default_factory=list)
+    supported: list[CheckedReply[Piece]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,7 +61,7 @@ class Exploration(Rounds):
         """Whether a report is wanted."""
         return self.resources.settings.ask.answer_form == "long"
 
-    def shows(self, name: str, shown: Exhibits[Piece], **values: Any) -> Prompt:
+    def shows(self, name: str, shown: Exhibits[Piece], reply: Reply[T], **values: Any) -> TypedPrompt[T]:
         """Return a prompt that shows evidence, the sub-questions so far, and the verified claims."""
         stage: Stage = "plan" if name in PLANNING else "decide"
         places = {piece.iri: number for number, piece in enumerate(shown.passages, 1)}
@@ -74,13 +74,9 @@ class Exploration(Rounds):
             "asked": asked,
             "steps": list(self.claims)[-MAX_STEPS:],
         }
-        return self.prompt(f"tog3/{name}", stage, **evidence, **values)
+        return self.prompt(f"tog3/{name}", stage, reply, **evidence, **values)
 
-    def ask_all(self, prompts: Sequence[Prompt], reader: Callable[[str], Reading[Any]]) -> list[Any]:
-        """Return the values in the replies to prompts of one kind."""
-        return self.ask(prompts, [reader] * len(prompts))
-
-    def recorded(self, number: int, read: QuotedAnswer | None, shown: Exhibits[Piece]) -> Reply[Piece]:
+    def recorded(self, number: int, read: QuotedAnswer | None, shown: Exhibits[Piece]) -> CheckedReply[Piece]:
         """Check the quotes of an answer, and keep what they verify."""
         reply = shown.check(read)
         self.supported += [reply] if reply.supported else []
@@ -109,9 +105,13 @@ class Exploration(Rounds):
 
     def evolved(self, shown: Exhibits[Piece]) -> Reflection:
         """Ask for sub-questions (equation 3)."""
-        most = self.own.subqueries
-        (read,) = self.ask_all([self.shows("evolve", shown, most=most)], partial(read_questions, most=most))
-        return read or Reflection()
+        (read,) = self.ask([self.shows("evolve", shown, gap_reply(), most=self.own.subqueries)])
+        return read or NOTHING_SAID
+
+    def new_questions(self, reflection: Reflection) -> list[str]:
+        """Return the sub-questions of a reply, at most `tog3.subqueries`, without those that were asked before."""
+        given = [*dict.fromkeys(reflection.questions)][: self.own.subqueries]
+        return distinct_questions(given, [self.question, *self.queries])
 
     def numbered(self, number: int, queries: Sequence[str]) -> list[int]:
         """Record the sub-questions of a round, and return their numbers."""
@@ -133,9 +133,9 @@ class Exploration(Rounds):
             accepted: Whether an answer was accepted, so that only a report of it is wanted.
         """
         self.stopped(number, why)
-        prompt = self.shows("final", shown, attempts=self.attempts, long=self.is_long)
+        form = final_reply(len(shown))
+        (read,) = self.ask([self.shows("final", shown, form, attempts=self.attempts, long=self.is_long)])
         before = self.supported[-1] if self.supported else None
-        (read,) = self.ask_all([prompt], partial(read_quoted_answer, size=len(shown)))
         reply = self.recorded(number, read, shown)
         best = self.resources.settings.ask.on_exhausted == "best"
         if read is None:
@@ -148,7 +148,7 @@ class Exploration(Rounds):
         return outcome(reply, *([UNJUDGED] if reply.answers and not accepted else []), accepted=not weak)
 
 
-def outcome(reply: Reply[Piece], *notes: str, accepted: bool = True) -> Outcome:
+def outcome(reply: CheckedReply[Piece], *notes: str, accepted: bool = True) -> Outcome:
     """Return an answer as the result; facts that stand in the quoted chunks may lead to it."""
     quoted = {each.span.chunk for each in reply.quotes}
     others = [each for each in reply.shown if each.spans and {span.chunk for span in each.spans} <= quoted]

@@ -10,6 +10,7 @@ import numpy as np
 
 from kgqa.corpus.retrieve.fused import fuse
 from kgqa.llm.replies.indices import read_indices
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.text.path_pieces import PathOptions, PathRetriever
 from kgqa.methods.text.searching import within_tokens
 from kgqa.methods.tog3.exploration import Exploration
@@ -115,8 +116,11 @@ class PathChooser(ScoringChooser):
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         """Pick the best `k` candidates of each chunk; None after an unusable reply."""
         shown = [[each.words for each in chunk] for chunk in chunks]
-        prompts = [self._state.prompt("tog3/paths", "plan", question=question, paths=paths, most=k) for paths in shown]
-        read = self._state.ask(prompts, [partial(read_indices, size=len(paths), k=k) for paths in shown])
+        forms = [Reply(partial(read_indices, size=len(paths), k=k)) for paths in shown]
+        prompts = [
+            self._state.prompt("tog3/paths", "plan", form, paths=paths, most=k) for form, paths in zip(forms, shown)
+        ]
+        read = self._state.ask(prompts)
         return [None if indices is None else list(indices) for indices in read]
 
 

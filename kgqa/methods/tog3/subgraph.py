@@ -19,6 +19,8 @@ from kgqa.text.quotes import find_name, find_quote
 from kgqa.text.words import normalise
 from kgqa.trace import EvidenceEdited, LocalFact
 
+MAX_EDITS = 20
+"""Most pairs of names, and most new facts, of a reply."""
 MAX_FACTS = 40
 """Most facts in a prompt."""
 
@@ -104,34 +106,35 @@ class Subgraph:
             passages: The passages that the prompt showed.
             quoted: Whether new facts need a quote; otherwise a name must be known or stand in the passage.
         """
-        kept = range(len(facts)) if read.keep is None else read.keep
-        # a fact that is kept under one number is kept under all
-        self._dropped |= {normalise(fact.text) for fact in facts} - {normalise(facts[at].text) for at in kept}
+        # an empty list of facts to keep is no decision; a fact that is kept under one number is kept under all
+        kept = {number for number in read.keep if 1 <= number <= len(facts)} or range(1, len(facts) + 1)
+        self._dropped |= {normalise(fact.text) for fact in facts} - {normalise(facts[at - 1].text) for at in kept}
         removed = [iri for iri, fact in self.facts.items() if normalise(fact.text) in self._dropped]
         for iri in removed:
             del self.facts[iri]
-        refused = read.refused
-        merged = []
-        for pair in read.same:
-            if self._may_be_same(*pair, passages):
-                merged += [pair] if pair not in self.same else []
-                self.same[pair] = None
+        merged, added, refused = [], [], 0
+        for pair in read.same[:MAX_EDITS]:
+            if len({*pair}) == len(pair) == 2 and self._may_be_same(pair[0], pair[1], passages):
+                merged += [(pair[0], pair[1])] if pair not in self.same else []
+                self.same[pair[0], pair[1]] = None
             else:
                 refused += 1
-        added = []
-        for proposed in read.add:
-            fact = self._checked(proposed, passages[proposed.passage], quoted)
+        for proposed in read.add[:MAX_EDITS]:
+            fact = self._checked(proposed, passages, quoted)
             if fact is None:
                 refused += 1
             elif fact not in self.local:
-                self.local[fact] = _piece(fact, passages[proposed.passage])
+                self.local[fact] = _piece(fact, passages[proposed.passage - 1])
                 added.append(fact)
         return EvidenceEdited(
             step=step, added=tuple(added), removed=tuple(removed), merged=tuple(merged), refused=refused
         )
 
-    def _checked(self, fact: ProposedFact, passage: Piece, quoted: bool) -> LocalFact | None:
+    def _checked(self, fact: ProposedFact, passages: Sequence[Piece], quoted: bool) -> LocalFact | None:
         """Return a proposed fact if it holds."""
+        if not (fact.subject and fact.relation and fact.object and 1 <= fact.passage <= len(passages)):
+            return None
+        passage = passages[fact.passage - 1]
         stands = bool(fact.quote) and find_quote(passage.text, fact.quote) is not None
         if quoted and not stands:
             return None

@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.methods.graphsearch.replies import (
-    read_copies,
-    read_patterns,
-    read_plan,
-    read_prose,
-    read_question,
-    read_verdict,
+    copies_reply,
+    numbered_reply,
+    plan_reply,
+    question_reply,
+    triples_reply,
+    verdict_reply,
 )
+from kgqa.methods.text.replies import PROSE
+
+PLAN, NUMBERED, VERDICT = plan_reply(), numbered_reply(), verdict_reply()
+QUESTION, TRIPLES = question_reply(), triples_reply()
 
 
 @pytest.mark.parametrize(
@@ -43,19 +47,19 @@ from kgqa.methods.graphsearch.replies import (
     ],
 )
 def test_plans(text, texts, patterns):
-    plan = read_plan(text).value
-    assert plan is not None and (plan.texts, plan.patterns) == (texts, patterns)
+    plan = NUMBERED.read(text).value
+    assert [each.question for each in plan] == list(texts) and [each.triples for each in plan] == list(patterns)
 
 
-@pytest.mark.parametrize("text", ["", "Who?", "null", "{}", '{"sub_questions": "Who?"}', '{"a": 1}', "[]", "[[]]"])
+@pytest.mark.parametrize("text", ["", "Who?", "null", "{}", '{"a": 1}', "[]", "[[]]"])
 def test_no_plan(text):
-    assert read_plan(text).value is None and read_plan(text).problem
+    assert NUMBERED.read(text).value is None and PLAN.read(text).problem
 
 
 def test_an_empty_list_is_a_plan_if_it_may_be():
-    assert read_plan('{"sub_questions": []}', empty=True).value.texts == ()
-    assert read_plan("[]", empty=True).value.texts == () and read_plan("nothing", empty=True).value is None
-    assert read_plan('{"sub_questions": [7]}', empty=True).value is None
+    form = plan_reply(empty=True)
+    assert form.read('{"sub_questions": []}').value == () and form.read("[]").value == ()
+    assert form.read("nothing").value is None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +84,7 @@ def test_an_empty_list_is_a_plan_if_it_may_be():
     ],
 )
 def test_verdicts(text, verdict, failed):
-    found = read_verdict(text).value
+    found = VERDICT.read(text).value
     assert (found.verdict, found.failed) == (verdict, failed)
 
 
@@ -92,29 +96,29 @@ def test_verdicts(text, verdict, failed):
     ],
 )
 def test_no_verdict(text):
-    assert read_verdict(text).value is None and read_verdict(text).problem
+    assert VERDICT.read(text).value is None and VERDICT.read(text).problem
 
 
 def test_grounded_sub_questions():
-    assert read_question('{"question": "Where was Ada born?"}').value == "Where was Ada born?"
-    assert read_question('"Where was Ada born?"\n').value == "Where was Ada born?"
-    assert read_question("First line.\nSecond line.").value is None and read_question("").value is None
-    assert read_patterns('{"triples": [["Ada", "born in", "Entity#2"]]}').value == (("Ada", "born in", "Entity#2"),)
-    assert read_patterns('["Ada", "born in", "?"]').value == (("Ada", "born in", "?"),)
-    assert read_patterns("[]").value is None and read_patterns("Ada").value is None
+    assert QUESTION.read('{"question": "Where was Ada born?"}').value == "Where was Ada born?"
+    assert QUESTION.read('"Where was Ada born?"\n').value == "Where was Ada born?"
+    assert QUESTION.read("First line.\nSecond line.").value is None and QUESTION.read("").value is None
+    assert TRIPLES.read('{"triples": [["Ada", "born in", "Entity#2"]]}').value == (("Ada", "born in", "Entity#2"),)
+    assert TRIPLES.read('["Ada", "born in", "?"]').value == (("Ada", "born in", "?"),)
+    assert TRIPLES.read("[]").value is None and TRIPLES.read("Ada").value is None
 
 
 def test_copied_facts_are_those_of_the_list():
     listed = ["Ada born in London", "伦敦 首都 英国", "wheat price $1,363.00"]
     text = '{"facts": ["2. 伦敦 首都 英国", ["ada", "born in", "LONDON"], "Mars is near", 7]}'
-    assert read_copies(text, listed=listed).value == (1, 0)
-    assert read_copies('["wheat price $1,363.00"]', listed=listed).value == (2,)
-    assert read_copies('{"facts": []}', listed=listed).value == () and read_copies("no", listed=listed).value is None
+    assert copies_reply(listed).read(text).value == (1, 0)
+    assert copies_reply(listed).read('["wheat price $1,363.00"]').value == (2,)
+    assert copies_reply(listed).read('{"facts": []}').value == () and copies_reply(listed).read("no").value is None
 
 
 def test_prose_has_no_control_characters():
-    assert read_prose("<think>x</think> a\x1b[31m\nb ").value == "a\nb" or "\x1b" not in read_prose("a\x1b[31m").value
-    assert read_prose(" \n").value is None and len(read_prose("a" * 99_999).value) == 8_000
+    assert PROSE.read("<think>x</think> a\x1b[31m\nb ").value == "a\nb" or "\x1b" not in PROSE.read("a\x1b[31m").value
+    assert PROSE.read(" \n").value is None and len(PROSE.read("a" * 99_999).value) == 8_000
 
 
 JSON = st.recursive(
@@ -131,7 +135,7 @@ JSON = st.recursive(
 
 @given(st.text(max_size=200) | JSON.map(repr) | JSON.map(lambda value: __import__("json").dumps(value)))
 def test_no_reply_raises(text):
-    for reader in (read_plan, read_verdict, read_question, read_patterns, read_prose):
+    for reader in (PLAN.read, NUMBERED.read, VERDICT.read, QUESTION.read, TRIPLES.read, PROSE.read):
         reading = reader(text)
         assert reading.value is not None or reading.problem
-    read_copies(text, listed=["a", "b"])
+    copies_reply(["a", "b"]).read(text)

@@ -66,7 +66,7 @@ def test_unknown_answer_is_never_sufficient(published):
     assert (event.verdict, event.accepted) == ("yes", False)
 
 
-@pytest.mark.parametrize("unread", ["Perhaps.", '{"verdict": "maybe"}', "", "YES and NO"])
+@pytest.mark.parametrize("unread", ["Perhaps.", '{"verdict": "maybe"}', ""])
 def test_unread_verdict_is_insufficient_and_not_asked_again(published, unread):
     done = published({"sufficient": unread or " "}, tog3__rounds=1)
     assert done.counts["sufficient"] == 1 and done.events("sufficiency_judged")[0].verdict == "unparsed"
@@ -88,9 +88,6 @@ def test_keywords_find_the_facts_of_entities(published):
     done = published(tog3__retrieve=1)
     found = [event for event in done.events("retrieved") if event.channel == "keywords"]
     assert len(found) == 4 and len(found[0].pieces) > 3
-    without = published(tog3__keywords=0)
-    assert "keywords" not in without.kinds and without.calls == 17 - 4
-    assert not [event for event in without.events("retrieved") if event.channel == "keywords"]
 
 
 def test_links_without_a_quote_may_be_added(published):

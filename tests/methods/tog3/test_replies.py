@@ -1,70 +1,68 @@
-"""Readers of ToG-3's replies: forms that occur, and garbage."""
+"""The forms of ToG-3's replies: what occurs, and garbage."""
 
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.llm.replies.reply import Reply, reply_of
 from kgqa.methods.tog3.replies import (
+    Keywords,
+    Refinement,
     Reflection,
+    answer_reply,
     distinct_questions,
-    read_keywords,
+    final_reply,
+    gap_reply,
     read_plain_answer,
-    read_questions,
-    read_refinement,
-    read_reflection,
-    read_turn,
-    read_verdict,
+    sufficient_reply,
+    turn_reply,
 )
 
-READERS = (
-    read_verdict,
-    read_plain_answer,
-    partial(read_questions, most=2),
-    partial(read_reflection, most=2),
-    partial(read_turn, size=3, most=2),
-    partial(read_keywords, most=10),
-    partial(read_refinement, facts=3, passages=2),
+REFLECTION = reply_of(Reflection)
+FORMS = (
+    *(answer_reply(3), final_reply(3), turn_reply(3), REFLECTION, gap_reply(), sufficient_reply()),
+    *(reply_of(Keywords), reply_of(Refinement), Reply(read_plain_answer)),
 )
 
 
 @pytest.mark.parametrize(
     ("text", "verdict"),
     [
-        ('{"verdict": "YES"}', True),
-        ('{"verdict": "No."}', False),
-        ('{"sufficient": true}', True),
-        ("**YES**", True),
-        ("no", False),
+        ('{"verdict": "YES"}', "YES"),
+        ('{"verdict": "No."}', "NO"),
+        ('{"sufficient": true}', "YES"),
+        ("**YES**", "YES"),
+        ("no", "NO"),
+        ("Yes, but no.", "NO"),
         ("<think>yes</think>", None),
-        ("Yes, but no.", None),
         ('{"verdict": "maybe"}', None),
         ('{"verdict": ["YES"]}', None),
-        ('{"verdict": "YES", "verdict": "NO"}', None),
         ("", None),
     ],
 )
 def test_verdict(text, verdict):
-    assert read_verdict(text).value is verdict
+    read = sufficient_reply().read(text).value
+    assert (read and read.verdict) == verdict
 
 
 def test_reflection():
-    text = json.dumps({"verdict": "NO", "missing": "The year.", "questions": ["When?", "When?", "Where?", "Who?"]})
-    assert read_reflection(text, most=2).value == Reflection(False, "The year.", ("When?", "Where?"))
-    assert read_reflection('{"verdict": "YES", "questions": ["When?"]}', most=2).value == Reflection(True)
-    assert read_reflection('{"questions": ["When?"]}', most=2).value is None
-    assert read_questions('{"questions": "When?"}', most=2).value == Reflection(False, "", ("When?",))
-    assert read_questions('{"questions": ["When was #1 built?", "Who is [answer]?", 3]}', most=2).value == Reflection()
+    text = json.dumps(
+        {"verdict": "NO", "missing": "The year.", "questions": ["When?", "Where was #1?", "[answer]?", 3]}
+    )
+    assert REFLECTION.read(text).value == Reflection(verdict="NO", missing="The year.", questions=("When?",))
+    assert REFLECTION.read('{"questions": ["When?"]}').value is None
+    assert gap_reply().read('{"questions": "When?"}').value == Reflection(verdict="NO", questions=("When?",))
+    assert gap_reply().read('{"missing": "When"}').value is None
 
 
 def test_turn_without_a_verdict_is_insufficient():
-    read = read_turn('{"answer": ["A"], "support": []}', size=1, most=2).value
-    assert read.answer.answers == ("A",) and not read.reflection.sufficient
-    assert read_turn('{"verdict": "YES"}', size=1, most=2).value is None
+    answer, reflection = turn_reply(1).read('{"answer": ["A"], "support": []}').value
+    assert answer.answers == ("A",) and not reflection.sufficient
+    assert turn_reply(1).read('{"verdict": "YES"}').value is None
 
 
 def test_plain_answer():
@@ -74,45 +72,24 @@ def test_plain_answer():
     assert read_plain_answer("  ").value is None
 
 
-def test_refinement():
-    fact = {"subject": "A", "relation": "r", "object": "B", "passage": 2, "quote": "A r B"}
-    wrong = [{**fact, "passage": 3}, {**fact, "subject": ""}, "A r B", {**fact, "passage": True}]
-    text = json.dumps({"keep": [1, "3", 9, 0, True], "same": [["A", "B"], ["A"], ["A", "A"]], "add": [fact, *wrong]})
-    read = read_refinement(text, facts=3, passages=2).value
-    assert read.keep == {0, 2} and read.same == (("A", "B"),) and read.refused == 6
-    assert [each.passage for each in read.add] == [1]
-    assert read_refinement('{"keep": []}', facts=3, passages=2).value.keep is None
-    assert read_refinement('{"facts": []}', facts=3, passages=2).value is None
-
-
 def test_keywords():
-    assert read_keywords('{"keywords": ["a", "b", "a", 3]}', most=10).value == ("a", "b")
-    assert read_keywords('{"synonyms": "a^b^c"}', most=2).value == ("a", "b")
+    assert reply_of(Keywords).read('{"keywords": ["a", "b", "a", 3]}').value.keywords == ("a", "b")
+    assert reply_of(Keywords).read('{"synonyms": "a^b^c"}').value.keywords == ("a", "b", "c")
 
 
 def test_questions_that_were_asked_before():
     assert distinct_questions(["Who  was Ada?", "Who is Ada?", "?"], ["who was ada"]) == ["Who is Ada?"]
 
 
-@given(
-    st.one_of(
-        st.text(),
-        st.recursive(
-            st.none() | st.booleans() | st.integers() | st.text(),
-            lambda inner: (
-                st.lists(inner)
-                | st.dictionaries(
-                    st.sampled_from(
-                        ["verdict", "questions", "answer", "support", "keep", "same", "add", "keywords", "missing"]
-                    )
-                    | st.text(),
-                    inner,
-                )
-            ),
-            max_leaves=20,
-        ).map(json.dumps),
-    )
+KEYS = ["verdict", "questions", "answer", "support", "keep", "same", "add", "keywords", "missing"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(KEYS) | st.text(), inner),
+    max_leaves=20,
 )
-def test_readers_never_raise(text):
-    for reader in READERS:
-        reader(text)
+
+
+@given(st.text() | VALUES.map(json.dumps))
+def test_no_reply_raises(text):
+    for form in FORMS:
+        form.read(text)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.graph.opening import open_graph
+from kgqa.llm.replies.reply import reply_of
 from kgqa.methods.tog3.replies import ProposedFact, Refinement
 from kgqa.methods.tog3.subgraph import Subgraph, fact_line, shown_evidence
 from kgqa.trace import LocalFact
@@ -25,8 +27,9 @@ def state(folder):
         yield Subgraph(corpus, graph), wanted, [facts.piece(row) for row in range(3)], corpus
 
 
-def proposed(subject, end, quote, passage=0):
-    return Refinement(add=(ProposedFact(subject, "relation", end, passage, quote),))
+def proposed(subject, end, quote, passage=1):
+    fact = ProposedFact(subject=subject, relation="relation", object=end, passage=passage, quote=quote)
+    return Refinement(add=(fact,))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,15 @@ def test_new_fact_needs_its_quote_and_known_names(state, subject, end, quote, ho
         assert event.added == (LocalFact(subject, "relation", end, passages[0].iri, quote),)
 
 
+def test_proposals_without_the_required_form_are_refused(state):
+    graph, passages, _, _ = state
+    fact = {"subject": "Mara Holt", "relation": "r", "object": "Tarn Harbour", "passage": 1, "quote": BORN}
+    wrong = [{**fact, "passage": 3}, {**fact, "subject": ""}, BORN, {**fact, "passage": True}]
+    text = json.dumps({"keep": [], "same": [["A"], ["A", "A"]], "add": [fact, *wrong]})
+    event = graph.edit(1, reply_of(Refinement).read(text).value, [], passages)
+    assert len(event.added) == 1 and event.refused == 6
+
+
 def test_names_of_held_facts_are_known(state):
     graph, passages, _, _ = state
     graph.edit(1, proposed("first tide clock", "Mara Holt", "She built the first tide clock."), [], passages)
@@ -62,7 +74,7 @@ def test_names_of_held_facts_are_known(state):
 def test_facts_that_are_not_kept_go_and_stay_away(state):
     graph, passages, facts, _ = state
     graph.add(1, passages, facts)
-    event = graph.edit(1, Refinement(keep=frozenset({1})), facts, passages)
+    event = graph.edit(1, Refinement(keep=(2, 9)), facts, passages)
     assert event.removed == (facts[0].iri, facts[2].iri) and list(graph.facts) == [facts[1].iri]
     assert graph.add(2, passages, facts) == [] and list(graph.facts) == [facts[1].iri]
     assert not graph.edit(2, Refinement(), facts, passages).removed
@@ -72,7 +84,7 @@ def test_fact_that_is_kept_under_one_number_stays_under_all(state):
     graph, passages, facts, _ = state
     twin = replace(facts[0], iri="urn:twin")
     graph.add(1, passages, [*facts, twin])
-    assert not graph.edit(1, Refinement(keep=frozenset({0, 1, 2})), [*facts, twin], passages).removed
+    assert not graph.edit(1, Refinement(keep=(1, 2, 3)), [*facts, twin], passages).removed
     assert twin.iri in graph.facts
 
 
