@@ -26,7 +26,7 @@ from kgqa.llm.replies.cited_answers import read_cited_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
-from kgqa.methods.evidence import Reply
+from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import asked_participants
 from kgqa.methods.evograph.results import Observation, Result
@@ -305,7 +305,7 @@ def _is_live(result: Result, tools: Tools) -> bool:
     return result.iri not in tools.overlay.removed and reader.hyperedge(result.iri) is not None
 
 
-def _sources(reply: Reply[Result], live: Collection[str], tools: Tools) -> Iterator[str]:
+def _sources(reply: CheckedReply[Result], live: Collection[str], tools: Tools) -> Iterator[str]:
     """Yield notes about the sources of answers that are not in the corpus."""
     iris = [
         each.piece
