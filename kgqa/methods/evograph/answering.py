@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,18 +26,17 @@ from kgqa.llm.replies.cited_answers import read_cited_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
-from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import asked_participants
 from kgqa.methods.evograph.results import Observation, Result
 from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
-from kgqa.methods.grounding import ground
+from kgqa.methods.grounding import UNQUOTED, ground
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.methods.turns import Move, Repeat, take_turns
 from kgqa.model import Answer, Literal, Named, Question, Value
-from kgqa.text.quotes import stand_in_quotes
+from kgqa.text.quotes import find_name, stand_in_quotes
 from kgqa.text.words import clean
 from kgqa.trace import ActionRead, Called, EditDecided, Finished, Seen, TaskGiven
 from kgqa.trace.trace import BudgetExhausted, Trace
@@ -280,6 +279,11 @@ def grounded(session: Session) -> Answer:
         return replace(empty, reason=UNKNOWN, response=text)
     live = {result.iri: result.piece for result in shown if result.piece and _is_live(result, session.tools)}
     reply = replace(shown.look_up(cited, session.question.text, live.keys()), response=text)
+    elsewhere = {
+        each.name: [result for n in each.numbers if (result := shown.get(n)) and result.iri not in live]
+        for each in cited
+        if not stand_in_quotes([Named(Literal(each.name), "", each.name)], reply.quotes)
+    }
     found = ground(
         reply,
         empty,
@@ -288,8 +292,10 @@ def grounded(session: Session) -> Answer:
         corpus=overlay.corpus,
         used=[live[iri] for iri in dict.fromkeys(each.piece for each in reply.citations) if iri in live],
         hyper=True,
-        notes=_sources(reply, live, session.tools),
+        notes=_sources([result for results in elsewhere.values() for result in results], session.tools),
     )
+    if all(any(find_name(each.text, name) for each in results) for name, results in elsewhere.items()):
+        found = replace(found, notes=tuple(note for note in found.notes if note != UNQUOTED))
     is_grounded = found.grounding in ("graph", "text")
     why = "" if is_grounded else " ".join(note for note in found.notes if note not in empty.notes)
     names = tuple(each.name for each in found.answers)
@@ -305,15 +311,9 @@ def _is_live(result: Result, tools: Tools) -> bool:
     return result.iri not in tools.overlay.removed and reader.hyperedge(result.iri) is not None
 
 
-def _sources(reply: CheckedReply[Result], live: Collection[str], tools: Tools) -> Iterator[str]:
-    """Yield notes about the sources of answers that are not in the corpus."""
-    iris = [
-        each.piece
-        for each in reply.citations
-        if not stand_in_quotes([Named(Literal(each.claim), "", each.claim)], reply.quotes)
-    ]
-    results = [each for each in tools.shown if each.iri in iris and each.iri not in live]
-    if pages := [each.iri for each in results if each.kind == "web"]:
+def _sources(results: Sequence[Result], tools: Tools) -> Iterator[str]:
+    """Yield notes about the sources of cited results that are not in the corpus."""
+    if pages := list(dict.fromkeys(each.iri for each in results if each.kind == "web")):
         yield ON_WEB.format(", ".join(pages[:MAX_SOURCES]))
     edited = {each.iri for each in results if each.kind == "hyperedge"}
     made = [each for each in tools.overlay.edits if each.added is not None and each.added.iri in edited]

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from kgqa import open_graph
+from kgqa.methods.grounding import UNQUOTED
 from kgqa.model import HyperedgeEvidence, QuoteEvidence
 from kgqa.trace import Finished
 from tests.methods.evograph.conftest import call, final
@@ -65,13 +66,16 @@ def test_yes_and_no_rest_on_cited_texts(run, written):
     assert asked.answer.grounding == "model"
 
 
-def test_what_the_web_says_is_not_called_grounded(run, written):
+@pytest.mark.parametrize(("text", "elsewhere"), [("Oster Quay [1]", False), ("Mars [1]", True), ("Oster Quay", True)])
+def test_what_the_web_says_is_neither_grounded_nor_from_memory(run, written, text, elsewhere):
     web = {"evograph.web": f"replay:{written[1]}"}
     search = call("web_search", query="Mara Holt died")
-    asked = run(search, final("Oster Quay [1]"), question="Where did Mara Holt die?", folder=written[0], **web)
+    asked = run(search, final(text), question="Where did Mara Holt die?", folder=written[0], **web)
     answer = asked.answer
-    assert answer.grounding == "model" and any("https://island.example/holt" in note for note in answer.notes)
-    assert [(each.verified, each.piece) for each in answer.citations] == [(False, "https://island.example/holt")]
+    assert answer.grounding == "model" and (UNQUOTED in answer.notes) == elsewhere
+    if "[1]" in text:
+        assert any("https://island.example/holt" in note for note in answer.notes)
+        assert [(each.verified, each.piece) for each in answer.citations] == [(False, "https://island.example/holt")]
 
 
 def test_a_result_that_the_question_removed_grounds_nothing(run, written, tmp_path):
