@@ -33,7 +33,7 @@ from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, Tools, allo
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.grounding import UNQUOTED, ground
 from kgqa.methods.resources import Resources
-from kgqa.methods.text.searching import within_budget
+from kgqa.methods.text.searching import BYTES_PER_TOKEN, within_budget
 from kgqa.methods.turns import Move, Repeat, take_turns
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.text.quotes import find_name, stand_in_quotes
@@ -115,10 +115,12 @@ class Session:
         self._raw = ""
         self.answer: str | None = None
         self.turn = 0
-        self._silent = 0
+        self._silent = self._written = 0
 
     def reply(self, turn: int, *, last: bool) -> Move[ToolReply, str]:
         """Ask for a thought with a call or an answer."""
+        if self.settings.tokens is not None and self._written // BYTES_PER_TOKEN >= self.settings.tokens:
+            return Move(ends="the session is as long as it may be")
         self.turn, last = turn, last and self.forced
         schemas = () if last else self._allowed_schemas
         if not self._messages:
@@ -133,6 +135,7 @@ class Session:
         prompts = self.resources.prompts
         (self._read,) = ask_readings(self._models, prompts, [prompt], [read], reask=reask, with_reasoning=True)
         self._raw, reply = texts[-1] if texts else "", self._read.value
+        self._written += len(self._raw.encode(errors="replace"))
         calls = {call_text(reply): reply} if reply is not None and reply.answer is None else {}
         self.trace.record(
             ActionRead(
@@ -164,6 +167,7 @@ class Session:
         values = {"left": self.settings.turns - turn, "last": last and self.forced}
         shown = self.resources.prompts.render("evograph/results", **_shown(found), **values)
         self._messages += [Message("assistant", history_text(self._read.value, self._raw)), *shown]
+        self._written += len(shown[-1].text.encode(errors="replace"))
         self.trace.record(Seen(text=shown[-1].text, count=len(found.results), step=turn))
 
     @property

@@ -49,12 +49,15 @@ class EvographSettings(Section, name="evograph"):
         "question",
         "whether each question of a batch starts from the same graph, or from that of the question before it",
     )
+    tokens: int | None = variant(
+        None, "about how many tokens the replies and results of a session have together; then it ends", minimum=1
+    )
     extract: Literal["names", "model"] = variant(
         "names", "how the participants of a new hyperedge are found: by their names, or by a call of the language model"
     )
 
 
-# numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026)
+# numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026); 10 calls and an answer
 EVOGRAPH = Method(
     "kgqa.methods.published.evograph:choose",
     summary="Searches and edits of the corpus, in turns",
@@ -65,7 +68,13 @@ EVOGRAPH = Method(
     images=True,
     in_order={"evograph.persist": "run"},
     presets={
-        "as-published": {"evograph.commit": "auto", "evograph.persist": "run", "llm.reask": 0},
+        "as-published": {
+            "evograph.turns": 11,
+            "evograph.tokens": 4096,
+            "evograph.commit": "auto",
+            "evograph.persist": "run",
+            "llm.reask": 0,
+        },
         "economy": {"evograph.turns": 4, "evograph.first_search": "question"},
         "one-graph": {"evograph.persist": "run", "evograph.commit": "auto"},
         "hold": {"evograph.merge": "hold"},
@@ -73,5 +82,5 @@ EVOGRAPH = Method(
         "passages": {"evograph.pieces": "chunk"},
         "hyperedges": {"evograph.pieces": "hyperedge"},
     },
-    stages={"act": {}, "extract": {}},
+    stages={"act": {"max_tokens": "evograph.tokens"}, "extract": {}},
 )

@@ -16,10 +16,11 @@ from tests.small_corpus import SINGLE, write_corpus
 
 @dataclass
 class Asked:
-    """An answer, and the messages of each request."""
+    """An answer, the messages of each request, and its whole body."""
 
     answer: object
     requests: list[list[dict]] = field(default_factory=list)
+    bodies: list[dict] = field(default_factory=list)
 
     def events(self, kind):
         """Return the events of one kind."""
@@ -50,7 +51,11 @@ def run(corpus_folder):
             with open_resources(folder, settings=resolve(settings)) as resources:
                 answer = ask(question, resources=resources)
             assert not server.errors, server.errors
-            return Asked(answer, [request.messages for request in server.requests])
+            return Asked(
+                answer,
+                [request.messages for request in server.requests],
+                [request.body for request in server.requests],
+            )
 
     return run
 

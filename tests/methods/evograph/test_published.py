@@ -55,6 +55,16 @@ def test_a_short_or_small_part_names_no_target(run, folder, target):
     ]
 
 
+def test_a_rollout_has_ten_calls_and_4096_tokens(run, folder):
+    asked = run(lambda messages: SEARCH, question=QUESTION, folder=folder, ask__preset="as-published")
+    assert len(asked.requests) == 11 and "You have 11 replies" in asked.requests[0][0]["content"]
+    assert asked.answer.status == "no_answer"
+    assert {body["max_tokens"] for body in asked.bodies} == {4096}
+    long = SEARCH.replace("<think>x", f"<think>{'word ' * 1000}")
+    asked = run(lambda messages: long, question=QUESTION, folder=folder, ask__preset="as-published")
+    assert len(asked.requests) == 3
+
+
 def test_edits_need_no_source_and_calls_may_repeat_and_no_answer_is_forced(run, folder):
     settings = {"ask.preset": "as-published", "evograph.turns": 3}
     asked = run(tool("insert", content="Anything."), SEARCH, SEARCH, question=QUESTION, folder=folder, **settings)
