@@ -66,6 +66,27 @@ def test_unusable_images_fail_with_a_reason(written, tmp_path, data, more, said)
         assert not server.requests
 
 
+def test_a_run_sends_the_images_of_its_questions(written, tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "clock.png").write_bytes(PNG)
+    rows = [
+        {"id": name, "question": f"What is {name}?", "image": f"{name}.png"} for name in ("clock", "../clock", "gone")
+    ]
+    (tmp_path / "q.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with ScriptedServer(lambda messages: final("unknown")) as server:
+        given = ("eval", "run", "--dataset", tmp_path / "q.jsonl", *options(server, written[0], "--concurrency", "1"))
+        assert run_cli(*given, "--out", tmp_path / "without").returncode == 1
+        assert not server.requests  # questions about images are not asked without them
+        assert (
+            run_cli(*given, "--out", tmp_path / "with", "--set", f"evograph.images={tmp_path}/images").returncode == 0
+        )
+        assert all(request.messages[-1]["content"][0]["type"] == "image_url" for request in server.requests)
+    records = [json.loads(line) for line in (tmp_path / "with" / "predictions.jsonl").read_text().splitlines()]
+    reasons = {each["id"]: each["answer"]["reason"] for each in records}
+    assert "no answer" in reasons["clock"] and "not in the folder" in reasons["../clock"]
+    assert "cannot be used" in reasons["gone"]
+
+
 def test_questions_of_a_run_build_on_each_other_and_the_table_says_so(written, tmp_path):
     corpus = shutil.copytree(written[0], tmp_path / "corpus")
     file = tmp_path / "questions.jsonl"

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
-from kgqa.errors import KgqaError, SchemaError, StoreError
+from kgqa.errors import KgqaError, QuestionError, SchemaError, StoreError
 from kgqa.evaluation.analysis.losses import Loss, lost_at
 from kgqa.evaluation.analysis.reach import Reach, exact_paths
 from kgqa.evaluation.analysis.supporting import supporting_pieces
@@ -21,11 +22,14 @@ from kgqa.evaluation.runs.plan import Topics
 from kgqa.evaluation.runs.records import Record, record_of
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.ask import ask, budget_of
+from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.path_answers import with_all_names
 from kgqa.model import Answer, Entity, Question
 from kgqa.search.beam import BeamSettings, logical_hops
+from kgqa.settings.values import Settings
 from kgqa.storage.answer_json import answer_object
+from kgqa.text.words import clean
 from kgqa.trace import Failed, Leaks
 from kgqa.trace.trace import Trace
 from kgqa.training.gold_queries import gold_paths
@@ -47,6 +51,7 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     if question.group and resources.models is not None:
         resources = replace(resources, models=resources.models.seeded(question.rollout))
     try:
+        asked = replace(asked, images=images_of(question, resources.settings))
         answer = with_all_names(resources.graph, ask(asked, topics=given, resources=resources, trace=trace))
         failure = next((event.error for event in answer.trace if isinstance(event, Failed)), "")
         seconds = time.perf_counter() - started
@@ -55,8 +60,8 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
     except Exception as error:  # noqa: BLE001 - a defect must fail only one question, not the run
         failure = type(error).__name__
         reason = str(error) if isinstance(error, KgqaError) else f"{failure}: {error}"
-        method = resources.settings.ask.method
-        answer = Answer(asked, "failed", reason=reason, method=method, usage=trace.usage())
+        name = resources.settings.ask.method
+        answer = Answer(asked, "failed", reason=reason, method=name, usage=trace.usage())
         seconds = time.perf_counter() - started
         shown = answer_object(answer, trace=True)
     scores = score_record(shown, question.readings)
@@ -87,6 +92,24 @@ def ask_question(question: GoldQuestion, resources: Resources, *, topics: Topics
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         support=support,
     )
+
+
+def images_of(question: GoldQuestion, settings: Settings) -> tuple[str, ...]:
+    """Return the paths of the images that a question is about; none if its method does not look at images.
+
+    Raises:
+        QuestionError: The folder of the images is not known, or the image is not in it.
+    """
+    name = settings.ask.method
+    if not question.image or not method(name).images:
+        return ()
+    folder = settings.values.get(f"{name}.images")
+    if folder is None:
+        raise QuestionError("The question is about an image.", f"Set {name}.images to the folder of the images.")
+    path = Path(folder, question.image)
+    if not path.resolve().is_relative_to(Path(folder).resolve()):
+        raise QuestionError(f"The image {clean(question.image)} is not in the folder of the images.")
+    return (str(path),)
 
 
 def loss_of(answer: Answer, question: GoldQuestion, resources: Resources, *, right: bool) -> Loss:

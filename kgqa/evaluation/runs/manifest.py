@@ -47,7 +47,7 @@ MACHINE_SETTINGS = (
 """Settings that depend on the machine and do not change the answers."""
 PATH_SETTINGS = (
     *("graph.path", "graph.schema", "rank.ranker", "rank.model", "llm.model", "llm.replay", "llm.prompts"),
-    "llm.prices",
+    *("llm.prices", "evograph.images"),
 )
 """Settings whose values may be paths."""
 

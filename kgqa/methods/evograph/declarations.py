@@ -29,6 +29,9 @@ class EvographSettings(Section, name="evograph"):
         "hosts whose pages are trusted more than other pages, separated by commas, such as example.org",
         trusted=True,
     )
+    images: str | None = setting(
+        None, "folder of the images that the questions of a data set name, for kgqa eval run", metavar="FOLDER"
+    )
     commit: Literal["proposed", "auto", "off"] = setting(
         "proposed",
         "what becomes of edits that pass the gates: proposed: they wait for kgqa edits review; auto: they are "
