@@ -12,6 +12,7 @@ Each object is a session of its own, whose edits no other object sees and nothin
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ from kgqa.methods.evograph.tools import SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.rank.embedding.encoder import encoder_of
-from kgqa.settings.values import resolve
+from kgqa.settings.values import preset_names, resolve
 from kgqa.text.hints import Hint
+from kgqa.text.words import clean
 from kgqa.trace.trace import Trace
 
 
@@ -59,13 +61,20 @@ class Environment:
 
     def _call(self, name: str, **arguments: Any) -> str:
         """Call a tool and return what it shows, as text."""
-        schema = next(each for each in SCHEMAS if each["name"] == name)
+        schema = next((each for each in SCHEMAS if each["name"] == name), None)
+        if schema is None:
+            return f"There is no tool {clean(name)}."
         checked, problem, _ = checked_arguments(arguments, schema)
         if problem:
             return problem
         with self._lock:
             found = self._tools.call(name, checked)
             return "\n".join([*found.notes, *(result.line for result in found.results)])
+
+
+def call_tool(environment: Environment, name: str, arguments: Mapping[str, Any]) -> str:
+    """Call a tool by its name, as trainers do that read calls from replies."""
+    return environment._call(name, **arguments)
 
 
 class _ToolMethods(Environment):
@@ -146,6 +155,8 @@ def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[En
     """
     resources, opened = _resources_of(corpus, settings)
     own = resources.settings.of(EvographSettings)
+    if "as-published" in preset_names(resources.settings.ask.preset):
+        raise SettingsError("The environment has our tools only.", "Leave out the preset as-published.")
     web = opened.enter_context(opened_web_search(own.web))
 
     def begin(self: Environment) -> None:

@@ -14,12 +14,12 @@ from typing import Any, Literal
 from kgqa.evaluation.metrics.rewards import Reward, RewardForm, checked_weights, reward
 from kgqa.evaluation.runs.run_files import Run
 from kgqa.report.files import ReportError
-from kgqa.report.trajectories.messages import plain_data
+from kgqa.report.trajectories.messages import plain_data, tools_in
 from kgqa.report.trajectories.scripts import reward_script
 from kgqa.report.trajectories.sft import sft_row
 from kgqa.report.trajectories.trajectory import Trajectory, trajectory_of
 from kgqa.report.trajectories.trl import trl_row
-from kgqa.report.trajectories.verl import verl_row, write_parquet
+from kgqa.report.trajectories.verl import tool_file, verl_row, write_parquet
 from kgqa.text.hints import Option
 from kgqa.text.words import counted
 from kgqa.version import __version__
@@ -31,7 +31,7 @@ PER_TRAJECTORY = ("sft", "jsonl")
 SEPARATE_PROMPTS = ("counselor",)
 """Methods whose replies are no tool calls: a trainer could neither run nor score rollouts."""
 FILES: Mapping[str, tuple[str, ...]] = {
-    "verl": ("questions.parquet", "reward.py"),
+    "verl": ("questions.parquet", "reward.py", "tools.yaml"),
     "trl": ("questions.jsonl", "training.py"),
     "sft": ("chats.jsonl",),
     "jsonl": ("trajectories.jsonl",),
@@ -114,6 +114,7 @@ def export_trajectories(
     _check_folder(folder)
     rows: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
+    tools: dict[str, Mapping[str, Any]] = {}
     total, count = 0.0, 0
     for count, (trajectory, found) in enumerate(rewarded(runs, plan.form, plan.weights), 1):
         total += found.total
@@ -133,6 +134,7 @@ def export_trajectories(
         if key not in seen:
             seen.add(key)
             new = verl_row(trajectory, len(rows)) if plan.format == "verl" else trl_row(trajectory)
+            tools |= {each["name"]: each for each in tools_in(trajectory)}
             rows.append(new)
     if not count:
         raise ReportError(
@@ -155,7 +157,7 @@ def export_trajectories(
         "reward": {"form": plan.form, "weights": checked_weights(plan.weights)},
         "min_reward": plan.min_reward,
     }
-    _write(folder, plan, rows, info)
+    _write(folder, plan, rows, info, tools_yaml=tool_file(tools.values()) if tools else "")
     return ExportResult(folder, count, len(rows), total / count)
 
 
@@ -199,7 +201,9 @@ def _whole(trajectory: Trajectory, found: Reward) -> dict[str, Any]:
     return plain
 
 
-def _write(folder: Path, plan: ExportPlan, rows: Sequence[Mapping[str, Any]], info: Mapping[str, Any]) -> None:
+def _write(
+    folder: Path, plan: ExportPlan, rows: Sequence[Mapping[str, Any]], info: Mapping[str, Any], *, tools_yaml: str
+) -> None:
     """Write all files into a new folder beside `folder`, then put them in its place."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -208,13 +212,15 @@ def _write(folder: Path, plan: ExportPlan, rows: Sequence[Mapping[str, Any]], in
         raise _unwritable(folder, error) from error
     old = new.with_name(f"{new.name}.old")
     try:
-        data, *code = FILES[plan.format]
+        data, script = FILES[plan.format][0], FILES[plan.format][1:2]
         if plan.format == "verl":
             write_parquet(rows, new / data)
         else:
             lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             (new / data).write_text("".join(lines), encoding="utf-8")
-        for name in code:
+        if plan.format == "verl" and tools_yaml:
+            (new / "tools.yaml").write_text(tools_yaml, encoding="utf-8")
+        for name in script:
             (new / name).write_text(reward_script(plan.format, plan.form, checked_weights(plan.weights)), "utf-8")
         (new / INFO).write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
         new.chmod(0o777 & ~_umask())

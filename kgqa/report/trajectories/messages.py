@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kgqa.report.trajectories.trajectory import Trajectory, Turn
+from kgqa.storage.loading import parse_json
 
 Message = dict[str, str]
 
@@ -26,6 +27,12 @@ def dialogue(trajectory: Trajectory) -> list[Message]:
         if turn.observation:
             found.append({"role": _role(turn), "content": plain(turn.observation)})
     return found
+
+
+def tools_in(trajectory: Trajectory) -> list[dict[str, Any]]:
+    """Return the schemas of the tools that the rules of a trajectory list, one per line; empty if they list none."""
+    lines = [line for line in trajectory.system.splitlines() if line.startswith('{"name": ')]
+    return [found for line in lines if isinstance(found := parse_json(line), dict) and "parameters" in found]
 
 
 def plain(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 
 from kgqa.errors import ModelUnavailable
 from kgqa.evaluation.metrics.rewards import Episode, RewardForm, TurnForm, form_of_reply, reward
-from kgqa.report.trajectories.messages import opening, plain, plain_data
+from kgqa.report.trajectories.messages import opening, plain, plain_data, tools_in
 from kgqa.report.trajectories.trajectory import Trajectory
 from kgqa.text.hints import Install
 
+TOOL_CLASS = "kgqa.report.trajectories.verl_tools.CorpusTool"
 _RESULTS = re.compile(
     r"(?:<\|im_end\|>)?\s*(?:<\|im_start\|>)?(?:user|tool)\n(?:<tool_response>.*?</tool_response>\s*)+"
     r"(?:<\|im_end\|>)?\s*(?:<\|im_start\|>)?assistant\n",
@@ -24,18 +26,30 @@ _END = re.compile(r"<\|(?:im_end|endoftext)\|>\s*\Z")
 
 def verl_row(trajectory: Trajectory, number: int) -> dict[str, Any]:
     """Return the row of a question in verl's parquet format; `number`: of the row, from 0."""
+    names = [each["name"] for each in tools_in(trajectory)]
     return {
         "data_source": plain(f"kgqa/{trajectory.dataset or 'questions'}"),
         "prompt": opening(trajectory),
         "ability": "question answering",
+        "agent_name": "tool_agent" if names else "single_turn_agent",
         "reward_model": {"style": "rule", "ground_truth": plain_data(trajectory.gold)},
         "extra_info": {
             "index": number,
             "id": plain(trajectory.group),
             "question": plain(trajectory.question),
             "split": "train",
+            "need_tools_kwargs": bool(names),
+            "tools_kwargs": {name: {"create_kwargs": {"question": plain(trajectory.question)}} for name in names},
         },
     }
+
+
+def tool_file(schemas: Iterable[Mapping[str, Any]]) -> str:
+    """Return the file of tools that verl reads; JSON is YAML."""
+    config = {"type": "native", "corpus": "corpus", "web": "none"}
+    functions = ({"type": "function", "function": each} for each in schemas)
+    tools = [{"class_name": TOOL_CLASS, "config": config, "tool_schema": each} for each in functions]
+    return json.dumps({"tools": tools}, ensure_ascii=False, indent=1) + "\n"
 
 
 def write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -51,12 +65,17 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         raise ModelUnavailable("Parquet files need the library pyarrow.", Install("train")) from None
     message = pa.struct([("role", pa.string()), ("content", pa.string())])
     model = pa.struct([("style", pa.string()), ("ground_truth", pa.list_(pa.string()))])
-    extra = pa.struct([("index", pa.int64()), ("id", pa.string()), ("question", pa.string()), ("split", pa.string())])
+    texts = [(name, pa.string()) for name in ("id", "question", "split")]
+    created = pa.struct([("create_kwargs", pa.struct([("question", pa.string())]))])
+    names = sorted({name for row in rows for name in row["extra_info"]["tools_kwargs"]})
+    kwargs = [("tools_kwargs", pa.struct([(name, created) for name in names]))] if names else []
+    extra = pa.struct([("index", pa.int64()), *texts, ("need_tools_kwargs", pa.bool_()), *kwargs])
     schema = pa.schema(
         [
             ("data_source", pa.string()),
             ("prompt", pa.list_(message)),
             ("ability", pa.string()),
+            ("agent_name", pa.string()),
             ("reward_model", model),
             ("extra_info", extra),
         ]

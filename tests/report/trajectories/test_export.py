@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 import runpy
+from types import SimpleNamespace
 
 import pytest
 
 from kgqa.errors import KgqaError
+from kgqa.methods.evograph.tools import SCHEMAS
+from kgqa.report.trajectories import verl_tools
 from kgqa.report.trajectories.export import ExportPlan, export_trajectories
 from kgqa.report.trajectories.verl import compute_score
+from kgqa.report.trajectories.verl_tools import CorpusTool
 from kgqa.trace import TaskGiven
-from tests.report.trajectories.traces import call, conclusion, planned, record, small_run, write_run
+from tests.report.trajectories.traces import call, concluded, conclusion, planned, record, small_run, write_run
 
 PROMPT = [
     {"role": "system", "content": "Think first."},
@@ -80,6 +86,43 @@ def test_verl_parquet_and_its_reward(run, tmp_path):
     text = f"{call('graph_search', query='x')}\nuser\n<tool_response>\n1\n</tool_response>\nassistant\n"
     found = score("kgqa/made", text + conclusion("Ada Lovelace"), ["Ada Lovelace"], {"num_turns": 4})
     assert found == {"score": 0.9, "format": 1.0, "answer": 1.0, "retrieval": 0.0, "edits": 0.0, "cost": -0.2}
+
+
+def test_verl_rows_carry_the_tools_of_the_method(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    tools = [tool for tool in SCHEMAS if tool["name"] in ("graph_search", "insert")]
+    rules = "The tools:\n" + "\n".join(map(json.dumps, tools)) + "\nHow to work:"
+    events = [TaskGiven(system=rules, user="Question: Who?"), *concluded(1, "Ada Lovelace")]
+    export_trajectories([write_run(tmp_path / "run", [record("q1", events)])], tmp_path / "out", ExportPlan("verl"))
+    (row,) = pq.read_table(tmp_path / "out" / "questions.parquet").to_pylist()
+    asked = {"create_kwargs": {"question": "Who wrote the first program?"}}
+    assert row["agent_name"] == "tool_agent" and row["extra_info"]["need_tools_kwargs"]
+    assert row["extra_info"]["tools_kwargs"] == {"graph_search": asked, "insert": asked}
+    listed = json.loads((tmp_path / "out" / "tools.yaml").read_text())["tools"]
+    assert [each["tool_schema"]["function"] for each in listed] == tools
+    module, _, name = listed[0]["class_name"].rpartition(".")
+    assert getattr(importlib.import_module(module), name) is CorpusTool
+
+
+def test_tools_of_a_rollout_of_verl_share_a_session(corpus_folder, monkeypatch):
+    """The class as verl calls it: an object per tool, and the same request in all calls of a rollout."""
+    monkeypatch.setattr(verl_tools, "ToolResponse", SimpleNamespace)
+    made = {}
+    for name in ("graph_search", "insert"):
+        made[name] = CorpusTool()
+        made[name].name, made[name].config = name, {"corpus": str(corpus_folder), "web": "none"}
+
+    def call_in(rollout, name, **arguments):
+        tool = made[name]
+        ident, _ = asyncio.run(tool.create())
+        agent = SimpleNamespace(request_id=rollout)
+        response, score, _ = asyncio.run(tool.execute(ident, arguments, agent_data=agent))
+        assert score == 0.0
+        return response.text
+
+    assert '"number": 1' in call_in("a", "graph_search", query="first tide clock")
+    assert "was not shown" in call_in("b", "insert", content="Mara Holt built it.", sources=[1])
+    assert "was not shown" not in call_in("a", "insert", content="Mara Holt built it.", sources=[1])
 
 
 RESULT = "\nuser\n<tool_response>\nRESULT\n</tool_response>\nassistant\n"
