@@ -62,7 +62,8 @@ class EvographSettings(Section, name="evograph"):
 
 # numbers as published: section C and table 1 of the supplement of EvoGraph-R1 (Lin et al. 2026); 10 calls and an answer
 EVOGRAPH = Method(
-    "kgqa.methods.published.evograph:choose",
+    "kgqa.methods.evograph.answering:answer",
+    published="kgqa.methods.published.evograph:answer",
     summary="Searches and edits of the corpus, in turns",
     topics=False,
     corpus=True,

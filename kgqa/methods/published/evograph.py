@@ -24,7 +24,6 @@ from kgqa.methods.evograph.segments import Segments, piece_of
 from kgqa.methods.evograph.tools import CONTENT, SCHEMAS, Tools, schema_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named, Piece, Question, Value
-from kgqa.settings.values import preset_names
 from kgqa.trace import EditDecided
 from kgqa.trace.trace import Trace
 
@@ -182,9 +181,3 @@ class PublishedSession(Session):
             {"content": {"type": "string", "description": "its text"}},
         ),
     )
-
-
-def choose(question: Question, *, resources: Resources, trace: Trace, **_: object) -> Answer:
-    """Answer as published with the preset `as-published`, else by our session."""
-    kind = PublishedSession if "as-published" in preset_names(resources.settings.ask.preset) else Session
-    return answered(kind, question, resources, trace)
