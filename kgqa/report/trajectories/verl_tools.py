@@ -6,17 +6,12 @@ import asyncio
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kgqa.methods.evograph.environment import Environment, call_tool, make_environment
-
-try:
-    from verl.tools.base_tool import BaseTool
-    from verl.tools.schemas import ToolResponse
-except ImportError:  # verl imports this module; nothing else needs the class
-    BaseTool = ToolResponse = object
 
 MAX_SESSIONS = 10_000
 """How many rollouts have a session at once; the oldest one is closed."""
@@ -25,23 +20,42 @@ _lock = threading.Lock()
 _environment_class: Callable[..., Callable[[], Environment]] = cache(make_environment)
 
 
-class CorpusTool(BaseTool):  # type: ignore[misc]
-    """A tool of EvoGraph-R1. All tools of a rollout share a session, whose edits no other rollout sees.
+@dataclass(frozen=True)
+class Response:
+    """What a call shows."""
 
-    Its `config` names the folder of the corpus, `corpus`, and where the web is searched, `web` (see `evograph.web`).
+    text: str = ""
+
+
+class CorpusTool:
+    """A tool of EvoGraph-R1, in the form of verl's `BaseTool`.
+
+    All tools of a rollout share a session, whose edits no other rollout sees.
+
+    Args:
+        config: Names the folder of the corpus, `corpus`, and where the web is searched, `web` (see `evograph.web`).
+        tool_schema: The schema of the tool as verl has read it.
     """
 
-    async def create(self, instance_id: str | None = None, **kwargs: Any) -> tuple[str, Any]:
+    def __init__(self, config: Mapping[str, Any], tool_schema: Any) -> None:
+        self.config = config
+        self.tool_schema = tool_schema
+        self.name: str = tool_schema.function.name
+
+    async def create(self, instance_id: str | None = None, **kwargs: Any) -> tuple[str, Response]:
         """Return an id for a call."""
-        return instance_id or uuid.uuid4().hex, ToolResponse()
+        return instance_id or uuid.uuid4().hex, Response()
+
+    async def release(self, instance_id: str, **kwargs: Any) -> None:
+        """End a call."""
 
     async def execute(
         self, instance_id: str, parameters: dict[str, Any], **kwargs: Any
-    ) -> tuple[Any, float, dict[str, Any]]:
+    ) -> tuple[Response, float, dict[str, Any]]:
         """Call the tool in the session of its rollout, and return what it shows, without a reward of its own."""
         session = str(getattr(kwargs.get("agent_data"), "request_id", instance_id))
         shown = await asyncio.to_thread(self._call, session, parameters)
-        return ToolResponse(text=shown), 0.0, {}
+        return Response(shown), 0.0, {}
 
     def _call(self, session: str, parameters: dict[str, Any]) -> str:
         with _lock:

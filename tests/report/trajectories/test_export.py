@@ -12,7 +12,6 @@ import pytest
 
 from kgqa.errors import KgqaError
 from kgqa.methods.evograph.tools import SCHEMAS
-from kgqa.report.trajectories import verl_tools
 from kgqa.report.trajectories.export import ExportPlan, export_trajectories
 from kgqa.report.trajectories.verl import compute_score
 from kgqa.report.trajectories.verl_tools import CorpusTool
@@ -104,13 +103,13 @@ def test_verl_rows_carry_the_tools_of_the_method(tmp_path):
     assert getattr(importlib.import_module(module), name) is CorpusTool
 
 
-def test_tools_of_a_rollout_of_verl_share_a_session(corpus_folder, monkeypatch):
+def test_tools_of_a_rollout_of_verl_share_a_session(corpus_folder):
     """The class as verl calls it: an object per tool, and the same request in all calls of a rollout."""
-    monkeypatch.setattr(verl_tools, "ToolResponse", SimpleNamespace)
-    made = {}
-    for name in ("graph_search", "insert"):
-        made[name] = CorpusTool()
-        made[name].name, made[name].config = name, {"corpus": str(corpus_folder), "web": "none"}
+    config = {"corpus": str(corpus_folder), "web": "none"}
+    made = {
+        name: CorpusTool(config, SimpleNamespace(function=SimpleNamespace(name=name)))
+        for name in ("graph_search", "insert")
+    }
 
     def call_in(rollout, name, **arguments):
         tool = made[name]
