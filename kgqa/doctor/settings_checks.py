@@ -25,7 +25,7 @@ from kgqa.llm.backends.constraints import CONSTRAINT_MODES
 from kgqa.llm.client import Completion
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.choices import read_choice
+from kgqa.llm.replies.choices import choice, read_choice
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import NO_MODEL, encoder_of
 from kgqa.settings.values import FILE_NAME
@@ -66,7 +66,7 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     subject.opened.callback(models.close)
     model, folder = models.by_stage["tournament"], settings.llm.prompts
     prompts, sampling = Prompts(Path(folder) if folder else None), models.sampling["tournament"]
-    prompt = prompts.prompt("top/compare", "tournament", choices=STRANGE, **prompts.get("top/compare").example)
+    prompt = prompts.prompt("top/compare", "tournament", choice(STRANGE), **prompts.get("top/compare").example)
     replies: list[Completion] = []
     for _ in CONSTRAINT_MODES:  # until the server constrains the reply
         replies += model.complete([replace(prompt, sampling=sampling)])

@@ -116,8 +116,7 @@ def ask_readings(
             if completion.failure not in _FINAL:
                 again[index] = _with_problem(prompt, completion, reading.problem, prompts)
         waiting = again
-    unparsed = sum(reading.value is None for reading in found)
-    if unparsed:
+    if unparsed := sum(reading.value is None for reading in found):
         models.trace.tally(asked[0].stage, unparsed=unparsed)
     return found
 

@@ -6,20 +6,19 @@ The caller supplies functions that describe a path and the entities at its end i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import takewhile
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from kgqa.llm.asking import ReplyReader
-from kgqa.llm.asking import ask_and_read as ask_and_read
-from kgqa.llm.client import Prompt, Stage
+from kgqa.llm.asking import ask
+from kgqa.llm.client import TypedPrompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.choices import read_choice
-from kgqa.llm.replies.indices import read_answering, read_indices
-from kgqa.llm.replies.scores import read_scores
+from kgqa.llm.replies.choices import choice
+from kgqa.llm.replies.indices import answering, indices
+from kgqa.llm.replies.reply import Reply
+from kgqa.llm.replies.scores import scores
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import NEITHER, Acceptance, AnsweringPick, EntityGroup
 
@@ -80,15 +79,10 @@ class ModelChooser:
         self._answer = answer
 
     def prefer(self, question: str, pairs: Sequence[tuple[Candidate, Candidate]]) -> list[int]:
-        rendered = [self._pair(question, first, second) for first, second in pairs]
-        readers = [partial(read_choice, options=options) for _, options, _ in rendered]
-        choices = self._ask([prompt for prompt, _, _ in rendered], readers)
-        return [0 if choice is None else meaning[choice] for choice, (_, _, meaning) in zip(choices, rendered)]
+        return [each or 0 for each in self._ask([self._pair(question, first, second) for first, second in pairs])]
 
-    def _pair(
-        self, question: str, first: Candidate, second: Candidate
-    ) -> tuple[Prompt, tuple[str, ...], dict[str, int]]:
-        """Return the prompt, its options, and a map from option to preference: 1 for `first`, -1 for `second`."""
+    def _pair(self, question: str, first: Candidate, second: Candidate) -> TypedPrompt[int]:
+        """Return the prompt, whose value is the preference: 1 for `first`, -1 for `second`."""
         one, other = self._elements(first), self._elements(second)
         common = sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other)))
         rest, other_rest = one[common:], other[common:]
@@ -116,41 +110,40 @@ class ModelChooser:
         if self._abstain:
             meaning[NO_OPTION] = NEITHER
         values |= {"question": question, "known": " ".join(one[:common]) or "(nothing)", "abstain": self._abstain}
-        options = tuple(meaning)
-        return self._prompt(name, "tournament", options, reasons=reasons, **values), options, meaning
+        reply = self._choice(tuple(meaning)).then(meaning.__getitem__)
+        return self._prompts.prompt(name, "tournament", reply, reasons=reasons, **values)
 
     def pick(self, question: str, chunks: Sequence[Sequence[Candidate]], k: int) -> list[list[int] | None]:
         values: dict[str, Any] = {"question": question, "k": k, "abstain": self._abstain}
-        prompts = [
-            self._prompt("top/pick", "tournament", candidates=self._sampled_texts(chunk), **values) for chunk in chunks
+        asked = [
+            self._prompts.prompt(
+                "top/pick", "tournament", indices(len(chunk), k), candidates=self._sampled_texts(chunk), **values
+            )
+            for chunk in chunks
         ]
-        return self._picked(self._read_indices(prompts, [len(chunk) for chunk in chunks], k))
+        return self._picked(self._ask(asked))
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
-        prompts = [
-            self._prompt(
+        def prompt(form: Callable[[int, int], Reply[T]], chunk: Sequence[EntityGroup]) -> TypedPrompt[T]:
+            return self._prompts.prompt(
                 "top/entities",
                 "entity",
+                form(sum(len(group.entities) for group in chunk), k),
                 question=question,
                 groups=[{"path": group.prefix, "entities": list(group.entities)} for group in chunk],
                 k=k,
                 abstain=self._abstain,
                 answer=self._answer,
             )
-            for chunk in chunks
-        ]
-        sizes = [sum(len(group.entities) for group in chunk) for chunk in chunks]
+
         if not self._answer:
-            return self._picked(self._read_indices(prompts, sizes, k))
-        replies = self._ask(prompts, [partial(read_answering, size=size, k=k) for size in sizes])
+            return self._picked(self._ask([prompt(indices, chunk) for chunk in chunks]))
+        replies = self._ask([prompt(answering, chunk) for chunk in chunks])
         picked = self._picked([None if reply is None else reply[0] for reply in replies])
         return [
             AnsweringPick(pick) if pick and reply is not None and reply[1] else pick
             for pick, reply in zip(picked, replies)
         ]
-
-    def _read_indices(self, prompts: Sequence[Prompt], sizes: Sequence[int], k: int) -> list[tuple[int, ...] | None]:
-        return self._ask(prompts, [partial(read_indices, size=size, k=k) for size in sizes])
 
     def _picked(self, read: Sequence[tuple[int, ...] | None]) -> list[list[int] | None]:
         """Return picks; an empty one is unusable unless the model may abstain."""
@@ -159,21 +152,23 @@ class ModelChooser:
     def score(self, question: str, candidates: Sequence[Candidate], *, batch_size: int | None = None) -> np.ndarray:
         size = batch_size or SCORES_PER_PROMPT
         batches = [candidates[start : start + size] for start in range(0, len(candidates), size)]
-        prompts = [
-            self._prompt("top/score", "tournament", question=question, candidates=self._scored_texts(batch))
+        asked = [
+            self._prompts.prompt(
+                "top/score", "tournament", scores(len(batch)), question=question, candidates=self._scored_texts(batch)
+            )
             for batch in batches
         ]
-        replies = self._ask(prompts, [partial(read_scores, size=len(batch)) for batch in batches])
-        scores = [reply or (None,) * len(batch) for reply, batch in zip(replies, batches)]
-        return np.array([score for several in scores for score in several], dtype=np.float64)  # None becomes NaN
+        replies = self._ask(asked)
+        read = [reply or (None,) * len(batch) for reply, batch in zip(replies, batches)]
+        return np.array([score for several in read for score in several], dtype=np.float64)  # None becomes NaN
 
     def accept(self, question: str, batches: Sequence[Sequence[Candidate]]) -> list[Acceptance]:
         """Decide on each batch from its first candidate and the entities at its end; an empty batch gets "no"."""
-        prompts = [
-            self._prompt(
+        asked = [
+            self._prompts.prompt(
                 "top/accept",
                 "decide",
-                VERDICTS,
+                self._choice(VERDICTS),
                 question=question,
                 path=" ".join(self._elements(batch[0])),
                 ends=self._ends(batch[0]) or "nothing",
@@ -181,11 +176,9 @@ class ModelChooser:
             )
             for batch in filter(None, batches)
         ]
-        reader = partial(read_choice, options=VERDICTS)
-        replies: list[str | None] = self._ask(prompts, [reader] * len(prompts))
-        choices = iter(replies)
+        replies = iter(self._ask(asked))
         verdicts: dict[str | None, Acceptance] = {"YES": "yes", "NO": "no", None: "unparsed"}
-        return [verdicts[next(choices)] if batch else "no" for batch in batches]
+        return [verdicts[next(replies)] if batch else "no" for batch in batches]
 
     def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
         if not self._show_ends:
@@ -203,8 +196,8 @@ class ModelChooser:
     def _shown_ends(self, candidate: Candidate) -> str:
         return self._ends(candidate) if self._show_ends else self._samples(candidate)
 
-    def _prompt(self, name: str, stage: Stage, options: Sequence[str] = (), **values: Any) -> Prompt:
-        return self._prompts.prompt(name, stage, choices=options if self._compare == "choice" else (), **values)
+    def _choice(self, options: Sequence[str]) -> Reply[str]:
+        return choice(options, enforced=self._compare == "choice")
 
-    def _ask(self, prompts: Sequence[Prompt], readers: Sequence[ReplyReader[T]]) -> list[T | None]:
-        return ask_and_read(self._models, self._prompts, prompts, readers, reask=self._reask)
+    def _ask(self, asked: Sequence[TypedPrompt[T]]) -> list[T | None]:
+        return ask(self._models, self._prompts, asked, reask=self._reask)

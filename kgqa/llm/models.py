@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kgqa.errors import KeyRefused, SettingsError
+from kgqa.errors import KeyRefused, ModelUnavailable, SettingsError
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import CORPUS_STAGES, LLM, STAGES, Completion, Prompt, Sampling, Stage
@@ -31,6 +31,8 @@ from kgqa.trace.trace import BudgetExhausted, Trace
 
 _SAMPLING = tuple(each.name for each in fields(Sampling))
 _MILLION = 1_000_000
+MOST_EMPTY = 3
+"""Empty replies in a row after which a question ends."""
 ADD_MODEL = Hint(
     *("Add ", Option("llm", "openai:NAME"), ", ", Option("llm", "URL"), " or ", Option("llm", "vllm:FOLDER"), ".")
 )
@@ -114,7 +116,7 @@ class QuestionModels:
 
         Raises:
             BudgetExhausted: The question's budget is spent.
-            ModelUnavailable: See `LLM`.
+            ModelUnavailable: See `LLM`; or `MOST_EMPTY` replies in a row were empty.
             SettingsError: The method does not declare the stage.
         """
         if not prompts:
@@ -144,6 +146,13 @@ class QuestionModels:
                 raise BudgetExhausted("a language model has not answered in time") from None
             raise
         self._charge(stage, model.name, completions)
+        silent = all(completion.failure == "empty" for completion in completions)
+        self.trace.empty_replies = self.trace.empty_replies + len(completions) if silent else 0
+        if self.trace.empty_replies >= MOST_EMPTY:
+            raise ModelUnavailable(
+                f"The replies of {clean(model.name)} stay empty: {completions[-1].detail}.",
+                "Turn its reasoning off, allow more tokens, or use another model.",
+            )
         return completions
 
     def _charge(self, stage: Stage, model: str, completions: Sequence[Completion]) -> None:

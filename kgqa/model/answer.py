@@ -72,6 +72,12 @@ class Usage:
     cost: Amount | None = None
     stages: tuple[StageUsage, ...] = ()
 
+    @property
+    def no_usable_reply(self) -> bool:
+        """Whether the language model was called and none of its replies could be used."""
+        asked = sum(each.calls - each.reasked for each in self.stages)
+        return asked > 0 and sum(each.unparsed for each in self.stages) >= asked
+
 
 @dataclass(frozen=True, slots=True)
 class GraphId:

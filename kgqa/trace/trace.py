@@ -84,6 +84,8 @@ class Trace:
         self._grace_until: float | None = None
         self.stopped = threading.Event()
         """Set when `stop` was called."""
+        self.empty_replies = 0
+        """Number of replies in a row without text."""
         self._why = ""
 
     def stop(self, why: str = "Stopped by the user") -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from kgqa.llm.asking import ask_and_read, ask_readings
-from kgqa.llm.client import CORPUS_STAGES, Message, Prompt
+from kgqa.llm.asking import ask as ask_all
+from kgqa.llm.asking import ask_readings
+from kgqa.llm.client import CORPUS_STAGES, Message, TypedPrompt
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.reply import Reply
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace.trace import Trace
 
-PROMPT = Prompt((Message("user", "A number?"),), "extract")
+MESSAGES = (Message("user", "A number?"),)
 
 
 def number(text: str) -> Reading[int]:
@@ -26,8 +28,8 @@ def ask(*replies, stage="extract", **options):
     with ScriptedServer(replies) as server:
         settings = resolve({"llm.model": f"{server.url}#m", "llm.retries": 0}, environment={})
         models = open_models(settings, stages=CORPUS_STAGES)
-        asked = [Prompt(PROMPT.messages, stage)]
-        readings = ask_readings(models.for_question(trace), Prompts(), asked, [number], **options)
+        asked = [TypedPrompt(MESSAGES, stage, reply=Reply(number))]
+        readings = ask_readings(models.for_question(trace), Prompts(), asked, **options)
         models.close()
     (usage,) = trace.usage().stages
     return readings[0], usage
@@ -54,6 +56,6 @@ def test_a_reply_that_was_cut_off_is_read_only_if_asked_for():
 def test_values_only():
     with ScriptedServer(["1", "x", "x"]) as server:
         models = open_models(resolve({"llm.model": f"{server.url}#m", "llm.concurrency": 1}, environment={}))
-        asked = [Prompt(PROMPT.messages, "decide")] * 2
-        assert ask_and_read(models.for_question(Trace()), Prompts(), asked, [number] * 2) == [1, None]
+        asked = [TypedPrompt(MESSAGES, "decide", reply=Reply(number))] * 2
+        assert ask_all(models.for_question(Trace()), Prompts(), asked) == [1, None]
         models.close()

@@ -144,12 +144,12 @@ def graph(session_cache):
         yield demo
 
 
-def ask_model(graph, url: str, **given):
+def ask_model(graph, url: str, question: str = "Who wrote the first program?", **given):
     settings = {"ask.method": "io", "rank.embeddings": "off", "llm.model": f"{url}#m", "llm.retries": 0}
     settings |= {"llm.timeout": 0.5, "llm.reask": 0, "llm.prices": None}
     resources = open_resources(graph, settings=resolve({**settings, **given}))
     try:
-        return ask("Who wrote the first program?", resources=resources)
+        return ask(question, resources=resources)
     finally:
         resources.models.close()
 
@@ -195,3 +195,68 @@ def test_reply_that_trickles_in_ends_with_the_budget(graph):
     closed.set()
     thread.join()
     listening.close()
+
+
+# ---- models that never reply as asked ----
+
+
+REFUSED = ["System role not supported", "Conversation roles must alternate user/assistant/user/assistant/..."]
+
+
+PARASITE = "Who directed the film Parasite?"
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_prompts_are_sent_without_system_messages_if_the_model_takes_none(graph, message):
+    def reply(messages):
+        return "[A]" if [each["role"] for each in messages] == ["user"] else failing(400, message)
+
+    with ScriptedServer(reply) as server:
+        answer = ask_model(graph, server.url, PARASITE, **{"ask.method": "top-2", "llm.concurrency": 1})
+        sent = [[each["role"] for each in request.messages] for request in server.requests]
+        assert sent[0] == ["system", "user"] and all(roles == ["user"] for roles in sent[1:])
+    assert answer.usage.stages[0].failed == 0 and not answer.usage.no_usable_reply
+
+
+@pytest.mark.parametrize("fault", [faults.too_long(), failing(400, "The content filter refused it.")])
+def test_a_model_that_refuses_every_prompt_has_not_compared(graph, fault):
+    with ScriptedServer(lambda messages: fault) as server:
+        answer = ask_model(graph, server.url, PARASITE, **{"ask.method": "top-2"})
+    assert answer.usage.no_usable_reply
+    assert any(note.startswith("No reply of m could be used (400 ") for note in answer.notes)
+    assert not any("Compared by" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize("reply", [ModelReply(""), ModelReply("", reasoning="It is [A]."), ModelReply("[THINK]A? [1]")])
+@pytest.mark.parametrize("method", ["top-2", "io"])
+def test_replies_that_stay_empty_end_the_question(graph, method, reply):
+    with ScriptedServer(lambda messages: reply) as server:
+        answer = ask_model(graph, server.url, PARASITE, **{"ask.method": method, "llm.reask": 5})
+        assert server.calls <= 20
+    assert answer.status == "failed" and "The replies of m stay empty: the reply is " in answer.reason
+
+
+@pytest.mark.parametrize("text", ["[NaN]", "N/A", "I do not know", "none", "none of the above"])
+def test_a_reply_that_says_that_there_is_no_answer_gives_none(graph, text):
+    for reply in (f"Answer: {text}", json.dumps({"answers": [text]})):
+        with ScriptedServer([reply]) as server:
+            answer = ask_model(graph, server.url)
+        assert answer.status == "no_answer" and not answer.answers
+
+
+REASONING = [
+    "<think>%s</think>%s",
+    "<thinking>%s</thinking>\n%s",
+    "[THINK]%s[/THINK]%s",
+    "<seed:think>%s</seed:think>%s",
+    "<|channel|>analysis<|message|>%s<|end|><|start|>assistant<|channel|>final<|message|>%s<|return|>",
+    "analysis%s assistantfinal%s",
+    "%s</think>%s",
+]
+
+
+@pytest.mark.parametrize("form", REASONING)
+def test_reasoning_is_not_the_answer(graph, form):
+    with ScriptedServer([form % (' Perhaps {"answers": ["Bo"]}', GOOD_REPLY)]) as server:
+        answer = ask_model(graph, server.url)
+    assert [each.name for each in answer.answers] == ["Ada"]

@@ -10,7 +10,7 @@ from kgqa.llm.client import Message, Prompt
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.answers import read_answers
-from kgqa.llm.replies.choices import read_choice, read_verdict
+from kgqa.llm.replies.choices import read_choice
 from kgqa.llm.replies.indices import read_indices
 from kgqa.llm.replies.scores import read_scores
 from kgqa.settings.values import resolve
@@ -83,7 +83,7 @@ def test_replies_are_read_back():
     oracle = ModelOracle(TABLE)
     assert read_choice(oracle(messages("top/compare")), options=("A", "B")).value == "A"
     assert read_choice(oracle(messages("top/relevant")), options=("RELEVANT", "NOT RELEVANT")).value == "RELEVANT"
-    assert read_verdict(oracle(messages("top/accept"))) == "yes"
+    assert read_choice(oracle(messages("top/accept")), options=("YES", "NO")).value == "YES"
     assert read_indices(oracle(messages("top/pick")), size=3, k=2).value[0] == 0
     assert read_indices(oracle(messages("top/entities")), size=3, k=3).value[0] == 0
     assert read_scores(oracle(messages("top/score")), size=2).value == (1.0, 0.01)

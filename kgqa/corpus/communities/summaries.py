@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from kgqa.corpus.communities.contents import MAX_CHARS, MAX_ENTITIES, MAX_FACTS, Content, contents_of
 from kgqa.corpus.records import CommunityRecord, CorpusReader
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.asking import ask_readings
-from kgqa.llm.client import Prompt
+from kgqa.llm.client import TypedPrompt
 from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
+from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.reply import Form, reply_of
 from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -103,18 +104,12 @@ def summarise(
     return replace(result, communities=tuple(done[each.iri] for each in communities))
 
 
-def read_summary(text: str) -> Reading[tuple[str, str]]:
-    """Read title and summary from a reply."""
-    problem = 'Reply with a JSON object with the texts "title" and "summary".'
-    try:
-        for each in reversed(json_values(last_part(text))):
-            title, summary = (find_key(each.value, (name,))[1] for name in ("title", "summary"))
-            if isinstance(summary, str) and clean(summary):
-                named = clean(title)[:_MAX_TITLE] if isinstance(title, str) else ""
-                return Reading((named, clean(summary)[: 4 * MAX_CHARS]), each.repaired)
-    except RecursionError:
-        pass
-    return Reading(None, problem=problem)
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A reply: the title and the summary of a community."""
+
+    title: Annotated[str, Form(chars=_MAX_TITLE)] = ""
+    summary: Annotated[str, Form(chars=4 * MAX_CHARS)]
 
 
 class _Writer:
@@ -141,7 +136,7 @@ class _Writer:
                     self._prompt(contents[each.iri], [done[iri] for iri in inside.get(each.iri, ())]) for each in batch
                 ]
                 try:
-                    readings = ask_readings(self._models, self._prompts, asked, [read_summary] * len(asked))
+                    readings = ask_readings(self._models, self._prompts, asked)
                 except BudgetExhausted as error:
                     self.reason = error.reason
                     return
@@ -151,24 +146,22 @@ class _Writer:
                 for each, reading in zip(batch, readings):
                     self._keep(each, reading, done)
 
-    def _keep(
-        self, community: CommunityRecord, reading: Reading[tuple[str, str]], done: dict[str, CommunityRecord]
-    ) -> None:
+    def _keep(self, community: CommunityRecord, reading: Reading[Summary], done: dict[str, CommunityRecord]) -> None:
         if reading.value is None:
             self.reason = self.reason or clean(reading.problem)[:300]
             return
-        title, summary = reading.value
-        title = title or community.title
+        title, summary = reading.value.title or community.title, reading.value.summary
         done[community.iri] = replace(community, title=title, summary=summary)
         self.written += 1
         if self._store is not None:
             self._store.put_summary(community.members_hash, title, summary, self._model)
 
-    def _prompt(self, content: Content, parts: Sequence[CommunityRecord]) -> Prompt:
+    def _prompt(self, content: Content, parts: Sequence[CommunityRecord]) -> TypedPrompt[Summary]:
         shown = sorted(parts, key=lambda part: (-len(part.members), part.iri))[:_MAX_PARTS]
         return self._prompts.prompt(
             PROMPT,
             STAGE,
+            reply_of(Summary),
             entities=[
                 {"name": each.name, "types": list(each.types), "description": each.description[:_MAX_FACT_CHARS]}
                 for each in content.entities[:MAX_ENTITIES]

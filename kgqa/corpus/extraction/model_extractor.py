@@ -13,14 +13,14 @@ from typing import Any
 from kgqa.corpus.extraction.acceptance import Acceptor, Origin
 from kgqa.corpus.extraction.estimates import PromptSizes
 from kgqa.corpus.extraction.modes import IMAGE_PROMPT, MODES, STAGE, read_image
-from kgqa.corpus.extraction.replies import RawReply
+from kgqa.corpus.extraction.replies import REPLIES, RawReply
 from kgqa.corpus.extraction.requests import ExtractionRequest, has_text
 from kgqa.corpus.extraction.results import ChunkResult, failed
 from kgqa.corpus.extraction.spending import Spending, Spent
 from kgqa.corpus.items import Addition, digest
 from kgqa.errors import ModelUnavailable, SettingsError
-from kgqa.llm.asking import ReplyReader, ask_readings
-from kgqa.llm.client import Prompt
+from kgqa.llm.asking import ask_readings
+from kgqa.llm.client import TypedPrompt
 from kgqa.llm.models import Models, QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.net.threads import ThreadPool
@@ -143,8 +143,8 @@ class ModelExtractor:
         """Read the text and the figures of a chunk; if one of them cannot be read, what the others say is kept."""
         rejected: list[str] = []
 
-        def ask(prompt: Prompt, reader: ReplyReader[RawReply]) -> RawReply:
-            (reading,) = ask_readings(models, self._prompts, [prompt], [reader], reask=self._reask, cut_off=True)
+        def ask(prompt: TypedPrompt[RawReply]) -> RawReply:
+            (reading,) = ask_readings(models, self._prompts, [prompt], reask=self._reask, cut_off=True)
             if reading.value is None:
                 raise NoFacts(clean(reading.problem)[:300])
             if reading.problem:
@@ -218,5 +218,4 @@ class _Outage:
 
 
 def _prompt_hash(prompts: Prompts, name: str) -> str:
-    template = prompts.get(name)
-    return digest(template.source, repr(template.schema))
+    return digest(prompts.get(name).source, repr(REPLIES[name].schema))

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from kgqa.corpus.documents.document import Figure, Span
 from kgqa.corpus.extraction.acceptance import Acceptor, Origin
 from kgqa.corpus.extraction.images import open_image
-from kgqa.corpus.extraction.replies import ENTITIES, HYPEREDGES, TRIPLES, RawReply, read_lists
+from kgqa.corpus.extraction.replies import REPLIES, RawReply
 from kgqa.corpus.extraction.requests import ExtractionRequest
-from kgqa.llm.asking import ReplyReader
-from kgqa.llm.client import Prompt
+from kgqa.llm.client import TypedPrompt
 from kgqa.llm.prompts import Prompts
 
 STAGE = "extract"
-Ask = Callable[[Prompt, ReplyReader[RawReply]], RawReply]
+Ask = Callable[[TypedPrompt[RawReply]], RawReply]
 """Sends a prompt and returns what was read from the reply."""
 
 
@@ -36,29 +34,24 @@ class Mode:
     tokens_per_fact: int
 
 
-def _values(request: ExtractionRequest) -> dict[str, Any]:
-    return {"title": request.document.title, "passage": request.chunk.text}
+def _prompt(prompts: Prompts, name: str, request: ExtractionRequest, **values: Any) -> TypedPrompt[RawReply]:
+    title, passage = request.document.title, request.chunk.text
+    return prompts.prompt(name, STAGE, REPLIES[name], **{"title": title, "passage": passage, **values})
 
 
 def _read_triples(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
-    prompt = prompts.prompt("corpus/triples", STAGE, limit=limit, **_values(request))
-    acceptor.triples(ask(prompt, partial(read_lists, facts=TRIPLES, entities=ENTITIES)))
+    acceptor.triples(ask(_prompt(prompts, "corpus/triples", request, limit=limit)))
 
 
 def _read_hyperedges(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
-    prompt = prompts.prompt("corpus/hyperedges", STAGE, limit=limit, **_values(request))
-    acceptor.hyperedges(ask(prompt, partial(read_lists, facts=HYPEREDGES)))
+    acceptor.hyperedges(ask(_prompt(prompts, "corpus/hyperedges", request, limit=limit)))
 
 
 def _read_openie(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
-    values = _values(request)
-    listed = ask(prompts.prompt("corpus/entities", STAGE, **values), partial(read_lists, facts=_NAMED))
-    names = acceptor.names(listed.facts)
-    prompt = prompts.prompt("corpus/openie", STAGE, entities=names, limit=limit, **values)
-    acceptor.triples(ask(prompt, partial(read_lists, facts=TRIPLES)))
+    names = acceptor.names(ask(_prompt(prompts, "corpus/entities", request)).facts)
+    acceptor.triples(ask(_prompt(prompts, "corpus/openie", request, entities=names, limit=limit)))
 
 
-_NAMED = ("named entities", "entities")
 MODES: Mapping[str, Mode] = {
     "triples": Mode(("corpus/triples",), _read_triples, 55),
     "hyperedges": Mode(("corpus/hyperedges",), _read_hyperedges, 110),
@@ -78,11 +71,9 @@ def read_image(
     chunk = request.chunk
     image = open_image(figure)
     text = figure.caption or chunk.text
-    prompt = prompts.prompt(
-        IMAGE_PROMPT, STAGE, images=(image,), title=request.document.title, passage=text, limit=limit
-    )
+    prompt = _prompt(prompts, IMAGE_PROMPT, request, images=(image,), passage=text, limit=limit)
     acceptor = Acceptor(request, origin, limit, place=_figure_place(figure, request))
-    acceptor.hyperedges(ask(prompt, partial(read_lists, facts=HYPEREDGES)))
+    acceptor.hyperedges(ask(prompt))
     return acceptor
 
 

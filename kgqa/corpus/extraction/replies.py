@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
+from kgqa.llm.replies.reply import Reply, schema_of
 
 ENTITIES = ("entities", "named entities", "nodes")
 TRIPLES = ("triples", "facts", "relations", "relationships", "statements", "edges")
@@ -24,6 +26,66 @@ MAX_ITEMS = 1_000
 """Most items of one list that are looked at."""
 
 
+@dataclass(frozen=True)
+class _Entity:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class _Triple:
+    subject: str
+    relation: str
+    object: str
+    quote: str
+
+
+@dataclass(frozen=True)
+class _Triples:
+    entities: tuple[_Entity, ...]
+    triples: tuple[_Triple, ...]
+
+
+@dataclass(frozen=True)
+class _OpenTriples:
+    triples: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Names:
+    named_entities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Participant:
+    name: str
+    type: str
+    role: str
+
+
+@dataclass(frozen=True)
+class _Seen:
+    segment: str
+    participants: tuple[_Participant, ...]
+    completeness: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class _Hyperedge(_Seen):
+    quote: str
+
+
+@dataclass(frozen=True)
+class _Hyperedges:
+    hyperedges: tuple[_Hyperedge, ...]
+
+
+@dataclass(frozen=True)
+class _SeenHyperedges:
+    hyperedges: tuple[_Seen, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class RawReply:
     """The lists of a reply as they came: anything that JSON can hold."""
@@ -33,7 +95,7 @@ class RawReply:
 
 
 def read_lists(text: str, facts: tuple[str, ...], entities: tuple[str, ...] = ()) -> Reading[RawReply]:
-    """Read a JSON object with a list of facts and maybe a list of entities, or the bare list of facts.
+    """Read a JSON object with a list of facts and maybe a list of entities; or the facts alone, with or without a list.
 
     Args:
         text: The reply.
@@ -64,7 +126,20 @@ def _read_lists(text: str, facts: tuple[str, ...], entities: tuple[str, ...]) ->
         known = find_key(each.value, entities)[1] if entities else None
         named = tuple(known[:MAX_ITEMS]) if isinstance(known, list) else ()
         return Reading(RawReply(tuple(value[:MAX_ITEMS]), named), repaired)
+    items = tuple(each.value for each in values if any(field_of(each.value, names) for names in (SUBJECT, SEGMENT)))
+    if items:  # one fact, or one in each line, without a list
+        return Reading(RawReply(items[:MAX_ITEMS]), repaired=True)
     return Reading(None, problem=f'The JSON has no list "{name}". {expected}')
+
+
+REPLIES: Mapping[str, Reply[RawReply]] = {
+    "corpus/triples": Reply(partial(read_lists, facts=TRIPLES, entities=ENTITIES), schema_of(_Triples)),
+    "corpus/hyperedges": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_Hyperedges)),
+    "corpus/image": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_SeenHyperedges)),
+    "corpus/entities": Reply(partial(read_lists, facts=("named entities", "entities")), schema_of(_Names)),
+    "corpus/openie": Reply(partial(read_lists, facts=TRIPLES), schema_of(_OpenTriples)),
+}
+"""The forms of the replies to the prompts; items of all forms are accepted, see `acceptance`."""
 
 
 def field_of(item: Any, names: tuple[str, ...]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from kgqa.corpus.items import digest
 from kgqa.corpus.resolution.evidence import Evidence
@@ -14,7 +14,7 @@ from kgqa.errors import ModelUnavailable
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
+from kgqa.llm.replies.reply import Form, reply_of
 from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -24,7 +24,23 @@ BATCH = 10
 """Number of pairs in one prompt."""
 _WINDOW = 8
 _MAX_TEXT = 300
-_KEYS = ("same", "pairs", "numbers")
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    """Return the numbers in a list; a ValueError if it has anything else."""
+    if not isinstance(value, list) or not all(type(each) in (int, str) for each in value):
+        raise ValueError("no list of numbers")
+    return tuple(map(int, value))
+
+
+@dataclass(frozen=True)
+class _SamePairs:
+    """A reply: the numbers of the pairs that mean the same entity."""
+
+    same: Annotated[tuple[int, ...], Form(keys=("pairs", "numbers"), bare=True, read=_numbers)]
+
+
+REPLY = reply_of(_SamePairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +60,14 @@ def ask_about(
     verdicts: list[Verdict] = []
     for begin in range(0, len(batches), _WINDOW):
         window = batches[begin : begin + _WINDOW]
-        asked = [prompts.prompt(PROMPT, STAGE, pairs=_shown(batch, evidence)) for batch in window]
-        readers = [partial(read_same, count=len(batch)) for batch in window]
+        asked = [
+            prompts.prompt(
+                PROMPT, STAGE, REPLY.then(partial(_checked, count=len(batch))), pairs=_shown(batch, evidence)
+            )
+            for batch in window
+        ]
         try:
-            readings = ask_readings(asking, prompts, asked, readers)
+            readings = ask_readings(asking, prompts, asked)
         except BudgetExhausted as error:
             reason = error.reason
         except ModelUnavailable as error:
@@ -62,34 +82,16 @@ def ask_about(
     return verdicts + [Verdict(None, reason) for _ in pairs[len(verdicts) :]]
 
 
-def read_same(text: str, count: int) -> Reading[frozenset[int]]:
-    """Read the numbers of the pairs that are the same from a reply; there are `count` pairs, from 1 on."""
-    expected = f'Reply with {{"same": [...]}}: the numbers, from 1 to {count}, of the pairs that mean the same.'
-    try:
-        values = json_values(last_part(text))
-        for each in reversed(values):
-            found, value = (True, each.value) if isinstance(each.value, list) else find_key(each.value, _KEYS)
-            if not found:
-                continue
-            numbers = [_number(item) for item in value] if isinstance(value, list) else [None]
-            if any(number is None or not 1 <= number <= count for number in numbers):
-                return Reading(None, problem=f"The list has something else than numbers of pairs. {expected}")
-            return Reading(frozenset(number for number in numbers if number), each.repaired or len(values) > 1)
-    except RecursionError:
-        pass
-    return Reading(None, problem=f"It has no list of numbers. {expected}")
+def _checked(pairs: _SamePairs, *, count: int) -> frozenset[int]:
+    """Return the numbers of the pairs that are the same; there are `count` pairs, from 1 on."""
+    if not all(1 <= number <= count for number in pairs.same):
+        raise ValueError(f"The list has something else than numbers of pairs, which are from 1 to {count}.")
+    return frozenset(pairs.same)
 
 
 def prompt_hash(prompts: Prompts) -> str:
     """Return the hash of the prompt, which is recorded with each merge that a model decided."""
-    template = prompts.get(PROMPT)
-    return digest(template.source, repr(template.schema))
-
-
-def _number(item: Any) -> int | None:
-    if isinstance(item, str) and item.strip().isdecimal() and len(item) < 6:
-        return int(item)
-    return item if isinstance(item, int) and not isinstance(item, bool) else None
+    return digest(prompts.get(PROMPT).source, repr(REPLY.schema))
 
 
 def _shown(batch: Sequence[tuple[Name, Name]], evidence: Evidence) -> list[dict[str, Any]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kgqa.evaluation.judges.responses import MAX_SHOWN, NO_RESPONSE, JudgedResponse
-from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.asking import ask
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.choices import read_verdict
-from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.choices import choice
 
 
 def judge_correct(
@@ -28,20 +27,13 @@ def judge_correct(
         prompts.prompt(
             "judge/correct",
             "judge",
-            choices=("YES", "NO"),
+            choice(("YES", "NO")).then("YES".__eq__),
             question=responses[index].question,
             answers=list(responses[index].gold[:MAX_SHOWN]),
             response=responses[index].response.strip() or NO_RESPONSE,
         )
         for index in indices
     ]
-    verdicts = ask_and_read(models, prompts, asked, [_read_yes] * len(asked), reask=reask) if asked else []
+    verdicts = ask(models, prompts, asked, reask=reask)
     found = dict(zip(indices, verdicts))
     return [found.get(index) for index in range(len(responses))]
-
-
-def _read_yes(text: str) -> Reading[bool]:
-    verdict = read_verdict(text)
-    if verdict == "unparsed":
-        return Reading(None, problem="The reply is neither YES nor NO; give one of the two and nothing else.")
-    return Reading(verdict == "yes")

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from kgqa.evaluation.judges.responses import NO_RESPONSE
-from kgqa.llm.client import Prompt
-from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.asking import ask
+from kgqa.llm.client import TypedPrompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.choices import read_choice
-from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.choices import choice
 
 PAIR_DIMENSIONS = ("comprehensiveness", "diversity", "empowerment", "overall")
 REFERENCE_RATING = 1600.0
@@ -89,7 +88,7 @@ def judge_pairs(
     found: list[dict[str, PairVerdict]] = [{} for _ in pairs]
     for dimension in dimensions if pairs else ():
         asked = [_prompt(prompts, pair, dimension, swapped) for swapped in (False, True) for pair in pairs]
-        replies = ask_and_read(models, prompts, asked, [_read] * len(asked), reask=reask)
+        replies = ask(models, prompts, asked, reask=reask)
         for index in range(len(pairs)):
             swapped = _OTHER.get(replies[index + len(pairs)] or "")
             found[index][dimension] = PairVerdict(replies[index], swapped)  # type: ignore[arg-type]
@@ -139,21 +138,16 @@ def elo_ratings(rates: Mapping[str, float | None], *, reference: str) -> dict[st
 _OTHER: Mapping[str, Winner] = {"first": "second", "second": "first", "tie": "tie"}
 
 
-def _prompt(prompts: Prompts, pair: Pair, dimension: str, swapped: bool) -> Prompt:
+def _prompt(prompts: Prompts, pair: Pair, dimension: str, swapped: bool) -> TypedPrompt[str]:
     first, second = (text.strip() or NO_RESPONSE for text in (pair.first, pair.second))
     if swapped:
         first, second = second, first
     return prompts.prompt(
         "judge/pairwise",
         "judge",
-        choices=_CHOICES,
+        choice(_CHOICES).then(str.lower),
         question=pair.question,
         first=first,
         second=second,
         dimension=dimension,
     )
-
-
-def _read(text: str) -> Reading[str]:
-    choice = read_choice(text, options=_CHOICES)
-    return Reading(None if choice.value is None else choice.value.lower(), choice.repaired, choice.problem)

@@ -10,10 +10,11 @@ from typing import Literal as OneOf
 
 from kgqa.evaluation.judges.responses import MAX_SHOWN, NO_RESPONSE, JudgedResponse
 from kgqa.evaluation.metrics.measures import Mean, mean
-from kgqa.llm.model_chooser import ask_and_read
+from kgqa.llm.asking import ask
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part, plain_text
+from kgqa.llm.replies.reply import Reply
 
 Kind = OneOf["answer", "evidence", "generation"]
 DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
@@ -78,7 +79,7 @@ def rate_responses(
             prompts.prompt(
                 f"judge/{kind}",
                 "judge",
-                choices=_RATINGS,
+                Reply(read_rating, choices=_RATINGS),
                 question=responses[index].question,
                 response=responses[index].response.strip() or NO_RESPONSE,
                 dimension=dimension,
@@ -86,7 +87,7 @@ def rate_responses(
             )
             for index in indices
         ]
-        replies = ask_and_read(models, prompts, asked, [read_rating] * len(asked), reask=reask) if asked else []
+        replies = ask(models, prompts, asked, reask=reask)
         for index, value in zip(indices, replies):
             found[index][dimension] = value
     return found  # type: ignore[return-value]

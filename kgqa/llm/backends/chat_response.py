@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from kgqa.llm.client import MAX_TOKEN_COUNT, Completion, Failure
+from kgqa.llm.replies.json_values import part_reasoning
 
-_TAG = re.compile(r"(</?think>)", re.IGNORECASE)
 _ABORTED = ("error", "abort", "insufficient_system_resource")
 """Finish reasons of an aborted reply (OpenRouter, vLLM, DeepSeek); after such a reply, the prompt is sent again."""
 
@@ -36,7 +35,7 @@ def read_reply(
     answer, thought = part_reasoning(text or "")
     reasoning = "\n\n".join(part for part in (reasoning.strip(), thought) if part)
     failure: Failure = "" if answer else "empty"
-    detail = "" if answer else "the reply is only reasoning" if reasoning else "the reply is empty"
+    detail = "" if answer else "the reply is only reasoning, without an answer" if reasoning else "the reply is empty"
     if refusal.strip() or finish_reason == "content_filter":
         failure, detail = "refused", refusal.strip() or "the server's content filter stopped the reply"
     elif finish_reason == "length":
@@ -49,34 +48,6 @@ def read_reply(
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
     )
-
-
-def part_reasoning(text: str) -> tuple[str, str]:
-    """Return a reply's text and its reasoning, both stripped.
-
-    Reasoning is everything between `<think>` and `</think>`. If the opening tag is missing, because the chat template
-    puts it into the prompt, everything before `</think>` is reasoning. If the reply begins with `<think>` and has no
-    closing tag, because it was cut off, everything after `<think>` is reasoning.
-    """
-    answer: list[str] = []
-    thought: list[str] = []
-    opened: list[str] | None = None
-    for part in _TAG.split(text):
-        tag = part.lower()
-        if tag == "<think>":
-            opened = [] if opened is None else opened
-        elif tag == "</think>":
-            thought += answer if opened is None else opened
-            answer = [] if opened is None else answer
-            opened = None
-        else:
-            (answer if opened is None else opened).append(part)
-    if opened is not None:
-        if "".join(answer).strip():
-            answer += ["<think>", *opened]  # an unclosed tag in the middle of a text is an ordinary word
-        else:
-            thought += opened
-    return "".join(answer).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
 
 
 def read_body(body: Any) -> Completion:

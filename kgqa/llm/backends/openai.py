@@ -28,8 +28,8 @@ from kgqa.llm.backends.constraints import (
 )
 from kgqa.llm.backends.exchange import NOTHING_ANSWERS, RequestFailure, exchange, retry_pause
 from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
-from kgqa.llm.backends.wire_messages import encodable, wire_messages
-from kgqa.llm.client import Completion, OnCompletion, Prompt
+from kgqa.llm.backends.wire_messages import concerns_roles, encodable, wire_messages, without_system
+from kgqa.llm.client import Completion, Message, OnCompletion, Prompt
 from kgqa.net.servers import (
     KEY_VARIABLE,
     NO_OPENAI_KEY,
@@ -99,6 +99,7 @@ class OpenAIChat:
         self._closed = threading.Event()
         self._notes: dict[str, None] = {}
         self._parameters = SupportedParameters()
+        self._no_system = False  # whether the model refuses messages of the system
         # OpenAI does not support the field `structured_outputs`; only vLLM has it
         self._choices = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
         self._schemas: dict[str, ConstraintSupport] = {}  # by schema: a server may reject only some schemas
@@ -191,13 +192,17 @@ class OpenAIChat:
                 fields |= constraint_fields(mode, prompt.choices)
             elif prompt.schema is not None and mode != "free":
                 fields |= schema_fields(prompt.schema)
-            result = exchange(partial(self._post, prompt, fields), read_body)
+            messages = without_system(prompt.messages) if self._no_system else prompt.messages
+            result = exchange(partial(self._post, messages, fields), read_body)
             if isinstance(result, Completion):
                 return self._constrained(result, prompt, support, mode)
             if result.kind == "fatal":
                 raise self._fatal(result)
             if result.kind == "refused":
-                if not self._adapt(result, support, mode, fields):
+                if messages != without_system(messages) and concerns_roles(message_of(result.error)):
+                    self._no_system = True
+                    self._note(f"{self.name} takes no system messages, so they are sent as the user's.")
+                elif not self._adapt(result, support, mode, fields):
                     return Completion(failure="rejected", detail=self._shown(result.cause))
             elif not self._wait(result, attempt):
                 return Completion(failure="unreachable", detail=self._shown(result.cause))
@@ -220,10 +225,10 @@ class OpenAIChat:
             return _UNCONSTRAINED
         return self._schemas.setdefault(json.dumps(prompt.schema, sort_keys=True), ConstraintSupport("json_schema"))
 
-    def _post(self, prompt: Prompt, fields: dict[str, Any]) -> Any:
+    def _post(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
         return self._server.api.chat.completions.with_raw_response.create(
             model=self.name,
-            messages=wire_messages(prompt.messages),
+            messages=wire_messages(messages),
             extra_body=fields,
         )
 

@@ -17,7 +17,7 @@ from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.batching import RequestBatcher
 from kgqa.llm.backends.chat_response import read_reply
 from kgqa.llm.backends.constraints import chosen_option, is_of_schema, mentions_constraint
-from kgqa.llm.backends.wire_messages import encodable, wire_messages
+from kgqa.llm.backends.wire_messages import concerns_roles, encodable, wire_messages, without_system
 from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.text.hints import Install
 from kgqa.text.words import clean
@@ -157,6 +157,10 @@ class VLLMChat:
                         f"vLLM does not support the JSON schema of a reply, so it is free text: {_message(error)}"
                     )
                     return self._chat(engine, [replace(prompts[0], schema=None)], kwargs)
+                merged = without_system(prompts[0].messages)
+                if merged != prompts[0].messages and concerns_roles(str(error)):
+                    self._note(f"{clean(self.name)} takes no system messages, so they are sent as the user's.")
+                    return self._chat(engine, [replace(prompts[0], messages=merged)], kwargs)
                 return [Completion(failure="rejected", detail=_message(error))]
             half = len(prompts) // 2
             return [*self._chat(engine, prompts[:half], kwargs), *self._chat(engine, prompts[half:], kwargs)]

@@ -26,7 +26,13 @@ _NAME_KEYS = ("answer", "name", "entity", "label", "text", "value", "id")
 _ANSWER_LABEL = re.compile(
     r"(?:^|(?<=\n)|(?<=[.!?] ))[*_`#> ]{0,8}(?:the )?(?:final )?answers?(?: (?:is|are))?[*_` ]{0,4}[:=]", re.IGNORECASE
 )
-_NO_ANSWER = ("", "none", "null", "n/a", "unknown", "no answer", "[]")
+_NO_ANSWER = re.compile(
+    r"[-?.\u2013\u2014\u2026\[\]\s]*|[\W_]*(?:none|nil|null|nan|n/?a|unknown|nothing|unanswerable|"
+    r"no (?:answers?|information|data|results?)|none of (?:the|these|them)\b.{0,40}|"
+    r"not (?:known|found|available|specified|stated|mentioned|given)|(?:i|we) (?:do not|don['\u2019]t|can ?not|"
+    r"can['\u2019]t|could not) (?:know|answer|say|determine|find|tell)\b.{0,80})[\W_]*",
+    re.IGNORECASE,
+)
 
 
 def read_answers(text: str) -> Reading[tuple[str, ...]]:
@@ -79,6 +85,11 @@ def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | st
         listed = f"Give entities by their numbers, which go from 1 to {size}, and all else" if size else "Give answers"
         return Reading(None, problem=f'{listed} as text in quotes, numbers too: {{"answers": ["a name", "1984"]}}.')
     return Reading(tuple(found), repaired=repaired or bool(left_out) or len(found) < len(items))
+
+
+def is_no_answer(text: str) -> bool:
+    """Return whether a text says that there is no answer: "none", "N/A", "I do not know"."""
+    return bool(_NO_ANSWER.fullmatch(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +189,7 @@ def _answers(texts: Iterable[str], *, repaired: bool) -> Reading[tuple[str, ...]
     given = list(texts)
     cleaned = [clean(each[: 4 * MAX_ANSWER_CHARS])[:MAX_ANSWER_CHARS].strip() for each in given]
     kept = tuple(dict.fromkeys(each for each in cleaned if each))[:MAX_ANSWERS]
-    if len(kept) == 1 and kept[0].strip(" .").casefold() in _NO_ANSWER:
-        return Reading((), repaired=repaired)
+    names = tuple(each for each in kept if not is_no_answer(each))
     return Reading(
-        kept, repaired=repaired or len(kept) < len(given) or any(len(each) > MAX_ANSWER_CHARS for each in given)
+        names, repaired=repaired or len(kept) < len(given) or any(len(each) > MAX_ANSWER_CHARS for each in given)
     )

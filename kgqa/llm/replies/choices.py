@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Any, Literal
+from functools import lru_cache, partial
+from typing import Any
 
 from kgqa.llm.replies.json_values import JsonValue, Reading, find_key, last_part, without_objects
+from kgqa.llm.replies.reply import Reply
 
 LINE = 300
 """Number of characters of a line that are read; a longer text is not an option."""
@@ -19,10 +20,11 @@ _KEYS = (
     *("final answer", "choice", "verdict", "decision", "answer"),
     *("selected", "preferred", "winner", "better", "result"),
 )
-_LABELS = (
-    "final answer|final|answer|choice|verdict|decision|conclusion|judge?ment|preferred|winner|better|result|output"
+_LABEL = re.compile(
+    r"\b(?:final answer|final|answer|choice|verdict|decision|conclusion|judge?ment|preferred|winner|better|result|"
+    r"output)\b(?: \w+){0,2}?[*_`\"']* ?(:|=|\bis\b)",
+    re.IGNORECASE,
 )
-_SUFFICIENCY = ("sufficient", "answerable", "enough", "accept", "accepted")
 _OPEN, _CLOSE = r"""(?:\\boxed|\\text|[\[({<"'`*_ $]){0,12}""", r"""[\])}>"'`*_ $]{0,12}"""
 _NOUN = r"(?:(?:relation )?path|option|choice|candidate|answer)"
 _UNDECIDED = re.compile(
@@ -88,6 +90,11 @@ def _name(option: str) -> str:
     return " ".join(re.sub(r"[\s_-]+", " ", option).casefold().split())
 
 
+def choice(options: Sequence[str], *, enforced: bool = True) -> Reply[str]:
+    """Return the form of a reply that selects an option; with `enforced`, servers hold the model to the options."""
+    return Reply(partial(read_choice, options=options), choices=tuple(options) if enforced else ())
+
+
 def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
     """Read which option a reply selects; the result is spelled as in `options`.
 
@@ -100,56 +107,26 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
         The option; `repaired` is False if the option was in brackets, in valid JSON, or the whole reply. No value if
         the reply selects no option or several. Never raises, whatever the text.
     """
-    reading = _choice(text, _options(tuple(options)), keys=_KEYS, labels=_LABELS)
-    if reading is not None and reading.value is not None:
-        return reading
+    known = _options(tuple(options))
+    raw = last_part(text).strip()
+    exact = known.get(raw)
+    if exact is not None:
+        return Reading(exact, repaired=raw != exact)
+    text, objects = without_objects(raw)
+    decisions = [*_in_json(objects, known), *_labelled(text, known), *_lines(text, known)]
+    if decisions:
+        position, option, repaired = max(decisions, key=lambda each: each[0])
+        if option and not _NOT_BEFORE.search(text[max(0, position - 20) : position]):
+            return Reading(option, repaired=repaired)
+    elif not known.marker.match(text) and (option := _beginning(" ".join(text[: 4 * LINE].split("\n")), known)):
+        return Reading(option, repaired=True)  # the reply begins with an option ("Yes, ...")
     wanted = " or ".join(f"[{option}]" for option in options)
     return Reading(None, problem=f"The reply does not decide for one option; end it with exactly one of {wanted}.")
 
 
-def read_verdict(text: str) -> Literal["yes", "no", "unparsed"]:
-    """Read whether a reply means yes or no, by the rules of `read_choice`. Never raises, whatever the text.
-
-    A verdict on sufficiency (`{"sufficient": true}`, "Answerable: no") has priority over a label "Answer:". In
-    such replies, this label often gives the answer to the question.
-    """
-    known = _options(("YES", "NO"))
-    stated = _choice(text, known, keys=_SUFFICIENCY, labels="|".join(_SUFFICIENCY), only_stated=True)
-    reading = stated or _choice(text, known, keys=_KEYS, labels=_LABELS, free=True)
-    value = reading.value if reading is not None else None
-    return "yes" if value == "YES" else "no" if value == "NO" else "unparsed"
-
-
-def _choice(
-    text: str, known: _Options, *, keys: tuple[str, ...], labels: str, only_stated: bool = False, free: bool = False
-) -> Reading[str] | None:
-    """Read a choice; return None if there is no decision.
-
-    Args:
-        keys: JSON keys that hold a decision.
-        labels: Words before a decision, as a regular expression.
-        only_stated: Whether only JSON and labels count.
-        free: Whether a label or key may hold a text that is not a decision.
-    """
-    raw = last_part(text).strip()
-    exact = known.get(raw)
-    if exact is not None and not only_stated:
-        return Reading(exact, repaired=raw != exact)
-    text, objects = without_objects(raw)
-    decisions = [*_in_json(objects, known, keys, free=free), *_labelled(text, known, labels, free=free)]
-    decisions += () if only_stated else _lines(text, known)
-    if decisions:
-        position, option, repaired = max(decisions, key=lambda each: each[0])
-        negated = _NOT_BEFORE.search(text[max(0, position - 20) : position])
-        return Reading(None if negated else option, repaired=repaired and option is not None)
-    return None if only_stated else _opening(text, known)
-
-
-def _in_json(
-    objects: list[tuple[int, JsonValue]], known: _Options, keys: tuple[str, ...], *, free: bool
-) -> Iterator[_Decision]:
+def _in_json(objects: list[tuple[int, JsonValue]], known: _Options) -> Iterator[_Decision]:
     for position, found in objects:
-        there, value = find_key(found.value, keys)
+        there, value = find_key(found.value, _KEYS)
         option = _option_of(value, known)
         if (
             option
@@ -160,8 +137,7 @@ def _in_json(
             )
         ):
             option = None
-        undecided = value is None or (isinstance(value, str) and (_UNDECIDED.fullmatch(value[:LINE]) or not value))
-        if there and (option or undecided or not free):
+        if there:
             yield position, option, found.repaired
 
 
@@ -171,8 +147,8 @@ def _option_of(value: Any, known: _Options) -> str | None:
     return known.get(value.strip(_AROUND)) if isinstance(value, str) else None
 
 
-def _labelled(text: str, known: _Options, labels: str, *, free: bool) -> Iterator[_Decision]:
-    for label in re.finditer(rf"\b(?:{labels})\b(?: \w+){{0,2}}?[*_`\"']* ?(:|=|\bis\b)", text, re.IGNORECASE):
+def _labelled(text: str, known: _Options) -> Iterator[_Decision]:
+    for label in _LABEL.finditer(text):
         before = _SENTENCE.split(text[max(0, label.start() - 80) : label.start()].split("\n")[-1])[-1]
         rest = text[label.end() : label.end() + LINE].lstrip(" \n").split("\n")[0]
         if label[1] == "is" and _CONDITION.search(before):
@@ -180,7 +156,7 @@ def _labelled(text: str, known: _Options, labels: str, *, free: bool) -> Iterato
         option = _beginning(rest, known)
         if option:
             yield label.start(), option, not known.marker.search(_SENTENCE.split(rest)[0])
-        elif option == "" or _UNDECIDED.fullmatch(rest) or (rest and not free and label[1] != "is" and rest[-1] != "?"):
+        elif option == "" or _UNDECIDED.fullmatch(rest) or (rest and label[1] != "is" and rest[-1] != "?"):
             yield label.start(), None, True
 
 
@@ -222,9 +198,3 @@ def _beginning(line: str, known: _Options) -> str | None:
 def _decided(line: str, option: str | None, known: _Options) -> str | None:
     """Return the option unless the line expresses doubt, is a question or mentions another option."""
     return None if line.rstrip().endswith("?") or _DOUBT.search(line) or known.others(line, option) else option
-
-
-def _opening(text: str, known: _Options) -> Reading[str] | None:
-    """Read the option that begins a reply ("Yes, ...")."""
-    option = None if known.marker.match(text) else _beginning(" ".join(text[: 4 * LINE].split("\n")), known)
-    return Reading(option, repaired=True) if option else None

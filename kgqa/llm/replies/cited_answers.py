@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kgqa.llm.replies.answers import is_no_answer
 from kgqa.text.words import clean
 
 MAX_ANSWERS = 20
@@ -13,7 +14,6 @@ _NUMBERS = re.compile(
     r"[\[【](\s{0,5}(?:result\s{1,5})?\d{1,6}(?:\s{0,5}[,;–-]\s{0,5}\d{1,6}){0,50}\s{0,5})[\]】]", re.IGNORECASE
 )
 _NUMBER = re.compile(r"\d{1,6}")
-_NONE = re.compile(r"(?:unknown|none|no answer|not found|n/?a)\.?", re.IGNORECASE)
 _LABEL = re.compile(r"(?:the )?(?:final )?answers?(?: is| are)?: ?", re.IGNORECASE)
 
 
@@ -43,7 +43,7 @@ def read_cited_answers(text: str, *, split: bool = True) -> tuple[CitedAnswer, .
         name = name[:-1].rstrip() if name.endswith(".") and name.count(".") == 1 and not name[-2:-1].isupper() else name
         if not name and found and numbers:
             found[-1] = CitedAnswer(found[-1].name, tuple(dict.fromkeys((*found[-1].numbers, *numbers))))
-        elif name and not _NONE.fullmatch(name):
+        elif name and not is_no_answer(name):
             found.append(CitedAnswer(name, numbers))
     return tuple(_completed(found[:MAX_ANSWERS]))
 

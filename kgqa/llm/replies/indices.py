@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from kgqa.llm.replies.json_values import Reading, find_key, key_name, without_objects
+from kgqa.llm.replies.reply import Reply
 
 _LIST_KEYS = (
     *("selected", "selection", "final answer", "answer", "answers", "indices", "indexes", "index", "paths"),
@@ -33,6 +35,16 @@ _NOT = re.compile(r"\b(?:not|never|cannot|irrelevant|reject\w*|exclud\w+|discard
 
 _List = tuple[int, list[int | None], bool]
 """The position of a list in the text, its numbers (None: not a whole number), and whether it was repaired."""
+
+
+def indices(size: int, k: int) -> Reply[tuple[int, ...]]:
+    """Return the form of a list of at most `k` of `size` numbered items."""
+    return Reply(partial(read_indices, size=size, k=k))
+
+
+def answering(size: int, k: int) -> Reply[tuple[tuple[int, ...], bool]]:
+    """Return the form of such a list that may say that the items answer the question; see `read_answering`."""
+    return Reply(partial(read_answering, size=size, k=k))
 
 
 def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:

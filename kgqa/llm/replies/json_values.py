@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
@@ -27,8 +28,18 @@ _WIDE |= {0x3010: "[", 0x3011: "]", 0x3001: ",", 0x3002: ". ", 0x2192: ">", 0x22
 _WIDE |= dict.fromkeys((0x201C, 0x201D, 0x201E), '"') | dict.fromkeys((0x2018, 0x2019), "'")
 
 _TAG = re.compile(r"<(/?)(?:final_?)?(?:answer|choice|verdict|output|result|selected)>", re.IGNORECASE)
+_NAME = r"(?:seed:)?(?:think|thinking|thought|reasoning)"
+_REASONING = re.compile(
+    rf"(</?\|?{_NAME}\|?>|\[/?THINK\]|\u25c1/?think\u25b7|<\|channel\|>analysis<\|message\|>"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|end\|>|<\|return\|>)",
+    re.IGNORECASE,
+)
+_CHANNEL = re.compile(r"\A\s*analysis(?=\W|[A-Z])(.*?)assistant\s?final", re.DOTALL)
+"""Channels of a reply whose special tokens were removed by the server."""
 _OPENER = re.compile(r"[\[{]")
 _REPAIRABLE = re.compile(r"""\{\s{0,50}["'`]?\w[^{}\[\]\n]{0,80}?:|\[\s{0,50}(?:["'{\[]|\d)""")
+_WIDE_COLON = re.compile(r"(?<=[\"'\u201c\u201d])\uff1a")
+_WIDE_COMMA = re.compile(r"(?<=[\"'\u201c\u201d}\]\d])\uff0c(?=\s{0,9}[\"'\u201c\u201d{\[\d])")
 _BRACKET = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}]')
 
 
@@ -72,17 +83,41 @@ class JsonValue:
     repaired: bool
 
 
+def part_reasoning(text: str) -> tuple[str, str]:
+    """Return a reply's text and its reasoning, both stripped.
+
+    Reasoning is everything between `<think>` and `</think>`, or between the marks of other models (`<thinking>`,
+    `[THINK]`, `<seed:think>`, the channel `analysis`). If the opening mark is missing, because the chat template puts
+    it into the prompt, everything before the closing mark is reasoning. If the reply begins with an opening mark and
+    has no closing mark, because it was cut off, everything after the opening mark is reasoning.
+    """
+    answer: list[str] = []
+    thought: list[str] = []
+    opened: list[str] | None = None
+    mark = "<think>"
+    for part in _REASONING.split(_CHANNEL.sub(r"<think>\1</think>", text)):
+        if _REASONING.fullmatch(part) is None:
+            (answer if opened is None else opened).append(part)
+        elif "/" in part and opened is None:
+            thought, answer = [*thought, *answer], []
+        elif "/" in part or part.endswith(("final<|message|>", "<|end|>", "<|return|>")):
+            thought, opened = [*thought, *(opened or [])], None
+        elif opened is None:
+            opened, mark = [], part
+    if opened is not None:
+        if "".join(answer).strip():
+            answer += [mark, *opened]  # an unclosed mark in the middle of a text is an ordinary word
+        else:
+            thought += opened
+    return "".join(answer).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
+
+
 def last_part(text: str) -> str:
     """Return the last `MAX_READ_CHARS` characters of a reply after its reasoning; "" if the reasoning never ends.
 
     A value that is not a string counts as an empty reply.
     """
-    if not isinstance(text, str):
-        return ""
-    closed = text.rfind("</think>")
-    text = text[closed + len("</think>") :] if closed >= 0 else text
-    opened = text.rfind("<think>")
-    return (text[:opened] if opened >= 0 else text)[-MAX_READ_CHARS:]
+    return part_reasoning(text)[0].partition("<think>")[0][-MAX_READ_CHARS:] if isinstance(text, str) else ""
 
 
 def plain_text(text: str) -> str:
@@ -107,27 +142,39 @@ def json_values(text: str) -> list[JsonValue]:
     found: list[JsonValue] = []
     unclosed: list[int] = []
     at = repairs = 0
+    narrow = _narrow(text)
     while opener := _OPENER.search(text, at):
         start = opener.start()
         at = start + 1
         try:
-            value, at = _DECODER.raw_decode(text, start)
-            found.append(JsonValue(start, at, text[start:at], value, repaired=False))
-            continue
+            for source in dict.fromkeys((text, narrow)):
+                with suppress(ValueError):  # not JSON, or a number with too many digits
+                    value, at = _DECODER.raw_decode(source, start)
+                    found.append(JsonValue(start, at, source[start:at], value, repaired=source != text))
+                    break
+            else:
+                source = ""
         except RecursionError:
             break
-        except ValueError:  # not JSON, or a number with too many digits
-            pass
-        if repairs >= _MAX_REPAIRS or not _REPAIRABLE.match(text, start):
+        if source:
+            continue
+        if repairs >= _MAX_REPAIRS or not _REPAIRABLE.match(narrow, start):
             continue
         repairs += 1
-        end = _closing(text, start)
+        end = _closing(narrow, start)
         if end is None:
             unclosed.append(start)
-        elif (value := _repair(text[start:end])) is not None:
-            found.append(JsonValue(start, end, text[start:end], value, repaired=True))
+        elif (value := _repair(narrow[start:end])) is not None:
+            found.append(JsonValue(start, end, narrow[start:end], value, repaired=True))
             at = end
-    return _with_unclosed(text, found, unclosed)
+    return _with_unclosed(narrow, found, unclosed)
+
+
+def _narrow(text: str) -> str:
+    """Return a text of the same length with ASCII in place of full-width punctuation between JSON values."""
+    text = _WIDE_COLON.sub(":", text)
+    text = _WIDE_COMMA.sub(",", text)
+    return text if '"' in text else text.translate(dict.fromkeys(map(ord, "\u201c\u201d\u201e"), '"'))
 
 
 def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> list[JsonValue]:

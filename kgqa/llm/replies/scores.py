@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from kgqa.llm.replies.indices import INDEX_KEYS
@@ -18,6 +19,7 @@ from kgqa.llm.replies.json_values import (
     last_part,
     plain_text,
 )
+from kgqa.llm.replies.reply import Reply
 
 _SCORE_KEYS = ("scores", "ratings", "relevance scores")
 _SCORE_OF_ONE = ("score", "rating", "relevance", "value")
@@ -37,6 +39,11 @@ _LINES = (
     ),
 )
 _PAIRS = re.compile(rf"(?:\[?(\d{{1,9}})\]? ?[:=] ?{_VALUE}(?:[,;] ?|$))", re.IGNORECASE | re.ASCII)
+
+
+def scores(size: int) -> Reply[tuple[float | None, ...]]:
+    """Return the form of scores of `size` items."""
+    return Reply(partial(read_scores, size=size))
 
 
 def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from kgqa.corpus.communities.finding import communities_of
-from kgqa.corpus.communities.summaries import read_summary, summarise
+from kgqa.corpus.communities.summaries import Summary, summarise
 from kgqa.llm.client import CORPUS_STAGES
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.reply import reply_of
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
@@ -72,9 +73,7 @@ def test_a_model_writes_each_summary_once():
         assert server.calls == 1
 
 
-@pytest.mark.parametrize(
-    "reply", ["No.", "", faults.refusal(), '{"title": "x"}', '{"summary": 5}', "[1]", '{"summary": "  "}']
-)
+@pytest.mark.parametrize("reply", ["No.", "", faults.refusal(), '{"title": "x"}', "[1]", '{"summary": "  "}'])
 def test_unusable_replies_leave_a_summary_of_facts(reply):
     store = Store()
     with scripted([reply]) as (server, models):
@@ -85,9 +84,10 @@ def test_unusable_replies_leave_a_summary_of_facts(reply):
 
 
 def test_a_half_reply_is_repaired():
-    assert read_summary('{"title": "T", "summary": "S').value == ("T", "S")
-    assert read_summary(f"Here you are: {GOOD}").value == ("Bridge of Halden", "Ann Li designed Halden Bridge.")
-    assert read_summary("{" * 5000).value is None
+    read = reply_of(Summary).read
+    assert read('{"title": "T", "summary": "S').value == Summary(title="T", summary="S")
+    assert read(f"Here you are: {GOOD}").value.title == "Bridge of Halden"
+    assert read("{" * 5000).value is None
 
 
 def test_a_model_that_is_out_of_reach_or_out_of_budget():

@@ -140,3 +140,21 @@ def test_the_place_of_a_fact_is_the_sentence_with_its_names():
     assert place("Ann Li", "came with friends") == "Cai came later with two friends."
     assert place("Ann Li", "Zeus") == "Ann Li met Bo."
     assert place("Zeus", "Hera") is None
+
+
+FACT = {"subject": "Ann Li", "relation": "designed", "object": "Halden Bridge"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(FACT),
+        f"{json.dumps(FACT)}\n{json.dumps(FACT | {'object': 'Lavern'})}",
+        json.dumps({"triples": [FACT]}).replace(": ", "\uff1a").replace(", ", "\uff0c"),
+        json.dumps({"triples": [FACT]}).replace('"', "\u201c"),
+    ],
+    ids=["one object", "lines", "wide punctuation", "curly quotes"],
+)
+def test_facts_without_a_list_and_with_other_punctuation_are_read(text):
+    facts = read_lists(text, TRIPLES, ENTITIES).value.facts
+    assert facts[0] == FACT and len(facts) == text.count("Ann Li")

@@ -35,7 +35,7 @@ from kgqa.llm.client import Completion
         ("the tag <think> opens it", "the tag <think> opens it", ""),
         ("<think>a<think>b</think>c</think>yes", "yes", "a\n\nb\n\nc"),
         ("a</think>b</think>c", "c", "a\n\nb"),
-        ("<thinking>no tag of ours</thinking>", "<thinking>no tag of ours</thinking>", ""),
+        ("<thought>a</thought>b", "b", "a"),
         ("", "", ""),
     ],
 )
