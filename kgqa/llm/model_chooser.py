@@ -121,7 +121,8 @@ class ModelChooser:
             )
             for chunk in chunks
         ]
-        return self._picked(self._ask(asked))
+        lists = self._ask(asked)
+        return self._picked(lists)
 
     def pick_grouped(self, question: str, chunks: Sequence[Sequence[EntityGroup]], k: int) -> list[list[int] | None]:
         def prompt(form: Callable[[int, int], Reply[T]], chunk: Sequence[EntityGroup]) -> TypedPrompt[T]:
@@ -137,7 +138,8 @@ class ModelChooser:
             )
 
         if not self._answer:
-            return self._picked(self._ask([prompt(indices, chunk) for chunk in chunks]))
+            lists = self._ask([prompt(indices, chunk) for chunk in chunks])
+            return self._picked(lists)
         replies = self._ask([prompt(answering, chunk) for chunk in chunks])
         picked = self._picked([None if reply is None else reply[0] for reply in replies])
         return [
@@ -176,9 +178,10 @@ class ModelChooser:
             )
             for batch in filter(None, batches)
         ]
-        replies = iter(self._ask(asked))
+        replies = self._ask(asked)
+        read = iter(replies)
         verdicts: dict[str | None, Acceptance] = {"YES": "yes", "NO": "no", None: "unparsed"}
-        return [verdicts[next(replies)] if batch else "no" for batch in batches]
+        return [verdicts[next(read)] if batch else "no" for batch in batches]
 
     def _scored_texts(self, candidates: Sequence[Candidate]) -> list[str]:
         if not self._show_ends:
