@@ -8,10 +8,11 @@ from typing import Any
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.errors import SettingsError
 from kgqa.methods.evidence import Exhibits, shown_passages
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery, pattern_words
 from kgqa.methods.text.declarations import GraphSearchSettings
-from kgqa.methods.text.pattern_paths import PatternPaths, triples_first
+from kgqa.methods.text.pattern_paths import PatternPaths, facts_first
 from kgqa.methods.text.searching import TextSearch, within_tokens
 from kgqa.model import Piece, PieceKind
 from kgqa.text.words import normalise
@@ -21,6 +22,8 @@ RETRIEVERS: Mapping[str, str] = {"best": "best", "rrf": "rrf", "ppr": "pagerank"
 """The retriever of passages for each value of `graphsearch.retriever`."""
 PASSAGE_TOKENS = 1600
 """About how many tokens the passages of a prompt for one sub-question have; the facts beside them are short."""
+NO_HYPEREDGES = "graphsearch.retriever=hyper needs hyperedges, and the corpus has none."
+BUILD_HYPEREDGES = "Build one with hyperedges: kgqa corpus build DOCUMENTS --into CORPUS --extract hyperedges"
 MAX_FACTS = 8
 MAX_FACT_CHARS = 300
 
@@ -31,10 +34,17 @@ class Channels:
     Args:
         search: The retrievers of the question.
         settings: The settings of the method.
+        published: Whether the relational channel finds entities, too, and tells no fact again as a path.
+
+    Raises:
+        SettingsError: Hyperedges are wanted, and the corpus has none.
     """
 
-    def __init__(self, search: TextSearch, settings: GraphSearchSettings) -> None:
+    def __init__(self, search: TextSearch, settings: GraphSearchSettings, *, published: bool = False) -> None:
+        if settings.retriever == "hyper" and not search.count("hyperedge"):
+            raise SettingsError(NO_HYPEREDGES, BUILD_HYPEREDGES)
         self._search = search
+        self._published = published
         self._k = settings.top_k
         self._retriever = RETRIEVERS[settings.retriever]
         self._facts: PieceKind = "hyperedge" if settings.retriever == "hyper" else "statement"
@@ -70,6 +80,9 @@ class Channels:
         if source in ("graph", "all") and self._search.count(self._facts):
             options = {"kind": self._facts, "steps": steps, "channel": channel}
             facts = dict(zip(asked, self._search.search(words, self._k, **options)))
+            if channel == RELATIONAL and self._published and self._search.count("entity"):
+                entities = self._search.search(words, self._k, **{**options, "kind": "entity"})
+                facts = {at: facts_first(facts[at], found, self._k) for at, found in zip(asked, entities)}
             if channel == RELATIONAL and self._facts == "statement":
                 facts = {at: self._with_paths(queries[at], triples) for at, triples in facts.items()}
         found = ([*passages.get(at, ()), *facts.get(at, ())] for at in range(len(queries)))
@@ -90,10 +103,13 @@ class Channels:
             return triples
         words = self.words(RELATIONAL, query)
         paths = self._search.tolerant(lambda: self._paths.search(query.patterns, words, self._k))
+        if self._published:
+            known = {triple for piece in triples for triple in piece.triples}
+            paths = [path for path in paths if not known.issuperset(path.triples)]
         if not paths:
             return triples
         self._search.record([query.text], [paths], [query.number], RELATIONAL)
-        return triples_first(triples, paths, self._k)
+        return facts_first(triples, paths, self._k)
 
     @staticmethod
     def words(channel: str, query: GroundedQuery) -> str:

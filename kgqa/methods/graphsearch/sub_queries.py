@@ -49,10 +49,16 @@ class GroundedQuery:
     filled: bool = True
 
 
-def planned(question: str, texts: Sequence[str], patterns: Sequence[Sequence[Pattern]] = ()) -> tuple[SubQuery, ...]:
+def planned(
+    question: str,
+    texts: Sequence[str],
+    patterns: Sequence[Sequence[Pattern]] = (),
+    *,
+    most: int | None = MAX_STEPS,
+) -> tuple[SubQuery, ...]:
     """Return sub-questions numbered from 1, and find which answers they need.
 
-    At most `MAX_STEPS` are kept. A reference to the sub-question itself, to a later or to an unknown one is removed,
+    A reference to the sub-question itself, to a later or to an unknown one is removed,
     unless the question contains the same characters, as in "the #1 hit". If nothing else is left, the question is the
     only sub-question.
 
@@ -60,9 +66,10 @@ def planned(question: str, texts: Sequence[str], patterns: Sequence[Sequence[Pat
         question: The question.
         texts: The sub-questions.
         patterns: The patterns of each of them; may be shorter than `texts`.
+        most: Most sub-questions that are kept; None for all.
     """
     found = []
-    for number, text in enumerate(texts[:MAX_STEPS], 1):
+    for number, text in enumerate(texts[:most], 1):
         triples = tuple(patterns[number - 1]) if number <= len(patterns) else ()
         kept = without_unknown(text, range(1, number), question)
         needs = sorted({int(match[1]) for match in _PLACEHOLDER.finditer(kept)} & set(range(1, number)))

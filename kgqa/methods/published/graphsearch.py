@@ -27,7 +27,7 @@ from kgqa.methods.graphsearch.replies import (
     triples_reply,
     verdict_reply,
 )
-from kgqa.methods.graphsearch.sub_queries import MAX_STEPS, GroundedQuery, SubQuery, pattern_text, planned
+from kgqa.methods.graphsearch.sub_queries import GroundedQuery, SubQuery, pattern_text, planned
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds
 from kgqa.methods.text.declarations import GraphSearchSettings
@@ -83,6 +83,11 @@ class Channel:
         """The history as prompts show it."""
         return [{"question": e.query.text, "context": e.context, "answer": "; ".join(e.answers)} for e in self.entries]
 
+    @property
+    def plan(self) -> list[str]:
+        """The sub-questions as planned."""
+        return [self.words(query) for query in self.queries]
+
     def words(self, query: GroundedQuery | SubQuery) -> str:
         """Return a sub-question as prompts show it."""
         return (pattern_text(query.patterns) if self.name == RELATIONAL else "") or query.text
@@ -98,7 +103,7 @@ class Search(Rounds):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.own = self.resources.settings.of(GraphSearchSettings)
-        self.retrieval = Channels(self.search, self.own)
+        self.retrieval = Channels(self.search, self.own, published=True)
         self.channels = [Channel(name) for name in self.retrieval.names]
 
     def uses(self, module: str) -> bool:
@@ -151,8 +156,7 @@ def run(state: Search) -> Outcome:
 
 def decompose(state: Search) -> None:
     """Cut the question into sub-questions, in each channel by a prompt of its own (query decomposition)."""
-    values = {"most": MAX_STEPS}
-    asked = [(f"decompose_{channel.form}", values, numbered_reply()) for channel in state.channels]
+    asked: list[Asked] = [(f"decompose_{channel.form}", {}, numbered_reply()) for channel in state.channels]
     every: list[SubQuery] = []
     for channel, plan in zip(state.channels, state.replies("plan", asked)):
         channel.queries = _queries(state, channel, plan, len(every))
@@ -163,10 +167,10 @@ def decompose(state: Search) -> None:
 def _queries(state: Search, channel: Channel, plan: Plan | None, before: int) -> tuple[SubQuery, ...]:
     """Return the sub-questions of a channel; those in triples are numbered after those in words."""
     if channel.name == RELATIONAL:
-        patterns = [each.triples for each in plan or () if each.triples][:MAX_STEPS]
+        patterns = [each.triples for each in plan or () if each.triples]
         queries = tuple(SubQuery(before + at, pattern_text(each), each) for at, each in enumerate(patterns, 1))
         return queries or (SubQuery(before + 1, state.question),)
-    return planned(state.question, [each.question for each in plan or () if each.question])
+    return planned(state.question, [each.question for each in plan or () if each.question], most=None)
 
 
 def answer_level(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> None:
@@ -205,8 +209,9 @@ def ground(state: Search, level: Sequence[tuple[Channel, SubQuery]]) -> list[Gro
     open_ = [at for at, (each, query) in enumerate(level) if query.needs or (each.name == RELATIONAL and each.entries)]
     forms: dict[str, Reply[Any]] = {"graph": triples_reply(), "text": question_reply()}
     asked: list[Asked] = [
-        (f"ground_{level[at][0].form}", _sub_question(level[at][0], found[at]), forms[level[at][0].form])
+        (f"ground_{channel.form}", _sub_question(channel, found[at]) | {"plan": channel.plan}, forms[channel.form])
         for at in open_
+        for channel in level[at][:1]
     ]
     for at, read in zip(open_, state.replies("plan", asked)):
         if read is not None:
@@ -288,7 +293,6 @@ def expand(state: Search, channels: Sequence[Channel]) -> None:
         (
             "published_expand",
             {
-                "most": MAX_STEPS,
                 "steps": channel.steps,
                 "draft": channel.draft,
                 "analysis": channel.analysis,
@@ -300,7 +304,7 @@ def expand(state: Search, channels: Sequence[Channel]) -> None:
     number = max(query.number for channel in state.channels for query in channel.queries)
     new: list[tuple[Channel, GroundedQuery]] = []
     for channel, plan in zip(channels, state.replies("plan", asked)):
-        for each in (plan or ())[:MAX_STEPS]:
+        for each in plan or ():
             number += 1
             new.append((channel, GroundedQuery(number, each.question)))
     if new:

@@ -1,15 +1,18 @@
 """ToG-3 as published (Wu et al. 2025, algorithm 2 and appendix A).
 
-Pieces of all kinds are found in one ranking; keywords name entities whose facts are found, too. Two pieces, of old and
-new ones, are kept per round. Answer, verdict, sub-question, keywords and the edits of the graph are a prompt each, and
-the final answer always is one more. Calls, without those that are asked again: 5r - 1 if an answer is accepted in round
-r, 5K + 2 after K rounds.
+Pieces of all kinds are found in one ranking; keywords name entities whose facts are found, too. Of all that was found,
+the two passages closest to the last sub-question are shown, with the facts that they state, added ones among them.
+Answer, verdict, sub-question, keywords and the edits of the graph are a prompt each, and the final answer, from the
+pieces, sub-questions and answers of all rounds, always is one more. Calls, without those that are asked again: 5r - 1
+if an answer is accepted in round r, 5K + 2 after K rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +22,6 @@ from kgqa.llm.replies.reply import Reply, reply_of
 from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
-from kgqa.methods.text.searching import within_tokens
 from kgqa.methods.tog3.exploration import UNKNOWN, Exploration, best
 from kgqa.methods.tog3.replies import (
     Keywords,
@@ -29,7 +31,6 @@ from kgqa.methods.tog3.replies import (
     sufficient_reply,
 )
 from kgqa.methods.tog3.retrieval import KINDS, is_searchable, pieces_of
-from kgqa.methods.tog3.subgraph import fact_line
 from kgqa.model import Answer, Entity, Piece, Question
 from kgqa.rank.tournaments.chooser import text_similarity
 from kgqa.text.quotes import find_name
@@ -40,6 +41,8 @@ from kgqa.trace.trace import Trace
 NO_CROSS_ENCODER = "Pieces were reranked by similarity, because there is no cross-encoder."
 KEYWORDS = 10
 """Most keywords of a query; the number of LlamaIndex, on which the public code is built."""
+SUMMARIES = 1
+"""How many summaries of communities are shown beside the passages."""
 NEIGHBOURS = 30
 """Most facts of the entities that keywords name."""
 
@@ -50,13 +53,16 @@ class Trajectory(Exploration):
 
     Attributes:
         step: The number of the last sub-question.
+        query: That sub-question; at first the question.
         pool: All pieces that were found.
         kept: Those that a round has kept.
         keywords: The keywords of each query.
         accepted: Whether an answer was judged sufficient.
     """
 
+    takes_likely: ClassVar[bool] = False
     step: int = 0
+    query: str = ""
     pool: dict[str, Piece] = field(default_factory=dict)
     kept: dict[Piece, None] = field(default_factory=dict)
     keywords: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -81,19 +87,19 @@ def run(state: Trajectory) -> Outcome:
             return Outcome(reason=NOTHING_FOUND)
     number, why = in_rounds(state, range(1, state.own.rounds + 1), respond, judge, evolve)
     why = "the answer was judged sufficient" if state.accepted else why or "the last round"
-    show(state, _live(state, state.kept))
+    dropped = {each for each in state.kept if each.kind == "statement"} - {*state.subgraph.facts.values()}
+    dropped -= {*state.subgraph.local.values()}
+    show(state, [each for each in state.kept if each not in dropped])
     final = state.final(min(number, state.own.rounds), why, state.shown, accepted=state.accepted)
     notes = (NO_CROSS_ENCODER,) if state.own.rerank == "similarity" else ()
-    return replace(final, notes=(*final.notes, *notes), accepted=True)
+    return replace(final, notes=(*final.notes, *notes))
 
 
 def retrieve(state: Trajectory, query: str) -> list[Piece]:
     """Find the best pieces of all kinds, and facts of entities that keywords name (Retriever); return the new ones."""
-    kinds = [kind for kind in KINDS if kind != "path"]
-    found = [
-        piece for kind in kinds for (pieces,) in (pieces_of(state, kind, [query], [state.step]),) for piece in pieces
-    ]
-    found = sorted(found, key=lambda piece: (-piece.score, piece.iri))[: state.own.retrieve]
+    state.query = query
+    every = [pieces_of(state, kind, [query], [state.step])[0] for kind in KINDS if kind != "path"]
+    found = sorted(chain.from_iterable(every), key=lambda piece: (-piece.score, piece.iri))[: state.own.retrieve]
     if "statement" in state.kinds and state.search.count("statement"):
         if query not in state.keywords:
             form = reply_of(Keywords)
@@ -124,28 +130,37 @@ def facts_of(state: Trajectory, names: Sequence[str], query: str) -> list[Piece]
 
 
 def rerank(state: Trajectory) -> None:
-    """Keep the best of all pieces and facts found so far, compared with the question (Reranker)."""
-    nodes = [*state.subgraph.local.values(), *_live(state, state.pool.values())]
-    if state.own.rerank == "similarity":
-        texts = [fact_line(each, {}) for each in nodes]
-        scores = text_similarity(state.resources.encoder)(state.question, texts)
-        nodes = [nodes[at] for at in np.argsort(-scores, kind="stable")]
-    kept = nodes[: state.own.keep]
+    """Keep the passages closest to the last query, by their text or one of their facts, with these (Reranker)."""
+    stated: dict[str, list[Piece]] = {}
+    for fact in (*state.subgraph.local.values(), *state.subgraph.facts.values()):
+        for chunk in dict.fromkeys(span.chunk for span in fact.spans if span.chunk):
+            stated.setdefault(chunk, []).append(fact)
+    chunks = [iri for iri, piece in state.pool.items() if piece.kind == "chunk"]
+    table = state.corpus.index.pieces("chunk")
+    passages = [piece for iri in dict.fromkeys((*chunks, *stated)) if (piece := table.get(iri))]
+    groups = [[piece, *stated.get(piece.iri, ())] for piece in passages]
+    kept = list(dict.fromkeys(chain.from_iterable(_closest(state, groups)[: state.own.keep])))
+    communities = [[piece] for piece in state.pool.values() if piece.kind == "community"]
+    kept += chain.from_iterable(_closest(state, communities)[:SUMMARIES])
     state.kept |= dict.fromkeys(kept)
-    state.trace.record(PiecesKept(step=state.step, pieces=tuple(each.iri for each in kept)))
+    state.trace.record(PiecesKept(step=state.step, pieces=tuple(dict.fromkeys(each.iri for each in kept))))
     show(state, kept)
 
 
-def _live(state: Trajectory, pieces: Iterable[Piece]) -> list[Piece]:
-    """Return pieces without the stored facts that an edit has removed."""
-    added = {*state.subgraph.local.values()}
-    return [p for p in pieces if p.kind != "statement" or p in added or p.iri in state.subgraph.facts]
+def _closest(state: Trajectory, groups: list[list[Piece]]) -> list[list[Piece]]:
+    """Return groups of pieces in the order of the piece of each that is most similar to the query."""
+    if state.own.rerank == "none" or not groups:
+        return groups
+    texts = [piece.text for piece in chain.from_iterable(groups)]
+    scores = iter(text_similarity(state.resources.encoder)(state.query, texts))
+    best = [max(next(scores) for _ in group) for group in groups]
+    return [groups[at] for at in np.argsort(-np.array(best), kind="stable")]
 
 
 def show(state: Trajectory, pieces: Sequence[Piece]) -> None:
     """Show pieces in the next prompts."""
-    chunks = within_tokens([piece for piece in pieces if piece.kind == "chunk"], state.own.context)
     state.subgraph.summaries = {piece.iri: piece for piece in pieces if piece.kind == "community"}
+    chunks = [piece for piece in pieces if piece.kind == "chunk" and "chunk" in state.kinds]
     state.shown = Exhibits(state.corpus, [*chunks, *(piece for piece in pieces if piece.kind == "statement")])
 
 
@@ -157,7 +172,9 @@ def respond(state: Trajectory, number: int) -> CheckedReply[Piece]:
     if read is not None:
         passages = [each["sentences"] for each in shown_passages(state.shown.passages, state.corpus)]
         read = QuotedAnswer(read.answers, read.response, tuple(_quotes(read, passages)))
-    return state.recorded(number, read, state.shown)
+    reply = state.recorded(number, read, state.shown)
+    state.attempts[-1] = f"Round {number}, {state.query} {reply.response or UNKNOWN}"
+    return reply
 
 
 def _quotes(read: QuotedAnswer, passages: Sequence[Sequence[str]]) -> Iterator[Support]:
@@ -175,7 +192,10 @@ def judge(state: Trajectory, number: int, reply: CheckedReply[Piece]) -> bool | 
     state.accepted = read is not None and read.sufficient and words != UNKNOWN
     verdict = Reflection(verdict="YES" if state.accepted else "NO")
     state.judged(number, "unparsed" if read is None else read.verdict.lower(), verdict)
-    return None if state.accepted else False
+    if state.accepted:
+        return None
+    state.attempts[-1] += " (not sufficient)"
+    return False
 
 
 def evolve(state: Trajectory, number: int, _: bool) -> str:

@@ -35,8 +35,8 @@ KEPT = 5
 """Most paths of a chain."""
 PARTNERS = 20
 _UNKNOWN = re.compile(r"\s*(?:\?\w*|(?:Entity)?#\d+)?\s*", re.IGNORECASE)
-_TRIPLES_FIRST = (1.0, 0.999)
-"""Weights of triples and of paths in their fusion: where both have the same rank, the triple comes first."""
+_FACTS_FIRST = (1.0, 0.999)
+"""Weights of facts and of others in their fusion: where both have the same rank, the fact comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class PatternPaths:
                 yield from finder.joined(path, partners, 1) if partners else ()
 
 
-def triples_first(triples: Sequence[Piece], paths: Sequence[Piece], k: int) -> list[Piece]:
-    """Fuse a ranking of triples and one of paths by reciprocal ranks; a triple precedes a path of the same rank."""
-    pieces = {piece.iri: piece for piece in (*paths, *triples)}
-    rankings = [[(piece.iri, piece.score) for piece in ranking] for ranking in (triples, paths)]
-    return [replace(pieces[iri], score=score) for iri, score in fuse(rankings, _TRIPLES_FIRST)[:k]]
+def facts_first(facts: Sequence[Piece], others: Sequence[Piece], k: int) -> list[Piece]:
+    """Fuse a ranking of facts and another one by reciprocal ranks; a fact precedes what has the same rank."""
+    pieces = {piece.iri: piece for piece in (*others, *facts)}
+    rankings = [[(piece.iri, piece.score) for piece in ranking] for ranking in (facts, others)]
+    return [replace(pieces[iri], score=score) for iri, score in fuse(rankings, _FACTS_FIRST)[:k]]

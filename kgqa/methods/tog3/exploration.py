@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from kgqa.llm.client import Stage, TypedPrompt
 from kgqa.llm.replies.quoted_answers import QuotedAnswer
@@ -35,6 +35,7 @@ class Exploration(Rounds):
     """The state of one question.
 
     Attributes:
+        takes_likely: Whether what the last reply calls likely stands for an unknown answer.
         subgraph: The evidence graph.
         queries: The sub-questions that were asked.
         fruitless: Those that found nothing new.
@@ -43,6 +44,7 @@ class Exploration(Rounds):
         supported: The answers with a verified quote.
     """
 
+    takes_likely: ClassVar[bool] = True
     subgraph: Subgraph = field(init=False)
     queries: list[str] = field(default_factory=list)
     fruitless: set[str] = field(default_factory=set)
@@ -140,7 +142,7 @@ class Exploration(Rounds):
         best = self.resources.settings.ask.on_exhausted == "best"
         if read is None:
             return outcome(before, UNREAD_FINAL) if before else Outcome(reason=UNREADABLE)
-        if reply.likely and best:
+        if reply.likely and best and self.takes_likely:
             return outcome(reply.best, LIKELY, accepted=False)
         weak = bool(reply.answers) and not reply.supported
         if weak and not best:

@@ -96,8 +96,9 @@ class Subgraph:
     ) -> EvidenceEdited:
         """Apply the edits of a reply that hold, and return what has changed.
 
-        A new fact holds if its quote stands in its passage, and each of its names stands in the quote or belongs to a
-        known entity. Two names may mean the same if both are known and no types of theirs contradict each other.
+        A new fact holds if its quote stands in its passage and holds one of its names, and the other one stands in the
+        quote, too, or belongs to a known entity. Two names may mean the same if both are known and no types of theirs
+        contradict each other.
 
         Args:
             step: The number of the sub-question.
@@ -140,6 +141,8 @@ class Subgraph:
             return None
         source = fact.quote if stands else passage.text
         names = [name for name in (fact.subject, fact.object) if not find_name(source, name)]
+        if quoted and len(names) == 2:
+            return None  # the quote says nothing of either
         if not all(self._is_known(name, passage) for name in names):
             return None
         return LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if stands else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem, digest
@@ -129,12 +130,19 @@ def test_sources_of_the_channels(run, settings, passages, facts):
     assert ("refine_text" in published.names, "refine_graph" in published.names) == (passages, facts and not passages)
 
 
-def test_corpus_without_facts_has_one_channel(run, scripts):
-    published = {"ask__preset": "as-published", "graphsearch__retriever": "hyper"}
-    asked = run("wheat?", replies={"published_verify": "Yes"}, **published)
+def test_corpus_without_facts_has_one_channel(run, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Mara Holt was born in Tarn Harbour.")
+    build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
+    asked = run(folder=tmp_path / "corpus", replies={"published_verify": "Yes"}, ask__preset="as-published")
     assert {event.channel for event in asked.events(Retrieved)} == {SEMANTIC} and "decompose_graph" not in asked.names
-    both = run("wheat?", replies={"published_verify": "Yes"}, folder=scripts, **published)
-    assert "decompose_graph" in both.names
+
+
+def test_hyperedges_are_asked_for_where_there_are_some(run, scripts):
+    given = {"ask__preset": "as-published", "graphsearch__retriever": "hyper"}
+    answer = run(**given).answer
+    assert answer.status == "failed" and "needs hyperedges, and the corpus has none" in answer.reason
+    assert "decompose_graph" in run("wheat?", folder=scripts, replies={"published_verify": "Yes"}, **given).names
 
 
 @pytest.mark.parametrize("retriever", ["path", "ppr"])
@@ -155,3 +163,12 @@ def test_words_of_a_query_in_each_channel():
         Channels.words(SEMANTIC, query) == "Where was Ada born?" and Channels.words(RELATIONAL, query) == "Ada born in"
     )
     assert Channels.words(RELATIONAL, GroundedQuery(1, "Where?")) == "Where?"
+
+
+def test_as_published_the_relational_channel_finds_entities_and_tells_no_fact_twice(run):
+    asked = run(ask__preset="as-published")
+    (refined, *_) = (each.user for each in asked.shown("refine_graph"))
+    listed = [line.partition(". ")[2] for line in refined.splitlines() if line[:1].isdigit()]
+    assert "Mara Holt" in listed and listed.count("Mara Holt Birthplace Tarn Harbour") == 1
+    found = [event.pieces for event in asked.events(Retrieved) if event.channel == RELATIONAL]
+    assert not any(iri.startswith("urn:kgqa:path:") for pieces in found for iri in pieces)  # each has one step

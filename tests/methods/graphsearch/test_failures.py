@@ -56,6 +56,20 @@ def test_at_most_six_sub_questions(run):
     assert len(asked.events(Planned)[0].sub_questions) == 6 and asked.names.count("step") == 6
 
 
+def test_as_published_no_sub_question_is_cut(run):
+    plans = {"decompose_text": {str(n): f"Where was person {n} born in Tarn Harbour?" for n in range(1, 9)}}
+    plans["decompose_graph"] = {str(n): [[f"person {n}", "born in", "Tarn Harbour"]] for n in range(1, 9)}
+    asked = run(replies={**plans, "published_verify": "Yes"}, **PUBLISHED)
+    assert len(asked.events(Planned)[0].sub_questions) == 16 and asked.names.count("refine_text") == 8 + 1
+
+
+def test_as_published_grounding_sees_the_numbered_decomposition(run):
+    asked = run(**PUBLISHED)
+    text, graph = asked.shown("ground_text")[0].user, asked.shown("ground_graph")[0].user
+    assert "1. Where was Mara Holt born?\n2. On which island is the town #1?\n3." in text
+    assert "1. Where was Mara Holt born?, is, Entity#1\n2." in graph
+
+
 def test_forward_and_circular_references_are_dropped(run):
     plan = listed("Where was #1 of #2 born?", "Where was #3 Mara Holt born?", "Where is #1 and #99?")
     asked = run(replies={"decompose": plan})

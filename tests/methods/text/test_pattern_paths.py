@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.graph.opening import open_graph
-from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of, is_unknown, triples_first
+from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of, facts_first, is_unknown
 from kgqa.model import Piece
 from kgqa.storage.cache import Cache
 from tests.corpus.small_corpus import insert, new_editor
@@ -72,6 +72,6 @@ def test_patterns_without_a_known_name_have_no_paths(paths, patterns):
 
 def test_triples_precede_paths_of_the_same_rank():
     triples = [Piece(f"urn:t{n}", "statement", "", 1 - n / 10) for n in range(3)]
-    found = triples_first(triples, [Piece("urn:a", "path", "", 0.9), Piece("urn:b", "path", "", 0.8)], 4)
+    found = facts_first(triples, [Piece("urn:a", "path", "", 0.9), Piece("urn:b", "path", "", 0.8)], 4)
     assert [piece.iri for piece in found] == ["urn:t0", "urn:a", "urn:t1", "urn:b"]
-    assert triples_first(triples, [], 2) == triples_first(triples, [], 9)[:2] and triples_first([], [], 3) == []
+    assert facts_first(triples, [], 2) == facts_first(triples, [], 9)[:2] and facts_first([], [], 3) == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa.testing.agents.shown_prompt import read_prompt
 from tests.small_corpus import LONG, QUESTIONS
 
-from .conftest import ASKED, BORN, EDITS, PUBLISHED, answered, judged
+from .conftest import ASKED, BIRTH, BORN, EDITS, HILL, PUBLISHED, answered, judged
 
 ROUND = ["plain_answer", "sufficient", "evolve", "keywords", "refine"]
 FINAL = answered("Tarn Harbour", BORN)
@@ -73,15 +74,43 @@ def test_unread_verdict_is_insufficient_and_not_asked_again(published, unread):
     assert done.kinds[-1] == "final"
 
 
-def test_pieces_are_reranked_by_the_question_among_old_and_new_ones(published):
+def test_two_passages_closest_to_the_sub_question_are_shown_with_their_facts(published):
     done = published()
-    shown = done.prompts("plain_answer")
-    kept = [event.pieces for event in done.events("pieces_kept")]
-    assert all(len(pieces) == 2 for pieces in kept)
+    shown = [read_prompt(r.messages) for r, kind in zip(done.requests, done.kinds) if kind == "plain_answer"]
+    assert all(len(prompt.passages) == 2 for prompt in shown)
+    assert any("Birthplace Tarn Harbour" in fact for fact in shown[0].listed.values())
+    assert shown[1].shows([HILL]) and not shown[0].shows([HILL])  # ASKED[0] asks for it
     assert any("reranked by similarity" in note for note in done.answer.notes)
-    assert (
-        "Attempt" not in shown[0] and "Round 1: Tarn Harbour" in shown[1] and f"Sub-question 1: {ASKED[0]}" in shown[1]
-    )
+
+
+def test_what_the_evolved_graph_adds_is_shown_in_the_next_round(published):
+    def edits(shown):
+        passages = read_prompt([{"role": "user", "content": shown}]).passages
+        number = next(each.number for each in passages if HILL in each.text)
+        fact = {"subject": "Corrin", "relation": "is topped by", "object": "Ben Aske", "passage": number, "quote": HILL}
+        return {**EDITS, "add": [fact]}
+
+    done = published({"refine": [edits, EDITS]}, tog3__rounds=2)
+    first, second = done.prompts("plain_answer")
+    assert "is topped by" not in first and "Corrin | is topped by | Ben Aske" in second
+
+
+def test_history_is_the_whole_trajectory(published):
+    done = published({"plain_answer": ["Nobody knows.", "Tarn Harbour", "Corrin"]})
+    second, final = done.prompts("plain_answer")[1], done.prompts("final")[0]
+    assert f"Round 1, {BIRTH} Nobody knows. (not sufficient)" in second and f"Sub-question 1: {ASKED[0]}" in second
+    assert f"Round 2, {ASKED[0]} Tarn Harbour (not sufficient)" in final and f"Round 3, {ASKED[1]} Corrin" in final
+    rounds = [read_prompt(r.messages).passages for r, k in zip(done.requests, done.kinds) if k == "plain_answer"]
+    (last,) = [read_prompt(r.messages).passages for r, k in zip(done.requests, done.kinds) if k == "final"]
+    assert {p.text for p in last} == {p.text for passages in rounds for p in passages}
+
+
+def test_unknown_stays_unknown_and_an_unproven_answer_unaccepted(published):
+    likely = {**answered("Tarn Harbour"), "answer": ["Unknown"], "likely": ["Tarn Harbour"]}
+    done = published({"final": likely})
+    assert done.answer.status == "no_answer" and not done.answer.answers
+    done = published({"final": answered("Mars", "Mars is near.")})
+    assert str(done.answer) == "Mars" and not done.answer.accepted
 
 
 def test_keywords_find_the_facts_of_entities(published):

@@ -44,6 +44,7 @@ def proposed(subject, end, quote, passage=1):
         ("Mara Holt", "Tarn Harbour", "Mara Holt was born in Mars.", False),
         ("Mara Holt", "Tarn Harbour", "", False),
         ("Mara Holt", "museum", "It stands in the museum of Oster Quay.", False),  # in another passage
+        ("Oster Quay", "Tarn Harbour", "She built the first tide clock.", False),  # known names, but not in the quote
     ],
 )
 def test_new_fact_needs_its_quote_and_known_names(state, subject, end, quote, holds):
