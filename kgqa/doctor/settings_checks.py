@@ -149,7 +149,7 @@ def check_settings(subject: Subject) -> Iterator[Finding]:
     settings = subject.settings
     name, ranker, preset = settings.ask.method, settings.rank.ranker, settings.ask.preset
     # two queries for each path that is extended, and about ten more
-    queries = 2 * (1 + settings.explore.beam * (settings.explore.depth - 1)) + 10
+    queries = 2 * (1 + settings.explore.beam * (min(settings.explore.depth, 4) - 1)) + 10
     took, access, needed = queries * subject.query_seconds, subject.access, method(name).model
     no_model = settings.llm.model in (None, "none") and settings.llm.replay_only == "off"
     set_model = f"Set a language model: {Option('llm', 'MODEL')}."

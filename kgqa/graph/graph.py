@@ -115,6 +115,12 @@ class KnowledgeGraph:
         bound.paths = replace(self.paths, queries=bound.queries, labels=bound.labels)
         return bound
 
+    def with_noise(self) -> KnowledgeGraph:
+        """Return a copy of this object whose exploration also follows relations that are marked as noise."""
+        noisy = copy.copy(self)
+        noisy.paths = replace(self.paths, noise=True)
+        return noisy
+
     def publish(self) -> None:
         """Publish the edits of the store, with tables and names for the processes that read them. See `Store.publish`.
 

@@ -54,12 +54,14 @@ def find_steps(
     *,
     rule: WalkRule,
     cap: int,
+    noise: bool = False,
     tolerated: Errors = (),
 ) -> None:
     """Find the next steps of paths, without noise, and of the steps with the same meaning only one.
 
     Args:
         cap: maximum number of ends of a path that are explored.
+        noise: whether noise is found, too.
         tolerated: the errors that a path may have.
     """
     not_topic = rule in ("topic-not-end", "topic-never")
@@ -81,7 +83,7 @@ def find_steps(
         each.columns = {side: first[side] - first["loop"] | each.columns[side] for side in SIDES}
     found = [each for each in paths if not each.error]
     for each in found:
-        each.steps = _without_twins(each.columns, tables)
+        each.steps = _without_twins(each.columns, tables, noise)
     _fold_statements([each for each in found if each.path.steps], queries, tables, rule, cap, tolerated)
 
 
@@ -219,10 +221,10 @@ def _fold_statements(
             each.error = rows
 
 
-def _without_twins(columns: Mapping[str, Iterable[Value]], tables: GraphTables) -> set[Step]:
-    """Return the steps without noise, and without those that walk a reverse property of another step backwards."""
+def _without_twins(columns: Mapping[str, Iterable[Value]], tables: GraphTables, noise: bool) -> set[Step]:
+    """Return the steps, without noise unless it is wanted, and without those that walk a reverse property backwards."""
     steps = {Step(node.iri, side) for side in SIDES for node in columns[side] if isinstance(node, Entity)}
-    kept = {step for step in steps if not tables.is_noise(step.relation)}
+    kept = {step for step in steps if noise or not tables.is_noise(step.relation)}
     for step in [step for step in kept if step.direction == "out"]:
         twins = {*tables.declarations.inverse_of.get(step.relation, ()), tables.inverses.get(step.relation)}
         kept -= {Step(twin, "in") for twin in twins if twin}

@@ -68,6 +68,7 @@ class PathQueries:
         returns_through_mediators: whether a hop through a mediator may lead back to the node before it.
         frontier_cap: maximum number of nodes at the end of a path that are explored further.
         labels: returns the labels of entities.
+        noise: whether exploration follows relations that the schema or the graph marks as noise.
     """
 
     queries: Queries
@@ -76,15 +77,16 @@ class PathQueries:
     returns_through_mediators: bool
     frontier_cap: int
     labels: Callable[[Sequence[Entity]], dict[Entity, str]]
+    noise: bool = False
 
     # --- paths
 
     def steps(self, candidates: Sequence[Candidate], *, tolerated: Errors = ()) -> list[Any]:
         """Return the `Expansion` of each candidate's path: its possible next steps in both directions.
 
-        Noise relations are left out. If two steps have the same meaning, only one is returned: a relation rather than
-        its inverse walked backwards, and a claim rather than the steps through its statement. A literal has no next
-        steps.
+        Noise relations are left out, unless `noise`. If two steps have the same meaning, only one is returned: a
+        relation rather than its inverse walked backwards, and a claim rather than the steps through its statement. A
+        literal has no next steps.
 
         Args:
             candidates: paths with restrictions; joins and conditions are ignored.
@@ -95,7 +97,9 @@ class PathQueries:
             for each in candidates
         ]
         cap = self.frontier_cap
-        find_steps(found, self.queries, self.tables, rule=self.walk_rule, cap=cap, tolerated=tolerated)
+        find_steps(
+            found, self.queries, self.tables, rule=self.walk_rule, cap=cap, noise=self.noise, tolerated=tolerated
+        )
         self.tables.label_relations((step.relation for each in found for step in each.steps), self.labels)
         return [each.error or Expansion(tuple(sorted(each.steps, key=_place)), each.frontier > cap) for each in found]
 

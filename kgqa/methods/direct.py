@@ -44,6 +44,6 @@ def recalled(question: Question, prompt: str, resources: Resources, trace: Trace
     notes = (f"Answered by {resources.models.name} from its own knowledge.",)
     if not texts:
         reason = "The language model knew no answer." if texts == () else UNREADABLE
-        return Answer(question, "no_answer", method=prompt, notes=notes, reason=reason)
+        return Answer(question, "no_answer", method=prompt, reason=reason)
     answers = tuple(Named(Literal(text), "", text) for text in map(str, texts))
     return Answer(question, "answered", answers=answers, grounding="model", method=prompt, notes=notes)

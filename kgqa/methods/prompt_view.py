@@ -7,7 +7,7 @@ the strings that still contain a topic's name (thesis, section 3.4).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,7 +25,7 @@ from kgqa.trace import GaveUp
 from kgqa.trace.trace import Trace
 
 MOST_ENDS = 10
-"""Most entities shown at the end of a path (thesis, section 4.2)."""
+"""Most entities shown at the end of a path."""
 COUNTED = 200
 """Limit up to which the end nodes of a path are counted."""
 COUNTED_AS_PUBLISHED = 1000
@@ -41,6 +41,7 @@ class PromptView:
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
         elements: Maps a path to strings: the topic, each hop, and each path from another topic that meets the path.
+        pruned: The same for the tournaments, which see only the last hop with `explore.prune_by` "last-relation".
         ends: Maps a path to the names of some of its end nodes, and the number of further end nodes, as one string.
         samples: Maps a path to the names of a few of its end nodes, and the number of all, as one string.
         published: Whether the wording is as published.
@@ -63,7 +64,7 @@ class PromptView:
         self.published = settings.rank.wording == "published"
         self._counted = COUNTED_AS_PUBLISHED if self.published else COUNTED
         self._sampled = settings.llm.samples
-        self._last_only = settings.explore.prune_by == "last-relation"
+        last_only = settings.explore.prune_by == "last-relation"
         self._trace = trace
         style: str = settings.llm.mask
         if style == "same":
@@ -91,6 +92,7 @@ class PromptView:
         self._ends_known: dict[Any, Ends | StoreTimeout | PartialResult] = {}
         """By the identity of a candidate."""
         self.elements = cache(self._elements)
+        self.pruned = cache(partial(self._elements, last_only=True)) if last_only else self.elements
         self.ends = cache(self._ends)
         self.samples = cache(self._samples)
         self.texts: set[str] = {self.question}
@@ -148,14 +150,14 @@ class PromptView:
                 seen.add(frozenset(found.values))
         return kept
 
-    def _elements(self, candidate: Candidate) -> tuple[str, ...]:
+    def _elements(self, candidate: Candidate, *, last_only: bool = False) -> tuple[str, ...]:
         hops = self._hops(candidate.path)
         joins = (
             f"AND{self._meeting(candidate.path, join.at)} "
             f"{self.topic(join.path.topic)} {' '.join(self._hops(join.path))}"
             for join in candidate.joins
         )
-        found = (self.topic(candidate.path.topic), *(hops[-1:] if self._last_only else hops), *joins)
+        found = (self.topic(candidate.path.topic), *(hops[-1:] if last_only else hops), *joins)
         self.texts.add(" ".join(found))
         return found
 

@@ -84,10 +84,10 @@ def asked_in_order(settings: Settings) -> bool:
     return any(settings.values[key] == value for key, value in in_order.items())
 
 
+UNTIL_ANSWERED = 99
 _AS_PUBLISHED = {
     "ask.on_exhausted": "none",
     "explore.depth": 3,
-    "explore.wording_depth": 3,
     "explore.combine": "separate",
     "rank.bm25": "okapi",
     "rank.lexical_weight": 1.0,
@@ -98,6 +98,8 @@ _AS_PUBLISHED = {
     "llm.compare": "reasons",
     "llm.reask": 0,
 }
+# an ablation of the thesis, for both systems
+_LAST_RELATION = {"explore.prune_by": "last-relation"}
 _ECONOMY = {"rank.pool": 20, "rank.chunk": 20, "llm.compare": "choice"}
 TOP = Method(
     "kgqa.methods.top:answer",
@@ -109,7 +111,7 @@ TOP = Method(
 # the two systems of the thesis (table 4.1)
 TOP_1 = Method(
     "kgqa.methods.top:answer",
-    published="kgqa.methods.published.system_1:answer",
+    published="kgqa.methods.published.top:system_1",
     summary="Tournament on Path, System 1 of the thesis",
     presets={
         "ours": {
@@ -123,12 +125,14 @@ TOP_1 = Method(
             "ask.compose": "composed",
         },
         "as-published": {**_AS_PUBLISHED, "explore.mask": "none", "explore.stop": "depth"},
-        "economy": _ECONOMY,
+        # a verdict after each hop makes up for tournaments of one prompt, and ends the search earlier
+        "economy": {**_ECONOMY, "explore.stop": "accepted"},
+        "last-relation": _LAST_RELATION,
     },
 )
 TOP_2 = Method(
     "kgqa.methods.top:answer",
-    published="kgqa.methods.published.system_2:answer",
+    published="kgqa.methods.published.top:system_2",
     summary="Tournament on Path, System 2 of the thesis",
     presets={
         "ours": {
@@ -139,8 +143,10 @@ TOP_2 = Method(
             "explore.stop": "accepted",
             "ask.compose": "ends",
         },
-        "as-published": {**_AS_PUBLISHED, "explore.mask": "id"},
+        # the search ends with an accepted path or the question's budget
+        "as-published": {**_AS_PUBLISHED, "explore.mask": "id", "explore.depth": UNTIL_ANSWERED},
         "economy": {**_ECONOMY, "rank.tournament": "knockout"},
+        "last-relation": _LAST_RELATION,
     },
 )
 

@@ -1,7 +1,7 @@
 """Tournament on Path (Xiang & Wu 2026, chapter 4): one search, which scores decide or a language model.
 
 System 1 and System 2 of the thesis differ in settings (table 4.1); as published, they are methods of their own
-(`published.system_1`, `published.system_2`). With `explore.shape` "path", the exported query returns exactly the
+(`published.top`). With `explore.shape` "path", the exported query returns exactly the
 answers, and no answer can come from a language model's memory.
 """
 
@@ -183,7 +183,7 @@ def answer_by_model(
             select=select,
             enough=enough,
         )
-        if judge is None or composed:
+        if judge is None or (composed and judge.accepted is None):
             found = compose(graph, empty, search.retained(), view, resources, trace)
         else:
             paths = search.finalists()
@@ -192,8 +192,6 @@ def answer_by_model(
             ranked: Ranked = [(each, None) for each in ([accepted] if accepted else paths)]
             search.record_ranked(ranked)
             found, _ = search.answer(empty, ranked, lambda each, score: each is accepted, "the language model")
-            if not paths and any(hop.pool for hop in search.hops):
-                found = replace(found, reason="The language model chose none of the paths found.")
     except BudgetExhausted as error:
         found = search.best_so_far(empty, error)
     trace.record(Leaks(texts=len(view.texts), leaks=view.leaked()))

@@ -1,6 +1,6 @@
 """Beam search over relation paths (thesis, sections 2.11, 3.2 and chapter 4): expand, prefilter, tournament, repeat.
 
-The depth of a path is its number of edges, including edges to mediators, as in the thesis. With `mediator_hop="free"`,
+The depth of a path is its number of edges, including edges to mediators. With `mediator_hop="free"`,
 the edge into a mediator and the edge out of it count as one edge. A path that ends at a mediator is not a candidate. It
 is extended by one more edge before candidates are ranked, or dropped if the maximum depth is reached (see
 `BeamSettings.completed`).
@@ -45,6 +45,7 @@ class BeamSettings:
         completed: Most paths per hop that end at a mediator at the maximum depth and get one more edge, with which they
             exceed it; the best of the prefilter are taken.
         last_only: Whether a path is described by its last hop only, for experiments that compare this with whole paths.
+        mediators: Whether a path may end at a mediator, as published; if so, none gets one more edge there.
     """
 
     depth: int = 2
@@ -53,6 +54,7 @@ class BeamSettings:
     kinds: bool = True
     completed: int = 0
     last_only: bool = False
+    mediators: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,9 @@ def worded(graph: KnowledgeGraph, candidates: Sequence[Candidate], settings: Bea
         hops = hop_words(path, schema, tables.relation_labels, is_mediator=tables.leads_to_mediator)
         hops = hops[1:] if starts_at_instances(graph, path) else hops
         words = ", ".join(hops[-1:] if settings.last_only else hops)
-        if settings.wording == "published" and not settings.last_only:
-            words = published_words(path, schema, tables.relation_labels)
+        if settings.wording == "published":
+            pruned = RelationPath(path.topic, path.steps[-1:]) if settings.last_only else path
+            words = published_words(pruned, schema, tables.relation_labels)
         step = path.steps[-1]
         ends = tuple(sorted(kinds.get(step, ())))
         found.append(replace(candidate, words=words, hops=hops, kinds=ends, leads_to=leads_to.get(step, "")))
@@ -227,6 +230,9 @@ def _expand(
                 )
             )
         longer = worded(graph, longer, settings)
+        if settings.mediators:
+            found |= {each.path: each for each in longer}
+            break
         found |= {each.path: each for each in longer if extent(each.path.steps[-1]) != "all" and each.path not in found}
         through = [each for each in longer if extent(each.path.steps[-1]) != "none"]
         waiting = [each for each in through if len(each.path) < longest]

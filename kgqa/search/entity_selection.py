@@ -15,8 +15,6 @@ from kgqa.text.words import is_unnamed
 from kgqa.trace import Entities
 from kgqa.trace.trace import Trace
 
-FILTER_ABOVE = 30
-CHUNK = 20
 Offer = tuple[Candidate, Entity, str]
 """A path, one of its ends, and the text by which it is shown."""
 
@@ -28,6 +26,8 @@ def select_entities(
     chooser: Chooser,
     *,
     k: int,
+    pool: int,
+    chunk: int,
     prefilter: Callable[[Sequence[Candidate]], list[Candidate]],
     shown: Callable[[Entity, str], str],
     worded: Callable[[Candidate], str],
@@ -44,7 +44,9 @@ def select_entities(
         candidates: The winning paths.
         chooser: Picks the entities.
         k: How many entities to select, over all paths.
-        prefilter: Reduces a pool of more than `FILTER_ABOVE` entities.
+        pool: Most entities that are offered.
+        chunk: Most entities in one prompt.
+        prefilter: Takes the best of more than `pool` entities.
         shown: Maps an entity and its name to the text shown to the chooser; topics are masked in this text.
         worded: Maps a path to the text shown to the chooser.
         named_only: Whether to offer only entities with a name. Paths that end only at others stay as they are.
@@ -66,16 +68,15 @@ def select_entities(
     ]
     if not offers:
         return list(candidates)
-    pool = offers
-    if len(pool) > FILTER_ABOVE:
+    offered = offers
+    if len(offers) > pool:
         # the prefilter takes candidates, so each entity becomes a candidate described by its path and its name
         stand_ins = [Candidate(RelationPath(entity), f"{path.words} {text}") for path, entity, text in offers]
         offer_of = dict(zip(map(id, stand_ins), offers))
-        pool = [offer_of[id(each)] for each in prefilter(stand_ins)][:FILTER_ABOVE]
-    chosen, answered = _choose(question, pool, chooser, k, worded)
-    trace.record(
-        Entities(selected=tuple(text for *_, text in chosen), reached=len(offers), offered=len(pool), answered=answered)
-    )
+        offered = [offer_of[id(each)] for each in prefilter(stand_ins)][:pool]
+    chosen, answered = _choose(question, offered, chooser, k, chunk, worded)
+    selected = tuple(text for *_, text in chosen)
+    trace.record(Entities(selected=selected, reached=len(offers), offered=len(offered), answered=answered))
     if answered:
         return []
     silent = {id(candidate) for candidate, _ in reached}.difference(id(candidate) for candidate, _, _ in offers)
@@ -91,16 +92,16 @@ def select_entities(
 
 
 def _choose(
-    question: str, pool: Sequence[Offer], chooser: Chooser, k: int, worded: Callable[[Candidate], str]
+    question: str, offered: Sequence[Offer], chooser: Chooser, k: int, size: int, worded: Callable[[Candidate], str]
 ) -> tuple[list[Offer], bool]:
     """Let the chooser pick entities from chunks, grouped by path; repeat with the winners until one chunk is left.
 
     Returns:
         The chosen entities, and whether they answer the question.
     """
-    left = list(pool)
+    left = list(offered)
     while True:
-        chunks = [list(chain(*_by_path(left[start : start + CHUNK]))) for start in range(0, len(left), CHUNK)]
+        chunks = [list(chain(*_by_path(left[start : start + size]))) for start in range(0, len(left), size)]
         groups = [
             [EntityGroup(worded(offers[0][0]), tuple(text for *_, text in offers)) for offers in _by_path(chunk)]
             for chunk in chunks

@@ -171,6 +171,8 @@ class ExploreSettings(Section, name="explore"):
         "paths give the same answers as one hop before",
         option="--stop",
     )
+    entity_pool: int = variant(30, "maximum entities that are offered when the search selects entities", minimum=1)
+    entity_chunk: int = variant(20, "number of these entities in one prompt", minimum=1)
     prune_by: Literal["path", "last-relation"] = variant(
         "path",
         "what is compared: path: the whole path; last-relation: only its last relation (ablation)",

@@ -91,7 +91,7 @@ class Settings:
             for key in (f"explore.{name}", f"graph.{name}"):
                 if key in own_settings() and origins[key] in ("default", self.values["ask.method"]):
                     values[key], origins[key] = check(own_settings()[key], value, "the graph"), "graph"
-        _limit_hops(values, origins, ("default", self.values["ask.method"]))
+        _limit_hops(values, origins, ("default", self.values["ask.method"], self.values["ask.preset"]))
         return replace(self, values=values, origins=origins)
 
 

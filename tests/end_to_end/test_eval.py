@@ -559,10 +559,14 @@ def test_thesis_table(kgqa, questions, tmp_path, model):
         "--sample",
         "2",
     )
-    done = kgqa(*arguments, *WORDS, "--json")
+    few = {"KGQA_BUDGET_CALLS": "20"}  # the search of System 2 has no depth at which it ends
+    done = kgqa(*arguments, *WORDS, "--json", **few)
     assert done.returncode == 0, done.err
     found = json.loads(done.out)
     assert "webquestions is not run" in done.err
+    assert found["notes"] == ["Topics: cwq: gold", "Embedding model: none; published: Qwen/Qwen3-Embedding-4B"]
+    # System 2 is run once for tables 5.4 and 5.5
+    assert [each.name for each in (tmp_path / "runs/tables").iterdir()] == ["thesis"]
     for row in found["rows"]:
         assert row["cells"]["webquestions"] == {
             "printed": row["cells"]["webquestions"]["printed"],
@@ -573,12 +577,12 @@ def test_thesis_table(kgqa, questions, tmp_path, model):
             "tog_em", "hit@1", "em", "tog_em_sound",
         }  # fmt: skip
     call_count = len(model.requests)
-    asked_again = kgqa(*arguments, *WORDS)
+    asked_again = kgqa(*arguments, *WORDS, **few)
     assert len(model.requests) == call_count and "(n=2)" in asked_again.out and "56.5 | not run" in asked_again.out
     assert "100.0 (0.0 sound) / 0.0 / 0.0 (n=2)" in asked_again.out, (
         "no answer at all passes ToG's EM, and that is said"
     )
-    other = kgqa(*arguments[:-1], "3", *WORDS)
+    other = kgqa(*arguments[:-1], "3", *WORDS, **few)
     assert other.returncode == 1 and "another sample" in other.err and len(model.requests) == call_count
 
 
@@ -590,7 +594,7 @@ def test_all_rows_of_thesis_tables(kgqa, tmp_path, model, number):
     (tmp_path / "models.toml").write_text(f'[{row}]\nllm = "{model.url}#m"\n')
     columns = [part for name in table.columns for part in ("--dataset", f"{name}=demo-cwq")]
     arguments = ("eval", "table", number, "--models", "models.toml", "--sample", "1", *columns, *WORDS, "--json")
-    done = kgqa(*arguments, timeout=300)
+    done = kgqa(*arguments, timeout=300, KGQA_BUDGET_CALLS="20")
     assert done.returncode == 0, done.err
     rows = json.loads(done.out)["rows"]
     assert len(rows) == len(table.rows)
@@ -638,10 +642,10 @@ def test_unreachable_model_gives_no_predictions(kgqa, questions, tmp_path, model
     assert kgqa(*command, f"{model.url}#m").returncode == 0 and len(predictions(tmp_path / "x")) == 3
     (tmp_path / "models.toml").write_text(f'[gemma-4-e4b]\nllm = "{dead}"\n')
     table = ("eval", "table", "5.5", "--models", "models.toml", "--dataset", "cwq=q.jsonl", "--sample", "2", *WORDS)
-    done = kgqa(*table, **quick)
+    done = kgqa(*table, **quick, KGQA_BUDGET_CALLS="20")
     assert done.returncode == 1 and "46.0 | not run" in done.out and "(n=" not in done.out
     (tmp_path / "models.toml").write_text(f'[gemma-4-e4b]\nllm = "{model.url}#m"\n')
-    assert "(n=2)" in kgqa(*table, **quick).out
+    assert "(n=2)" in kgqa(*table, **quick, KGQA_BUDGET_CALLS="20").out
 
 
 def test_second_process_in_a_folder_of_several_methods_is_refused(kgqa, started, questions, tmp_path, model):

@@ -13,7 +13,7 @@ import pytest
 from kgqa import ask, open_resources
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
-from kgqa.model import Candidate
+from kgqa.model import Candidate, Entity
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
 from kgqa.testing import faults
@@ -193,12 +193,14 @@ class Run:
 def run(films):
     """`run(reply, question=BORN, **settings) -> Run`."""
 
-    def run(reply=None, question=BORN, *, graph=None, topics=(), constrains="structured_outputs", **given):
+    def run(
+        reply=None, question=BORN, *, graph=None, topics=(), constrains="structured_outputs", variants=None, **given
+    ):
         with ScriptedServer(reply or Model(), constrains=constrains) as server:
             settings = {name.replace("__", "."): value for name, value in given.items()}
             decided = {"ask.on_exhausted": "none"}
             settings = {"rank.embeddings": "off", "llm.model": f"{server.url}#name", **decided, **settings}
-            resources = open_resources(graph or films, settings=resolve(settings))
+            resources = open_resources(graph or films, settings=resolve(settings, variants=variants))
             try:
                 answer = ask(question, topics=topics, resources=resources)
             finally:
@@ -212,7 +214,8 @@ def run(films):
 def path_ends(graph, answer):
     """Return the ids at the end of the answer's path, queried again."""
     path = answer.paths[0].path
-    return {graph.schema.short_id(end.iri) for end in graph.paths.ends([Candidate(path)])[0].values}
+    ends = graph.paths.ends([Candidate(path)])[0].values
+    return {graph.schema.short_id(end.iri) if isinstance(end, Entity) else "" for end in ends}
 
 
 class TestSystemOne:
@@ -245,7 +248,6 @@ class TestSystemOne:
     @pytest.mark.parametrize(
         ("wanted", "ids", "query_class"),
         [
-            (["Freedonia"], ["m.fre"], "exact"),
             (["Ann Arkin", "Bob Bream"], ["m.ann", "m.bob"], "exact"),
             (["Ann Arkin"], ["m.ann"], "superset"),
         ],
@@ -394,7 +396,6 @@ class TestSystemTwo:
     @pytest.mark.parametrize("name", ["Paris", "Ulmen"])
     def test_answers_are_path_ends_with_constrained_decoding(self, run, films, name):
         done = run(lambda messages: f"It is {name}. [YES]", **SYSTEM_2)
-        assert name not in {item.name for item in done.answer.answers} or name in NAMES.values()
         assert done.answer.status == "answered" and set(done.ids) == path_ends(films, done.answer)
 
     def test_first_accepted_path_ends_the_search(self, run):
@@ -411,7 +412,7 @@ class TestSystemTwo:
 
     def test_no_chosen_path_is_the_reason(self, run):
         done = run(Model(every="[]"))
-        assert done.answer.status == "no_answer" and "chose none of the paths" in done.answer.reason
+        assert done.answer.status == "no_answer" and "selected no candidate" in done.answer.reason
 
     def test_no_accepted_path_is_no_answer(self, run):
         done = run(Model(accept="[NO]"), **SYSTEM_2)
@@ -543,10 +544,10 @@ class TestStop:
         done = run(reply, ask__method="top-1", explore__stop="converged", explore__shape="path", explore__depth=4)
         assert done.answer.usage.hops == 2 and done.ids == ["m.fre"] and done.kinds[-1] == "answer"
 
-    def test_composed_answer_after_an_accepted_path(self, run):
+    def test_accepted_path_needs_no_composed_answer(self, run):
         reply = Model(judge=verdict("directed by", None), answer='{"answers": ["Ann Arkin"]}')
         done = run(reply, ask__method="top-1", explore__stop="accepted", explore__depth=4)
-        assert done.answer.usage.hops == 1 and done.kinds == ["pick", "judge", "answer"] and done.ids == ["m.ann"]
+        assert done.answer.usage.hops == 1 and done.kinds == ["pick", "judge"] and sorted(done.ids) == ["m.ann", "m.bob"]
 
 
 class TestBudgets:

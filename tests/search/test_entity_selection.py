@@ -5,10 +5,12 @@ from __future__ import annotations
 from kgqa.model import Candidate
 from kgqa.rank.tournaments.chooser import AnsweringPick, ScoringChooser
 from kgqa.search.beam import BeamSettings, worded
-from kgqa.search.entity_selection import CHUNK, FILTER_ABOVE, select_entities
+from kgqa.search.entity_selection import select_entities
 from kgqa.trace.trace import Trace
 
 from .conftest import ent, path
+
+CHUNK, FILTER_ABOVE = 20, 30
 
 
 class NamedEntityChooser(ScoringChooser):
@@ -33,7 +35,7 @@ def select(graph, question, *paths, prefilter=list, named_only=False):
     candidates = worded(graph, [Candidate(each) for each in paths], BeamSettings())
     trace = Trace()
     found = select_entities(
-        graph, question, candidates, chooser, k=3, prefilter=prefilter, shown=lambda _, name: name,
+        graph, question, candidates, chooser, k=3, pool=FILTER_ABOVE, chunk=CHUNK, prefilter=prefilter, shown=lambda _, name: name,
         worded=lambda each: each.words, named_only=named_only, trace=trace,
     )  # fmt: skip
     return found, chooser, trace

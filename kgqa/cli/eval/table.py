@@ -68,6 +68,7 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
 )
 @graph_options
 @setting_option("rank.embeddings")
+@setting_option("rank.model")
 @JSON
 @verbosity_options
 def command(
@@ -116,9 +117,10 @@ def command(
     failed = interrupted = False
     for table in chosen:
         filled = fill_table(table, models, out, how, ConsoleObserver())
-        objects.append(as_object(table, titles, filled.cells))
+        objects.append(as_object(table, titles, filled.cells, filled.notes))
         if not as_json:
-            print_result(False, None, [*([""] if len(objects) > 1 else []), as_text(table, titles, filled.cells)])
+            text = as_text(table, titles, filled.cells, filled.notes)
+            print_result(False, None, [*([""] if len(objects) > 1 else []), text])
         failed, interrupted = failed or filled.failed, filled.interrupted
         if interrupted:
             break

@@ -8,7 +8,7 @@ of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice, product
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Candidate, Entity, Join, Literal, Named, RelationPath, Step, Value
 from kgqa.search.beam import BeamSettings, path_cost
 
+MOST_HOPS = 4
+"""Most hops of a solution; a search that goes on until it has an answer has no limit."""
 EXPANSIONS = 1500
 END_SETS = 600
 NEIGHBOURS = 5000
@@ -102,7 +104,7 @@ def exact_paths(
     expansions: int = EXPANSIONS,
     end_sets: int = END_SETS,
 ) -> Reach:
-    """Find all solutions up to the depth in the settings.
+    """Find all solutions up to the depth in the settings, or `MOST_HOPS`.
 
     Args:
         settings: only the depth and the cost of mediators are used.
@@ -113,6 +115,7 @@ def exact_paths(
     Raises:
         StoreError: a query failed. A timeout raises nothing and sets `capped`.
     """
+    settings = replace(settings, depth=min(settings.depth, MOST_HOPS))
     search = _Search(graph, gold, settings, expansions, end_sets)
     arriving = _arriving(search)
     covering: dict[Entity, list[RelationPath]] = {}

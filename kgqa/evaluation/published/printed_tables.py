@@ -20,6 +20,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 import msgspec
+from msgspec.structs import replace
 
 from kgqa.errors import SettingsError
 from kgqa.storage.loading import convert, load
@@ -80,10 +81,11 @@ class TableRow:
 class PrintedTable:
     """A table or figure of a publication.
 
-    `columns`: names of the data sets; `sources`: where the questions of a column are, if not in the data set of this
-    name; `sample`: number of questions per data set; `samples`: the same for single columns. `corpora`: whether each
-    column needs a text corpus or a graph of its own. `runs`: the folder of the runs, if several tables share them.
-    `judge`: the language model that judges responses. `notes`: what the reader of the table must know.
+    `columns`: names of the data sets; `sources`: where the questions of a column are, if not in the data set of
+    this name; `sample`: number of questions per data set; `samples`: the same for single columns. `corpora`:
+    whether each column needs a text corpus or a graph of its own. `runs`: the folder of the runs, if several tables
+    share them. `judge`: the language model that judges responses. `embeddings`: the embedding model, if it is
+    published. `notes`: what the reader of the table must know.
     """
 
     name: str
@@ -97,6 +99,7 @@ class PrintedTable:
     corpora: bool = False
     runs: str = ""
     judge: str = ""
+    embeddings: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -112,10 +115,17 @@ class PrintedTable:
 
 
 class ModelPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A language model of the tables; `llm`: name or address as for --llm, empty if not available."""
+    """A language model of the tables; `llm`: name or address as for --llm, empty if not available.
+
+    `repository`: where its weights are; `serve`: the command that serves it; `extra_body`: fields of each request, such
+    as the one that switches thinking off.
+    """
 
     title: str = ""
     llm: str = ""
+    repository: str = ""
+    serve: str = ""
+    extra_body: dict[str, Any] = {}
 
 
 @cache
@@ -139,7 +149,7 @@ def read_models(file: Path) -> dict[str, ModelPlace]:
         raise SettingsError(
             f"{file}: {min(unknown)!r} is not a model of the tables.", f"Choose from: {', '.join(sorted(known))}"
         )
-    return {name: ModelPlace(place.title or name, place.llm) for name, place in places.items()}
+    return {name: replace(place, title=place.title or name) for name, place in places.items()}
 
 
 def _plain(text: str) -> str:

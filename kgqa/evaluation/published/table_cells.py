@@ -74,7 +74,7 @@ Cells = Sequence[Sequence[TableCell]]
 """The cells by row and column."""
 
 
-def as_text(table: PrintedTable, titles: Mapping[str, str], cells: Cells) -> str:
+def as_text(table: PrintedTable, titles: Mapping[str, str], cells: Cells, notes: Sequence[str] = ()) -> str:
     """Format a table, with the published figures and ours in every cell.
 
     A table with one metric has a column for each data set; one with several metrics becomes one table for each data
@@ -99,10 +99,12 @@ def as_text(table: PrintedTable, titles: Mapping[str, str], cells: Cells) -> str
             lines += ["", column, *_aligned(table, titles, [metric.name for metric in table.metrics], shown)]
     if any(row.uncertain for row in table.rows):
         lines.append("?: cannot be read with certainty in the publication")
-    return "\n".join([*lines, *table.notes])
+    return "\n".join([*lines, *table.notes, *notes])
 
 
-def as_object(table: PrintedTable, titles: Mapping[str, str], cells: Cells) -> dict[str, Any]:
+def as_object(
+    table: PrintedTable, titles: Mapping[str, str], cells: Cells, notes: Sequence[str] = ()
+) -> dict[str, Any]:
     """Convert a table to plain JSON data; with several metrics, a cell is an object with one entry per metric."""
     rows = []
     for row, line in zip(table.rows, cells, strict=True):
@@ -129,7 +131,7 @@ def as_object(table: PrintedTable, titles: Mapping[str, str], cells: Cells) -> d
         "sample": table.sample,
         "metrics": metrics,
         "rows": rows,
-        "notes": list(table.notes),
+        "notes": [*table.notes, *notes],
     }
 
 

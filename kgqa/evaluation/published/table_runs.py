@@ -17,6 +17,7 @@ from kgqa.evaluation.runs.plan import RunPlan, Selection, select_questions
 from kgqa.evaluation.runs.progress import RunObserver, RunResult
 from kgqa.evaluation.runs.resume import Changes, resume_run_in
 from kgqa.evaluation.runs.start import has_run, start_run
+from kgqa.methods.registry import method
 from kgqa.settings.values import resolve
 from kgqa.text.hints import Option
 
@@ -25,12 +26,14 @@ from kgqa.text.hints import Option
 class FilledTable:
     """The cells of a table, by row and column.
 
-    `interrupted`: Ctrl-C stopped the runs; `failed`: a run whose model and data set are available did not finish.
+    `interrupted`: Ctrl-C stopped the runs; `failed`: a run whose model and data set are available did not finish;
+    `notes`: whether topics were given or linked, and the embedding model.
     """
 
     cells: list[list[TableCell]]
     interrupted: bool = False
     failed: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,12 @@ def fill_table(
         if model not in models or not models[model].llm:
             title = models[model].title if model in models else model
             what = f"The judge {title}" if model == table.judge else title
+            serve = f" Serve it: {models[model].serve}" if model in models and models[model].serve else ""
             observer.note(
                 f"{what} is not run: give the address (llm) of this language model in a file, with "
-                f"{Option('models', 'FILE')}."
+                f"{Option('models', 'FILE')}.{serve}"
             )
-    return FilledTable(cells, filler.interrupted, filler.failed)
+    return FilledTable(cells, filler.interrupted, filler.failed, tuple(filler.notes()))
 
 
 class _Filler:
@@ -93,6 +97,7 @@ class _Filler:
         self.interrupted = self.failed = False
         self._table, self._models, self._options, self._observer = table, models, options, observer
         self._out = out / (table.runs or table.name)
+        self._embeddings: dict[str, None] = {}
         self._questions = dict(self._selections())
         self._counts = dict(self._corpus_counts())
         self._judge = models[table.judge].llm if table.judge in models else ""
@@ -105,9 +110,9 @@ class _Filler:
         if self.interrupted or not row.method or column not in self._questions or place is None or not place.llm:
             return TableCell(counts)
         results = []
-        for folder, method in zip(runs, (row.method, row.against)):
-            variants = row.settings if method == row.method else {}
-            result = self._run(row, column, place, self._out / folder, {**variants, "ask.method": method})
+        for folder, name in zip(runs, (row.method, row.against)):
+            variants = row.settings if name == row.method else {}
+            result = self._run(row, column, place, self._out / folder, {**variants, "ask.method": name})
             if result is None:
                 return TableCell(counts)
             results.append(result)
@@ -125,6 +130,8 @@ class _Filler:
         plan, selection = self._questions[column]
         options = self._options
         given = {**options.settings, "llm.model": place.llm}
+        if place.extra_body:
+            given.setdefault("llm.extra_body", place.extra_body)
         if corpus := options.corpora.get(column):
             given["graph.path"] = corpus
         settings = resolve(given, variants=variants)
@@ -142,6 +149,7 @@ class _Filler:
             self.failed = True
             return None
         self.interrupted = result.interrupted
+        self._embeddings[str(result.run.manifest.get("embeddings") or "none")] = None
         if result.interrupted or result.complete:
             return result
         self.failed = True  # the model or the graph does not reply; the remaining rows may use a different model
@@ -168,6 +176,16 @@ class _Filler:
             self._observer.note(f"{row.label} on {column}: no verdict of the judge could be read; run again to ask it")
             self.failed = True
         return found
+
+    def notes(self) -> Iterator[str]:
+        """Yield whether the topics of each column were given or linked, and the embedding model that was used."""
+        if any(method(row.method).topics for row in self._table.rows if row.method) and self._questions:
+            asked = {column: selection.questions for column, (_, selection) in self._questions.items()}
+            texts = (f"{column}: {'gold' if all(q.topics for q in asked[column]) else 'linked'}" for column in asked)
+            yield f"Topics: {', '.join(texts)}"
+        published = f"; published: {self._table.embeddings}" if self._table.embeddings else ""
+        if self._embeddings or published:
+            yield f"Embedding model: {', '.join(self._embeddings) or 'not run'}{published}"
 
     def _selections(self) -> Iterator[tuple[str, tuple[RunPlan, Selection]]]:
         """Yield the questions of each column that has questions and, if it needs one, a corpus."""

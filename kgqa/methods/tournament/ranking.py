@@ -183,13 +183,13 @@ class Ranking:
 
 
 def model_chooser(view: PromptView, resources: Resources, trace: Trace, *, show_ends: bool = False) -> ModelChooser:
-    """Return the chooser that asks the language model; with `show_ends`, it also compares what paths lead to."""
+    """Return the chooser that asks the language model; with `show_ends`, it compares whole paths and their ends."""
     assert resources.models is not None
     llm = resources.settings.llm
     return ModelChooser(
         resources.models.for_question(trace),
         resources.prompts,
-        elements=view.elements,
+        elements=view.elements if show_ends else view.pruned,
         ends=view.ends,
         show_ends=show_ends,
         samples=view.samples,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -139,7 +140,9 @@ class Search:
         """Restrict the paths that are extended to the entities that the chooser selects, if the settings say so."""
         if self._settings.explore.shape != "path+entity":
             return list(frontier)
-        marks = placeholders(self._topics)
+        marks, settings = placeholders(self._topics), self._settings
+        # without a tournament there is one prompt; without a prefilter, all entities are offered
+        whole = settings.rank.tournament in ("single", "pointwise")
 
         def shown(entity: Entity, name: str) -> str:
             return marks.get(entity, name) if view is None else view.noted_name(entity, name)
@@ -149,7 +152,9 @@ class Search:
             self._ranking.question,
             frontier,
             self._ranking.chooser,
-            k=self._settings.explore.beam,
+            k=settings.explore.beam,
+            pool=sys.maxsize if settings.rank.prefilter == "none" else settings.explore.entity_pool,
+            chunk=sys.maxsize if whole else settings.explore.entity_chunk,
             prefilter=self._ranking.prefilter,
             shown=shown,
             worded=lambda candidate: " ".join(view.elements(candidate)) if view else candidate.words,
@@ -198,8 +203,12 @@ class Search:
                 return replace(filled(found, empty, notes), accepted=accepted), candidate
         if late:
             raise late
-        none = "None of the paths found has an answer." if ranked else "No relation path starts at the topic."
-        return replace(empty, reason=none, notes=(*empty.notes, *skipped)), None
+        reason = "No relation path starts at the topic."
+        if any(hop.pool for hop in self.hops):
+            chooser = by or "the chooser"
+            reason = f"{chooser[0].upper()}{chooser[1:]} selected no candidate."
+        reason = "None of the paths found has an answer." if ranked else reason
+        return replace(empty, reason=reason, notes=(*empty.notes, *skipped)), None
 
     def _rejected(self, empty: Answer, candidate: Candidate, score: float | None, by: str, *, first: bool) -> Answer:
         """Return the answer if the best path was rejected, or if not `first` the best of the paths that have ends."""

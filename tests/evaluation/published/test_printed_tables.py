@@ -25,7 +25,7 @@ def test_printed_values():
     assert rows["5.2", "qwen3-32b", "ToG"][1] == 58.5 and rows["5.4", "qwen3-32b", "ToG"][2] == 59.5
     assert rows["5.4", "gemma-4-e2b", "System 2"] == (39.5, 52.0, 64.5, 67.5)
     assert {name: table.sample for name, table in THESIS.items()} == {"5.2": 200, "5.3": 100, "5.4": 200, "5.5": 200}
-    assert {name: len(table.rows) for name, table in THESIS.items()} == {"5.2": 8, "5.3": 6, "5.4": 8, "5.5": 4}
+    assert {name: len(table.rows) for name, table in THESIS.items()} == {"5.2": 8, "5.3": 6, "5.4": 8, "5.5": 3}
 
 
 def printed(name: str, label: str, column: str, metric: str, model: str = "") -> float | None:
@@ -231,7 +231,11 @@ def test_invalid_models_file(tmp_path, text, message):
         read_models(tmp_path / "models.toml")
 
 
-def test_bundled_models_file_names_all_models():
+def test_bundled_models_file_names_all_models_and_a_recipe_for_those_of_the_thesis():
     from tests.conftest import ROOT
 
-    assert set(read_models(ROOT / "models.toml")) == {name for table in TABLES.values() for name in table.models}
+    models = read_models(ROOT / "models.toml")
+    assert set(models) == {name for table in TABLES.values() for name in table.models}
+    for name in {name for table in THESIS.values() for name in table.models}:
+        assert models[name].serve.startswith(f"vllm serve {models[name].repository}"), name
+    assert models["qwen3-14b"].extra_body == {"chat_template_kwargs": {"enable_thinking": False}}
