@@ -547,7 +547,9 @@ class TestStop:
     def test_accepted_path_needs_no_composed_answer(self, run):
         reply = Model(judge=verdict("directed by", None), answer='{"answers": ["Ann Arkin"]}')
         done = run(reply, ask__method="top-1", explore__stop="accepted", explore__depth=4)
-        assert done.answer.usage.hops == 1 and done.kinds == ["pick", "judge"] and sorted(done.ids) == ["m.ann", "m.bob"]
+        assert (
+            done.answer.usage.hops == 1 and done.kinds == ["pick", "judge"] and sorted(done.ids) == ["m.ann", "m.bob"]
+        )
 
 
 class TestBudgets:
