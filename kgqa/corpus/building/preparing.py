@@ -216,8 +216,9 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
         "tokens": token_key,
         "extractor": stored_extractor,
     }
-    if mode == "hyperedges" or known.default:
-        stored["default"] = ("facts", "hyper") if mode == "hyperedges" else ("facts",)
+    hyper = mode in ("hyperedges", "evograph")
+    if hyper or known.default:
+        stored["default"] = ("facts", "hyper") if hyper else ("facts",)
     key = digest(chunk_text(size), token_key, extractor_key)
     return Preparation(size, extractor, key, missing, hint, stored, tools.counter(size), tuple(notes))
 

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kgqa.corpus.documents.document import Span
@@ -107,9 +108,13 @@ class Acceptor:
         self._entities(reply.entities)
         self._each(reply.facts, self._triple)
 
-    def hyperedges(self, reply: RawReply) -> None:
-        """Add segments with their participants."""
-        self._each(reply.facts, self._hyperedge)
+    def hyperedges(self, reply: RawReply, *, scored: bool = False) -> None:
+        """Add segments with their participants.
+
+        `scored`: as EvoGraph-R1 publishes them: completeness up to 10, a summary of each participant and a confidence
+        up to 100 in it, and no quote.
+        """
+        self._each(reply.facts, partial(self._hyperedge, scored=scored))
 
     def names(self, values: Iterable[Any]) -> list[str]:
         """Add entities that are given by their names only, and return the names that were accepted."""
@@ -168,13 +173,13 @@ class Acceptor:
             self._add(EntityItem(value), places[1])
         self._add(StatementItem(self._party(subject), relation, value), span)
 
-    def _hyperedge(self, fact: Any) -> None:
+    def _hyperedge(self, fact: Any, *, scored: bool) -> None:
         segment = _text(field_of(fact, replies.SEGMENT), "segment", MAX_SEGMENT_CHARS)
         listed = field_of(fact, replies.PARTICIPANTS)
         if not isinstance(listed, list) or not listed:
             raise Rejected("it has no participants")
         participants: dict[tuple[str, str], tuple[str, Party]] = {}
-        places: dict[Party, Span | None] = {}
+        found: dict[Party, tuple[str, Span | None, float | None]] = {}
         for each in listed[:MAX_PARTICIPANTS]:
             try:
                 name = _name(each if isinstance(each, str) else field_of(each, replies.NAME))
@@ -185,15 +190,27 @@ class Acceptor:
             self._types.setdefault(normal_name(name), _type(field_of(each, replies.TYPE)))
             role, party = _optional_words(field_of(each, ("role",))), self._party(name)
             participants.setdefault((role, normal_name(name)), (role, party))
-            places[party] = place
+            summary = _optional_text(field_of(each, replies.SUMMARY)) if scored else ""
+            found[party] = summary, place, _share(field_of(each, ("confidence", "confidence score")), 100)
         if not participants:
             raise Rejected("none of its participants is in the text")
-        span = self._quote_span(field_of(fact, replies.QUOTE), [party.name for _, party in participants.values()])
+        if scored:
+            span = self._around([place for _, place, _ in found.values()])
+        else:
+            span = self._quote_span(field_of(fact, replies.QUOTE), [party.name for _, party in participants.values()])
         self._facts += 1
-        for party, place in places.items():
-            self._add(EntityItem(party), place)
-        edge = HyperedgeItem(segment, tuple(participants.values()), _share(field_of(fact, ("completeness",))))
+        for party, (summary, place, confidence) in found.items():
+            self._add(EntityItem(party, summary), place, confidence if scored else None)
+        completeness = _share(field_of(fact, ("completeness", "completeness score")), 10 if scored else 1)
+        edge = HyperedgeItem(segment, tuple(participants.values()), completeness)
         self._add(edge, span, confidence=_share(field_of(fact, ("confidence",))))
+
+    def _around(self, places: Iterable[Span | None]) -> Span:
+        """Return the part of the chunk that has the places in it; all of it without a place."""
+        known = [place for place in places if place is not None]
+        if not known:
+            return 0, len(self._finder.text)
+        return min(begin for begin, _ in known), max(end for _, end in known)
 
     def _party(self, name: str) -> Party:
         return Party(name, self._types.get(normal_name(name), ""))
@@ -313,13 +330,21 @@ def _text(value: Any, what: str, longest: int) -> str:
     return text
 
 
-def _share(value: Any) -> float | None:
-    """Return a number from 0 to 1; None for anything else."""
+def _optional_text(value: Any) -> str:
+    """Return a text of some sentences; "" if it is missing or cannot be used."""
+    try:
+        return _text(value, "summary", MAX_SEGMENT_CHARS)
+    except Rejected:
+        return ""
+
+
+def _share(value: Any, most: float = 1) -> float | None:
+    """Return a number from 0 to `most` as a share of it; None for anything else."""
     try:
         number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else -1.0
     except (ValueError, OverflowError):
         return None
-    return number if 0 <= number <= 1 else None
+    return number / most if 0 <= number <= most else None
 
 
 def _shown(fact: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgqa.corpus.extraction.modes import IMAGE_PROMPT, MODES
+from kgqa.corpus.extraction.modes import MODES
 from kgqa.corpus.extraction.requests import ExtractionRequest, has_text
 from kgqa.llm.client import Message
 from kgqa.llm.prompts import Prompts
@@ -47,7 +47,7 @@ def estimate(
 
     Args:
         requests: The chunks that would be read.
-        mode: "triples", "hyperedges" or "openie".
+        mode: a key of `MODES`.
         prompts: The prompt files.
         limit: The maximum number of facts per chunk.
         price: USD per million tokens of prompts and of replies.
@@ -91,7 +91,7 @@ class PromptSizes:
         self._limit = limit
         self.count = count_tokens or _quarter
         self._fixed = sum(self._size(prompts, name, limit) for name in self._mode.prompts)
-        self.image_prompt = self._size(prompts, IMAGE_PROMPT, limit) + IMAGE_TOKENS
+        self.image_prompt = self._size(prompts, self._mode.image, limit) + IMAGE_TOKENS
         self.image_reply = 5 * MODES["hyperedges"].tokens_per_fact
 
     def prompt_tokens(self, chunk_tokens: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from kgqa.corpus.extraction.acceptance import Acceptor, Origin
 from kgqa.corpus.extraction.estimates import PromptSizes
-from kgqa.corpus.extraction.modes import IMAGE_PROMPT, MODES, STAGE, read_image
+from kgqa.corpus.extraction.modes import MODES, STAGE, read_image
 from kgqa.corpus.extraction.replies import REPLIES, RawReply
 from kgqa.corpus.extraction.requests import ExtractionRequest, has_text
 from kgqa.corpus.extraction.results import ChunkResult, failed
@@ -77,9 +77,9 @@ class ModelExtractor:
         model = models.by_stage[STAGE].name
         self._price = models.prices.get(model)
         self.name = f"{self._mode_name} by {model}"
-        hashes = {name: _prompt_hash(prompts, name) for name in (*self._mode.prompts, IMAGE_PROMPT)}
+        hashes = {name: _prompt_hash(prompts, name) for name in (*self._mode.prompts, self._mode.image)}
         self._origin = Origin(model, digest(*(hashes[name] for name in self._mode.prompts)))
-        self._image_origin = Origin(model, hashes[IMAGE_PROMPT])
+        self._image_origin = Origin(model, hashes[self._mode.image])
         sampling = asdict(models.sampling[STAGE])
         parts = (VERSION, self._mode_name, model, *hashes.values(), str(self._limit), str(self._images))
         self.key = digest("model", *parts, repr(sorted(sampling.items())))
@@ -164,7 +164,7 @@ class ModelExtractor:
             rejected.append("the image was not sent to the model, because corpus.images is off")
         for number, figure in enumerate(figures, start=1):
             with _noting(reasons, f"figure {number}: "):
-                seen = read_image(request, figure, self._image_origin, self._prompts, self._limit, ask)
+                seen = read_image(request, figure, self._image_origin, self._prompts, self._limit, ask, self._mode)
                 additions |= dict.fromkeys(seen.additions)
                 rejected += seen.rejected
         result = ChunkResult(request.chunk.chunk, tuple(additions), rejected=tuple(rejected))

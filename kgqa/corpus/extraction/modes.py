@@ -27,11 +27,13 @@ class Mode:
         prompts: The names of the prompts, in the order in which they are sent.
         read: Asks about a chunk and gives what was found to an `Acceptor`.
         tokens_per_fact: Tokens of a reply per fact, for estimates.
+        image: The name of the prompt about an image.
     """
 
     prompts: tuple[str, ...]
     read: Callable[[ExtractionRequest, Acceptor, Prompts, int, Ask], None]
     tokens_per_fact: int
+    image: str = "corpus/image"
 
 
 def _prompt(prompts: Prompts, name: str, request: ExtractionRequest, **values: Any) -> TypedPrompt[RawReply]:
@@ -47,21 +49,26 @@ def _read_hyperedges(request: ExtractionRequest, acceptor: Acceptor, prompts: Pr
     acceptor.hyperedges(ask(_prompt(prompts, "corpus/hyperedges", request, limit=limit)))
 
 
+def _read_evograph(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
+    acceptor.hyperedges(ask(_prompt(prompts, "corpus/evograph", request, limit=limit)), scored=True)
+
+
 def _read_openie(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
     names = acceptor.names(ask(_prompt(prompts, "corpus/entities", request)).facts)
     acceptor.triples(ask(_prompt(prompts, "corpus/openie", request, entities=names, limit=limit)))
 
 
+SCORED_IMAGE = "corpus/evograph_image"
 MODES: Mapping[str, Mode] = {
     "triples": Mode(("corpus/triples",), _read_triples, 55),
     "hyperedges": Mode(("corpus/hyperedges",), _read_hyperedges, 110),
+    "evograph": Mode(("corpus/evograph",), _read_evograph, 150, SCORED_IMAGE),
     "openie": Mode(("corpus/entities", "corpus/openie"), _read_openie, 22),
 }
-IMAGE_PROMPT = "corpus/image"
 
 
 def read_image(
-    request: ExtractionRequest, figure: Figure, origin: Origin, prompts: Prompts, limit: int, ask: Ask
+    request: ExtractionRequest, figure: Figure, origin: Origin, prompts: Prompts, limit: int, ask: Ask, mode: Mode
 ) -> Acceptor:
     """Ask what a figure shows; the facts have the place of the figure in the chunk.
 
@@ -71,9 +78,9 @@ def read_image(
     chunk = request.chunk
     image = open_image(figure)
     text = figure.caption or chunk.text
-    prompt = _prompt(prompts, IMAGE_PROMPT, request, images=(image,), passage=text, limit=limit)
+    prompt = _prompt(prompts, mode.image, request, images=(image,), passage=text, limit=limit)
     acceptor = Acceptor(request, origin, limit, place=_figure_place(figure, request))
-    acceptor.hyperedges(ask(prompt))
+    acceptor.hyperedges(ask(prompt), scored=mode.image == SCORED_IMAGE)
     return acceptor
 
 

@@ -18,6 +18,7 @@ RELATION = ("relation", "predicate", "relationship", "r", "p")
 OBJECT = ("object", "tail", "target", "o")
 NAME = ("name", "entity", "text", "entity name")
 TYPE = ("type", "entity type", "category", "label")
+SUMMARY = ("summary", "description", "entity summary", "entity description")
 QUOTE = ("quote", "evidence", "source text", "span")
 SEGMENT = ("segment", "text", "statement", "knowledge segment")
 PARTICIPANTS = ("participants", "entities", "parties", "nodes")
@@ -86,6 +87,26 @@ class _SeenHyperedges:
     hyperedges: tuple[_Seen, ...]
 
 
+@dataclass(frozen=True)
+class _ScoredParticipant:
+    name: str
+    type: str
+    summary: str
+    confidence: float
+
+
+@dataclass(frozen=True)
+class _ScoredSegment:
+    segment: str
+    completeness: float
+    participants: tuple[_ScoredParticipant, ...]
+
+
+@dataclass(frozen=True)
+class _ScoredSegments:
+    hyperedges: tuple[_ScoredSegment, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class RawReply:
     """The lists of a reply as they came: anything that JSON can hold."""
@@ -136,6 +157,8 @@ REPLIES: Mapping[str, Reply[RawReply]] = {
     "corpus/triples": Reply(partial(read_lists, facts=TRIPLES, entities=ENTITIES), schema_of(_Triples)),
     "corpus/hyperedges": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_Hyperedges)),
     "corpus/image": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_SeenHyperedges)),
+    "corpus/evograph": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_ScoredSegments)),
+    "corpus/evograph_image": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_ScoredSegments)),
     "corpus/entities": Reply(partial(read_lists, facts=("named entities", "entities")), schema_of(_Names)),
     "corpus/openie": Reply(partial(read_lists, facts=TRIPLES), schema_of(_OpenTriples)),
 }

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kgqa.corpus.extraction.model_extractor import MAX_OUTAGES, ModelExtractor
+from kgqa.corpus.items import EntityItem
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
@@ -183,6 +184,27 @@ def test_hyperedges():
     ]
     assert edge.completeness == 0.5 and {each.confidence for each in result.additions} == {None}
     assert len(result.rejected) == 2
+
+
+def test_segments_of_evograph_have_summaries_and_scores_and_types_that_are_given_beforehand():
+    parties = [
+        {"name": "Ann Li", "type": "person", "summary": "Designer of the bridge.", "confidence": 90},
+        {"name": "Lavern", "type": "place", "summary": "The river below the bridge.", "confidence": 120},
+    ]
+    segment = {"segment": "Ann Li designed the bridge over the Lavern.", "completeness": 8, "participants": parties}
+    with Extraction([json.dumps({"hyperedges": [segment]})] * 2, corpus_extract="evograph") as extraction:
+        result = extraction.one()
+        pictured = extraction.one(figure_request())
+        text, image = (texts(request.messages) for request in extraction.server.requests)
+    assert all("person, organization, place" in each and "summary" in each for each in (text, image))
+    (edge,) = segments_of(result.additions)
+    assert edge.completeness == 0.8 and [party.name for _, party in edge.participants] == ["Ann Li", "Lavern"]
+    entities = {each.item.party.name: each for each in result.additions if isinstance(each.item, EntityItem)}
+    assert entities["Ann Li"].item.description == "Designer of the bridge."
+    assert [entities[name].confidence for name in ("Ann Li", "Lavern")] == [0.9, None]
+    (place,) = [each for each in result.additions if each.item == edge]
+    assert BRIDGE[place.begin : place.end] == "Lavern was designed by Ann Li"
+    assert [each.completeness for each in segments_of(pictured.additions)] == [0.8]
 
 
 def test_openie_asks_for_names_and_then_for_triples():
