@@ -393,9 +393,9 @@ class CorpusSettings(Section, name="corpus"):
     extract: Literal["auto", "triples", "hyperedges", "evograph", "openie", "rules", "none"] = setting(
         "auto",
         "what is taken from the text of a corpus. triples: entities and facts; hyperedges: facts with any number of "
-        "participants; evograph: the same, as EvoGraph-R1 publishes it; openie: named entities, then facts (two prompts "
-        "per chunk); these need a language model. rules: what can be read without a model; none: nothing; auto: triples "
-        "with a language model, otherwise rules",
+        "participants; evograph: the same, as EvoGraph-R1 publishes it; openie: named entities, then facts (two "
+        "prompts per chunk); these need a language model. rules: what can be read without a model; none: nothing; "
+        "auto: triples with a language model, otherwise rules",
         option="--extract",
     )
     limit: int = setting(20, "maximum facts per chunk of a corpus", minimum=1, maximum=200, option="--max-facts")

@@ -30,8 +30,8 @@ DIMENSIONS: Mapping[Kind, tuple[str, ...]] = {
         "factuality",
     ),
 }
-"""Dimensions of each kind of rating. `answer` and `evidence` are from GraphSearch (appendix F), `generation` from
-EvoGraph-R1 (supplement, section D)."""
+"""Dimensions of each kind of rating. `answer` and `evidence` are from GraphSearch (appendix F). `generation` has the
+dimensions of G-E of EvoGraph-R1 (supplement, section D), but is another measure: it rates the response alone."""
 HIGHEST = 10
 _RATINGS = tuple(map(str, range(HIGHEST + 1)))
 _NUMBER = r"(?<![\w.,-])(\d{1,3}(?:\.\d+)?)(?: ?/ ?(\d+))?(?![\w/]|[.,]\d)"
