@@ -390,10 +390,10 @@ class LlmSettings(Section, name="llm"):
 class CorpusSettings(Section, name="corpus"):
     """How a graph is made from text."""
 
-    extract: Literal["auto", "triples", "hyperedges", "evograph", "openie", "rules", "none"] = setting(
+    extract: Literal["auto", "triples", "hyperedges", "segments", "openie", "rules", "none"] = setting(
         "auto",
         "what is taken from the text of a corpus. triples: entities and facts; hyperedges: facts with any number of "
-        "participants; evograph: the same, as EvoGraph-R1 publishes it; openie: named entities, then facts (two "
+        "participants; segments: the same, as EvoGraph-R1 publishes it; openie: named entities, then facts (two "
         "prompts per chunk); these need a language model. rules: what can be read without a model; none: nothing; "
         "auto: triples with a language model, otherwise rules",
         option="--extract",

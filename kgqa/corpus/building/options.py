@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kgqa.corpus.documents.chunks import PRESETS, ChunkSize
 from kgqa.errors import SettingsError
 
-MODEL_MODES = ("triples", "hyperedges", "evograph", "openie")
+MODEL_MODES = ("triples", "hyperedges", "segments", "openie")
 """The ways of extraction that ask a language model."""
 DEFAULT_CHUNKS = "1024/20"
 CHARACTERS_PER_TOKEN = 4

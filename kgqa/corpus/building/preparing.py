@@ -216,7 +216,7 @@ def prepared(folder: CorpusFolder | None, options: BuildOptions, tools: Tools) -
         "tokens": token_key,
         "extractor": stored_extractor,
     }
-    hyper = mode in ("hyperedges", "evograph")
+    hyper = mode in ("hyperedges", "segments")
     if hyper or known.default:
         stored["default"] = ("facts", "hyper") if hyper else ("facts",)
     key = digest(chunk_text(size), token_key, extractor_key)

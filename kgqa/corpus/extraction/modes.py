@@ -49,8 +49,8 @@ def _read_hyperedges(request: ExtractionRequest, acceptor: Acceptor, prompts: Pr
     acceptor.hyperedges(ask(_prompt(prompts, "corpus/hyperedges", request, limit=limit)))
 
 
-def _read_evograph(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
-    acceptor.hyperedges(ask(_prompt(prompts, "corpus/evograph", request, limit=limit)), scored=True)
+def _read_segments(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
+    acceptor.hyperedges(ask(_prompt(prompts, "corpus/segments", request, limit=limit)), scored=True)
 
 
 def _read_openie(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompts, limit: int, ask: Ask) -> None:
@@ -58,11 +58,11 @@ def _read_openie(request: ExtractionRequest, acceptor: Acceptor, prompts: Prompt
     acceptor.triples(ask(_prompt(prompts, "corpus/openie", request, entities=names, limit=limit)))
 
 
-SCORED_IMAGE = "corpus/evograph_image"
+SCORED_IMAGE = "corpus/segments_image"
 MODES: Mapping[str, Mode] = {
     "triples": Mode(("corpus/triples",), _read_triples, 55),
     "hyperedges": Mode(("corpus/hyperedges",), _read_hyperedges, 110),
-    "evograph": Mode(("corpus/evograph",), _read_evograph, 150, SCORED_IMAGE),
+    "segments": Mode(("corpus/segments",), _read_segments, 150, SCORED_IMAGE),
     "openie": Mode(("corpus/entities", "corpus/openie"), _read_openie, 22),
 }
 

@@ -157,8 +157,8 @@ REPLIES: Mapping[str, Reply[RawReply]] = {
     "corpus/triples": Reply(partial(read_lists, facts=TRIPLES, entities=ENTITIES), schema_of(_Triples)),
     "corpus/hyperedges": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_Hyperedges)),
     "corpus/image": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_SeenHyperedges)),
-    "corpus/evograph": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_ScoredSegments)),
-    "corpus/evograph_image": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_ScoredSegments)),
+    "corpus/segments": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_ScoredSegments)),
+    "corpus/segments_image": Reply(partial(read_lists, facts=HYPEREDGES), schema_of(_ScoredSegments)),
     "corpus/entities": Reply(partial(read_lists, facts=("named entities", "entities")), schema_of(_Names)),
     "corpus/openie": Reply(partial(read_lists, facts=TRIPLES), schema_of(_OpenTriples)),
 }

@@ -192,7 +192,7 @@ def test_segments_of_evograph_have_summaries_and_scores_and_types_that_are_given
         {"name": "Lavern", "type": "place", "summary": "The river below the bridge.", "confidence": 120},
     ]
     segment = {"segment": "Ann Li designed the bridge over the Lavern.", "completeness": 8, "participants": parties}
-    with Extraction([json.dumps({"hyperedges": [segment]})] * 2, corpus_extract="evograph") as extraction:
+    with Extraction([json.dumps({"hyperedges": [segment]})] * 2, corpus_extract="segments") as extraction:
         result = extraction.one()
         pictured = extraction.one(figure_request())
         text, image = (texts(request.messages) for request in extraction.server.requests)
