@@ -55,7 +55,8 @@ _KEYS = {
     "types": "types.predicates", "domain": "types.domain", "range": "types.range",
     "domain_from_name": "types.domain_from_name",
     "wording": "relations.wording", "labelled": "relations.labelled", "inverse": "relations.inverse",
-    "labelled_as": "relations.labelled_as", "order": "relations.order", "units_of_relations": "relations.unit",
+    "labelled_as": "relations.labelled_as", "order": "relations.order",
+    "degree": "relations.degree", "units_of_relations": "relations.unit",
     "units_of_values": "relations.unit_of_value", "declared_by": "relations.declared_by",
     "noise_prefixes": "noise.prefixes", "noise_except": "noise.except", "noise_marked_by": "noise.marked_by",
     "mediator_types": "mediators.types", "mediator_marked_by": "mediators.marked_by", "mediator_list": "mediators.list",
@@ -98,6 +99,7 @@ class Schema(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True,
     inverse: Iris = ()
     labelled_as: tuple[tuple[str, str], ...] = ()
     order: tuple[tuple[str, str], ...] = ()
+    degree: tuple[tuple[str, str], ...] = ()
     units_of_relations: Iris = ()
     units_of_values: tuple[tuple[str, str], ...] = ()
     declared_by: Mark = ()

@@ -95,7 +95,7 @@ def command(
       5.2 to 5.5                      Tournament on Path
       tog3.1 to tog3.6                Think-on-Graph 3.0
       graphsearch.1 to graphsearch.3  GraphSearch; graphsearch.5 to graphsearch.8 are its figures
-      counselor.1 to counselor.4      Graph Counselor
+      counselor.1 to counselor.5      Graph Counselor
       evograph.2, evograph.3          EvoGraph-R1
     Exit codes: 0 all available cells are measured, 1 a run did not finish, 130 Ctrl-C.
     """

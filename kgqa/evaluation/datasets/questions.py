@@ -46,13 +46,15 @@ class QuestionFileError(KgqaError):
 class GoldAnswer:
     """A gold answer: an entity with id and name, or a literal with its text in `name`, and its datatype.
 
-    `id`: short id or IRI of the entity, empty for a literal; `aliases`: other names, if the data set gives them.
+    `id`: short id or IRI of the entity, empty for a literal; `aliases`: other names, if the data set gives them;
+    `joined`: whether the text may be several answers, joined by commas.
     """
 
     id: str
     name: str
     datatype: str = ""
     aliases: tuple[str, ...] = ()
+    joined: bool = False
 
 
 @dataclass(frozen=True)

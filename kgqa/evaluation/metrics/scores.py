@@ -22,6 +22,7 @@ from kgqa.evaluation.metrics.text_metrics import (
     token_overlap,
 )
 from kgqa.model import XSD_STRING, Entity, Literal, Named
+from kgqa.text.words import normalise
 
 SET_METRICS = ("hit@1", "hit@any", "precision", "recall", "f1", "em", "mrr")
 TEXT_METRICS = (
@@ -41,6 +42,8 @@ TEXT_METRICS = (
 METRIC_NAMES = (*SET_METRICS, *TEXT_METRICS)
 _NAMES = frozenset(METRIC_NAMES)
 Reading = Sequence[GoldAnswer]
+MAX_COMMAS = 8
+"""Most parts, separated by commas, of the name of an answer."""
 
 
 def score_record(
@@ -48,7 +51,8 @@ def score_record(
 ) -> dict[str, float]:
     """Compute every metric of `METRIC_NAMES`, each from 0 to 1; docs/metrics.md defines them.
 
-    A data set may give several interpretations (readings) of a question. Set metrics use the reading with the best F1.
+    A data set may give several interpretations (readings) of a question; a gold answer that may be several answers,
+    joined by commas, has two. Set metrics use the reading with the best F1.
     Text metrics compare all answers, joined by commas, with every gold answer of every reading; those that search a
     text for gold answers (`substring_em`, `sub_em`, `sub_em_raw`) search the response, if there is one. An answer
     without name and value matches nothing; a failed question scores 0.
@@ -70,7 +74,8 @@ def score_record(
         return dict.fromkeys(METRIC_NAMES, 0.0)
     answers = named_answers(answer)
     grounding = str(answer.get("grounding", ""))
-    seen = [gold_seen(reading, grounding, aliases=aliases) for reading in known]
+    parted = [parts for reading in known if (parts := _parts(reading, answers))]
+    seen = [gold_seen(reading, grounding, aliases=aliases) for reading in [*known, *parted]]
     compared = [_set_scores(answers, reading, aliases, ordered) for reading in seen]
     best = max(compared, key=lambda found: (found["f1"], found["em"], found["hit@1"]))
     return best | text_scores(answer_texts(answer), known, aliases=aliases, response=response_text(answer))
@@ -142,6 +147,21 @@ def text_scores(
         "rouge_l": f1,
         "rouge_l_recall": recall,
     }
+
+
+def _parts(reading: Reading, answers: Sequence[Named]) -> Reading:
+    """Return the answers that a gold answer joins by commas; a comma within the name of an answer separates nothing."""
+    if len(reading) != 1 or not reading[0].joined:
+        return ()
+    names = {normalise(each.name) for each in answers}
+    parts = [part.strip() for part in reading[0].name.split(",") if part.strip()]
+    found: list[GoldAnswer] = []
+    while parts:
+        ends = range(min(len(parts), MAX_COMMAS), 1, -1)
+        end = next((each for each in ends if normalise(" ".join(parts[:each])) in names), 1)
+        found.append(GoldAnswer("", ", ".join(parts[:end])))
+        parts = parts[end:]
+    return found
 
 
 def _set_scores(answers: Sequence[Named], reading: Reading, aliases: bool, ordered: bool) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 thesis_tables.toml: Tournament on Path (Xiang & Wu 2026, tables 5.2 to 5.5); tog3_tables.toml: Think-on-Graph 3.0
 (tables tog3.1 to tog3.6); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 3, figures 5 to 8);
-counselor_tables.toml: Graph Counselor (tables counselor.1 to 4); evograph_tables.toml: EvoGraph-R1 (table 2 of its
+counselor_tables.toml: Graph Counselor (tables counselor.1 to 5); evograph_tables.toml: EvoGraph-R1 (table 2 of its
 supplement, and the figures of table 3 that the supplement quotes).
 """
 
@@ -85,7 +85,8 @@ class PrintedTable:
     this name; `sample`: number of questions per data set; `samples`: the same for single columns. `corpora`:
     whether each column needs a text corpus or a graph of its own. `runs`: the folder of the runs, if several tables
     share them. `judge`: the language model that judges responses. `embeddings`: the embedding model, if it is
-    published. `notes`: what the reader of the table must know.
+    published. `stages`: the language models of single stages, for methods that have these.
+    `notes`: what the reader of the table must know.
     """
 
     name: str
@@ -100,13 +101,14 @@ class PrintedTable:
     runs: str = ""
     judge: str = ""
     embeddings: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:
         """The language models of the rows that kgqa can run, and of the judge."""
         asked = [row.model for row in self.rows if row.method and row.model]
-        return tuple(dict.fromkeys([*asked, *([self.judge] if self.judge else [])]))
+        return tuple(dict.fromkeys([*asked, *self.stages.values(), *([self.judge] if self.judge else [])]))
 
     def printed(self, row: TableRow, column: str, metric: PrintedMetric) -> float | None:
         """Return a published figure; None if none is printed."""

@@ -134,6 +134,8 @@ class _Filler:
             given.setdefault("llm.extra_body", place.extra_body)
         if corpus := options.corpora.get(column):
             given["graph.path"] = corpus
+        if stages := self._stages(variants["ask.method"]):
+            given["llm.stages"] = {**stages, **(options.settings.get("llm.stages") or {})}
         settings = resolve(given, variants=variants)
         exists = has_run(folder, plan, settings)
         try:
@@ -154,6 +156,12 @@ class _Filler:
             return result
         self.failed = True  # the model or the graph does not reply; the remaining rows may use a different model
         return None
+
+    def _stages(self, name: str) -> dict[str, dict[str, str]]:
+        """Return the language models of single stages that a method has, as the setting `llm.stages`."""
+        known, models = method(name).stages, self._models
+        wanted = {stage: models[model].llm for stage, model in self._table.stages.items() if model in models}
+        return {stage: {"model": llm} for stage, llm in wanted.items() if llm and stage in known}
 
     def _judged(self, row: TableRow, column: str, folders: list[Path]) -> dict[str, float] | None:
         """Return what the judge says about finished runs; None if it is not asked, or does not reply."""

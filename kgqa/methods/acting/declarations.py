@@ -25,7 +25,9 @@ class CounselorSettings(Section, name="counselor"):
         "separate", "separate: a prompt each for plan, missing fact and actions; merged: one prompt for all three"
     )
     plan: Literal["on", "off"] = variant("on", "on: every step begins with a plan; off: it does not")
-    compose: Literal["on", "off"] = variant("on", "on: a call may stand inside another call; off: it may not")
+    compose: Literal["on", "off"] = variant(
+        "on", "on: calls may stand inside and beside each other; off: one call a step"
+    )
     functions: Literal["sets", "published"] = variant(
         "sets", "sets: with intersection, difference, count and most shared neighbours; published: without them"
     )
@@ -67,7 +69,7 @@ COUNSELOR = Method(
         "economy": {"counselor.agents": "merged", "counselor.steps": 6, "counselor.reflections": 1},
         # the ablations of figures 3 and 4
         "no-plan": {"counselor.plan": "off"},
-        "no-compose": {"counselor.compose": "off"},
+        "no-complex": {"counselor.compose": "off"},
         "perspectives": {"counselor.reflect": "perspectives"},
         "short-reflection": {"counselor.reflect": "short"},
         "plain-reflection": {"counselor.reflect": "plain"},

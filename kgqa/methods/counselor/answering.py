@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Stage
-from kgqa.llm.replies.action_lines import FORMS, MAX_DEPTH, Call, call_text, read_action_line
+from kgqa.llm.replies.action_lines import FORMS, MAX_CALLS, MAX_DEPTH, Call, call_text, read_action_line
 from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.acting.declarations import CounselorSettings
 from kgqa.methods.acting.tokens import prompt_tokens, within
@@ -124,11 +124,15 @@ class Counsel:
     ) -> None:
         self.empty, self.resources, self.trace = empty, resources, trace
         self.settings = settings = resources.settings.of(CounselorSettings)
-        self.depth = depth if settings.compose == "on" else 1
+        self.depth, self.most_calls = (depth, MAX_CALLS) if settings.compose == "on" else (1, 1)
         self._graph, self._ids_only = resources.graph.for_question(trace), ids_only
         self.functions = self.new_functions()
         self.definition = self.tolerant(partial(definition_lines, self._graph, self.functions.hops))
         self.reply = ""
+
+    def read_calls(self, text: str, *, published: bool = False) -> Reading[tuple[Call, ...]]:
+        """Read a line of calls: with others inside and beside, unless an ablation allows a single one."""
+        return read_action_line(text, depth=self.depth, calls=self.most_calls, published=published)
 
     def new_functions(self) -> GraphFunctions:
         """Return the functions of the graph, with nothing that they returned."""
@@ -352,13 +356,13 @@ def think(trial: Trial, step: int) -> None:
 
 def act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
     """Ask for the calls of a step (execution agent)."""
-    reading = trial.ask("act", "act", partial(read_action_line, depth=trial.counsel.depth), step)
+    reading = trial.ask("act", "act", trial.counsel.read_calls, step)
     return trial.add_actions(reading.value or (), "" if reading.value else reading.problem, step)
 
 
 def plan_think_act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
     """Ask for plan, missing fact and calls in one reply."""
-    reading = trial.ask("merged", "act", partial(read_turn, depth=trial.counsel.depth), step)
+    reading = trial.ask("merged", "act", partial(read_turn, read_calls=trial.counsel.read_calls), step)
     actions = reading.value or Actions(())
     trial.add_plan(actions.plan if trial.counsel.settings.plan == "on" else "", step)
     trial.add_plan(actions.need, step, need=True)

@@ -17,7 +17,7 @@ from kgqa.methods.counselor.observations import Found, Number, Observation, Reco
 from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.sets import NodeSet, difference, extended, intersection, most_shared, topic_set, union
 from kgqa.methods.counselor.shown import ShownValues
-from kgqa.methods.counselor.values import Pairs, in_languages, in_list_order
+from kgqa.methods.counselor.values import Pairs, in_languages, in_list_order, relation_beside
 from kgqa.methods.counselor.writing import (
     LISTED_CHARS,
     MAX_CHARS,
@@ -27,7 +27,7 @@ from kgqa.methods.counselor.writing import (
     records_text,
     safe,
 )
-from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
+from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Step
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.text.words import arrow_words
@@ -218,8 +218,15 @@ class GraphFunctions:
             return self._relations(start)
         hop, nodes = named_hop.hop, start.nodes[:MAX_NODES]
         counts = self.graph.paths.hop_counts(nodes, hop, loops=True)
+        stated: dict[Entity, Step] = {}
+        if relation := relation_beside(self.graph, hop, self.graph.schema.degree):
+            for node, (value, *_) in self.graph.paths.hop(nodes, (Step(relation),)).items():
+                if isinstance(value, Literal) and value.value.isdigit():
+                    counts[node], stated[node] = int(value.value), Step(relation)
         nodes_named = self._writer.named(nodes)
-        numbers = [Number(counts[node], named, hop=hop) for node, named in zip(nodes, nodes_named)]
+        numbers = [
+            Number(counts[node], named, hop=hop, stated=stated.get(node)) for node, named in zip(nodes, nodes_named)
+        ]
         if not numbers:
             raise _Refused("Literals have no neighbours.")
         texts = (f"{self._writer.node(each, typed=False)}: {n.number}" for n, each in zip(numbers, nodes_named))

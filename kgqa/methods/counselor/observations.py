@@ -27,12 +27,16 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that was counted: of the values of a node, or of the ends of a path."""
+    """A number that was counted: of the values of a node, or of the ends of a path.
+
+    `stated`: the step to the value by which the graph states it.
+    """
 
     number: int
     node: Named | None
     candidate: Candidate | None = None
     hop: Hop = ()
+    stated: Step | None = None
 
     @property
     def words(self) -> str:
@@ -78,7 +82,8 @@ class Found:
         start = self.of[0] if self.of is not None else self.nodes
         if number.node is None or not isinstance(number.node.value, Entity):
             return (number.candidate,) if number.candidate else ()
-        return counting(start, number.node.value, number.node.name, number.hop)
+        hop = (number.stated,) if number.stated is not None else number.hop
+        return counting(start, number.node.value, number.node.name, hop, stated=number.stated is not None)
 
     @property
     def number(self) -> int | None:

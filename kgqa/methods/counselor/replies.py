@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from kgqa.llm.replies.action_lines import MAX_DEPTH, Call, read_action_line
+from kgqa.llm.replies.action_lines import Call, read_action_line
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
 from kgqa.text.words import clean, safe_text
 
+CallReader = Callable[[str], Reading[tuple[Call, ...]]]
 MAX_LINE = 800
 """Most characters of a plan or a need that are kept."""
 MAX_REFLECTION = 6_000
@@ -64,7 +66,7 @@ def read_plan(text: str) -> Reading[str | Call]:
     return Reading(sentences.value, sentences.repaired, sentences.problem)
 
 
-def read_turn(text: str, depth: int = MAX_DEPTH) -> Reading[Actions]:
+def read_turn(text: str, read_calls: CallReader = read_action_line) -> Reading[Actions]:
     """Read a reply with plan, need and actions: a JSON object, or else the line of the actions."""
     rest = last_part(text)
     for found in reversed(json_values(rest)):
@@ -74,7 +76,7 @@ def read_turn(text: str, depth: int = MAX_DEPTH) -> Reading[Actions]:
         if not known:
             continue
         line = ", ".join(each for each in value if isinstance(each, str)) if isinstance(value, list) else value
-        read = read_action_line(line if isinstance(line, str) else "", depth=depth)
+        read = read_calls(line if isinstance(line, str) else "")
         if read.value is None:
             return Reading(None, problem=f"Its actions cannot be run. {read.problem}")
         plan, need = (
@@ -83,7 +85,7 @@ def read_turn(text: str, depth: int = MAX_DEPTH) -> Reading[Actions]:
         )
         return Reading(Actions(read.value, plan, need), found.repaired or read.repaired)
     labelled = list(_ACTION.finditer(rest))
-    read = read_action_line(rest[labelled[-1].end() :] if labelled else rest, depth=depth)
+    read = read_calls(rest[labelled[-1].end() :] if labelled else rest)
     if read.value is None:
         return Reading(None, problem=f"It is not of the form {FORM}. {read.problem}")
     return Reading(Actions(read.value), repaired=True)

@@ -1,7 +1,7 @@
 """Values in the order of the list from which they were converted, and names in the languages of the graph.
 
 A graph has the order if its schema names relations to lists (`relations.order`), as GRBench's graphs do that were
-converted with `--keep-order`.
+converted with `--keep-order`; and the length of a list of which some ids are no nodes (`relations.degree`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pairs = Mapping[Entity, Sequence[Value]]
 
 def in_list_order(graph: KnowledgeGraph, pairs: Pairs, hop: Sequence[Step]) -> Pairs:
     """Return the values to which a hop leads in the order of their list, and others behind them, in their own order."""
-    relation = _order_relation(graph, hop)
+    relation = relation_beside(graph, hop, graph.schema.order)
     several = [node for node, values in pairs.items() if len(values) > 1] if relation else []
     lists: dict[Entity, list[str]] = {}
     for node, (first, *_) in graph.paths.hop(several, (Step(relation),)).items() if several else ():
@@ -37,11 +37,17 @@ def in_list_order(graph: KnowledgeGraph, pairs: Pairs, hop: Sequence[Step]) -> P
     return found
 
 
-def _order_relation(graph: KnowledgeGraph, hop: Sequence[Step]) -> str:
-    """Return the relation from a node to its list; empty if the graph has none."""
+def relation_beside(graph: KnowledgeGraph, hop: Sequence[Step], table: Sequence[tuple[str, str]]) -> str:
+    """Return the relation that stands beside that of a hop: its prefix is another one; empty if the graph has none.
+
+    Args:
+        graph: The graph.
+        hop: The hop.
+        table: Pairs of prefixes, such as `schema.order` or `schema.degree`.
+    """
     (step,) = hop if len(hop) == 1 else (Step(""),)
     iri = step.relation if step.direction == "out" else graph.tables.inverses.get(step.relation) or ""
-    for prefix, target in graph.schema.order:
+    for prefix, target in table:
         relation = target + iri[len(prefix) :]
         if iri.startswith(prefix) and relation in graph.tables.relations:
             return relation

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from kgqa.llm.client import Stage
-from kgqa.llm.replies.action_lines import Call, read_action_line
+from kgqa.llm.replies.action_lines import Call
 from kgqa.llm.replies.json_values import Reading, last_part
 from kgqa.methods.counselor.answering import (
     METHOD,
@@ -80,7 +80,7 @@ class PublishedTrial(Trial):
         if self.counsel.settings.plan == "on":
             self.add_plan(self.ask("plan", "plan", partial(read_sentences, label="plan"), step).value, step)
         think(self, step)
-        reading = self.ask("act", "act", partial(read_action_line, depth=self.counsel.depth, published=True), step)
+        reading = self.ask("act", "act", partial(self.counsel.read_calls, published=True), step)
         return self.add_actions(reading.value or (), "" if reading.value else reading.problem, step)
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:

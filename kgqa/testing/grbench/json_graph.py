@@ -58,6 +58,12 @@ class JsonGraph:
             listed += self._listed_by[self._other_end[end], ident]
         return list(dict.fromkeys(listed))
 
+    def degree(self, ident: str, link: str) -> int:
+        """Return the number of neighbours; the length of the list if some of its ids are of no node, or repeated."""
+        listed = self._nodes[ident]["neighbors"].get(link, ())
+        is_whole = len(listed) == len({each for each in listed if each in self._nodes})
+        return len(self.neighbours(ident, link)) if is_whole else len(listed)
+
 
 def listed_by(nodes: Mapping[str, Any], link: str) -> dict[str, list[str]]:
     """Return, by id, the nodes that list it under a link."""

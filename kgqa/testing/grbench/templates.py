@@ -116,7 +116,7 @@ def evaluate(call: Call, graph: JsonGraph, topics: Sequence[str]) -> list[Any]:
     if name == "Feature":
         return [_Value(value) for node in first for value in graph.values(node, arguments[1])]
     if name == "Degree":
-        return [len(graph.neighbours(node, arguments[1])) for node in first]
+        return [graph.degree(node, arguments[1]) for node in first]
     if name == "Count":
         return [len(set(first))]
     if name == "Most":

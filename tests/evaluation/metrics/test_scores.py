@@ -192,3 +192,20 @@ def test_model_answers_are_compared_by_name():
     by_model = Answer(Question("who?"), "answered", answers=answers, grounding="model")
     assert score_record(answer_object(by_model), [gold])["hit@1"] == 1
     assert score_record(answer_object(replace(by_model, grounding="graph")), [gold])["hit@1"] == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "hit", "f1", "rouge"),
+    [
+        (("Ada Tollo", "Bo Arlo", "Orrin, Inc"), 1.0, 1.0, 1.0),
+        (("Ada Tollo, Bo Arlo, Orrin, Inc",), 1.0, 1.0, 1.0),
+        (("Bo Arlo",), 1.0, 0.4, 0.5),
+        (("Cid",), 0.0, 0.0, 0.0),
+    ],
+)
+def test_a_gold_text_that_joins_answers_is_read_as_a_list_too(texts, hit, f1, rouge):
+    """Rouge-L compares the whole text, as published."""
+    found = score_record(model_answer(*texts), [[GoldAnswer("", "Ada Tollo, Bo Arlo, Orrin, Inc", joined=True)]])
+    assert (found["hit@1"], round(found["f1"], 3), round(found["rouge_l"], 1)) == (hit, f1, rouge)
+    one = score_record(model_answer("Ada Tollo", "Bo Arlo"), [[GoldAnswer("", "Ada Tollo, Bo Arlo")]])
+    assert one["f1"] == 0.0, "the comma of a name separates nothing"

@@ -73,6 +73,23 @@ def test_searches_are_calls_without_edits():
     assert measured_values({"n": 3, "turns": turns})["turns.searches"] == 2.0
 
 
+def test_the_average_improvement_of_graph_counselor_is_that_over_graph_cot():
+    table = TABLES["counselor.1"]
+    by_label = {
+        label: [row.printed for row in table.rows if row.label == label] for label in ("Graph Counselor", "Graph-CoT")
+    }
+    means = [[sum(figures) / len(rows) for figures in zip(*rows)] for rows in by_label.values()]
+    assert table.rows[-1].label == "Average improvement"
+    assert table.rows[-1].printed == tuple(round(ours - theirs, 2) for ours, theirs in zip(*means))
+
+
+def test_the_judge_of_graph_counselor_is_the_72b_and_that_of_its_trials_the_7b():
+    for number in (1, 2, 5):
+        assert TABLES[f"counselor.{number}"].judge == "qwen2.5-72b"
+    assert {TABLES[f"counselor.{number}"].stages["verify"] for number in range(1, 6)} == {"qwen2.5-7b"}
+    assert {"qwen2.5-7b", "qwen2.5-72b"} <= set(TABLES["counselor.1"].models)
+
+
 def test_printed_values_of_graph_counselor():
     assert [
         printed("counselor.1", "Graph Counselor", column, "RL", "gemma-2-9b")
@@ -83,7 +100,7 @@ def test_printed_values_of_graph_counselor():
     assert printed("counselor.3", "Base", "healthcare", "seconds", "llama-3.1-70b") == 7.61
     assert printed("counselor.4", "Graph Counselor", "legal", "LS", "qwen2.5-72b") == 58.89
     both = [TABLES[f"counselor.{number}"] for number in (1, 4)]
-    one, four = ({(row.model, row.label): row.printed[::2] for row in table.rows} for table in both)
+    one, four = ({(row.model, row.label): row.printed[::2] for row in table.rows if row.model} for table in both)
     assert one == {row: figures for row, figures in four.items() if row in one}, "two tables print the same Rouge-L"
     assert len(one) == 18 and len(four) == 36
 

@@ -24,6 +24,7 @@ def graphs_of_papers(tmp_path_factory):
     papers = {each: node(f"Paper {each}", author=["a1"]) for each in [*sorted(IDS), "p5"]}
     papers["p5"]["neighbors"] |= {"reference": IDS[1:]}
     authors = {"a1": {"features": {"name": "Mira Belander"}, "neighbors": {"paper": [*IDS, "p5"]}}}
+    authors["a2"] = {"features": {"name": "Odo Renk"}, "neighbors": {"paper": ["p1", "p3", "p3", "gone", "lost"]}}
     (folder / "graph.json").write_text(json.dumps({"paper_nodes": papers, "author_nodes": authors}))
     found = []
     for keep in (True, False):
@@ -53,3 +54,13 @@ def test_neighbours_and_values_keep_their_order(graphs_of_papers):
 def test_order_is_no_relation_to_follow(graphs_of_papers):
     done = played(graphs_of_papers[0], "Neighbour[Retrieve[Paper p5]]", "Finish[nothing]")
     assert "order" not in done.observations[0].text
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_degree_counts_the_ids_of_no_node_as_the_data_set_does(graphs_of_papers, kept):
+    done = played(graphs_of_papers[kept], "Degree[Retrieve[Odo Renk], paper]", "Finish[5]")
+    assert [each.number for each in done.observations[0].found.numbers] == [5]
+    assert [each.name for each in done.answer.answers] == ["5"] and done.answer.query_class == "exact"
+    assert "degree:author.paper" in done.answer.sparql
+    done = played(graphs_of_papers[kept], "Degree[Retrieve[Mira Belander], paper]", "Finish[5]")
+    assert "COUNT" in done.answer.sparql and done.answer.query_class == "exact"

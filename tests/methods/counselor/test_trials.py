@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.testing.agents.counselor_agent import CounselorAgent, asked_turn
 from kgqa.testing.server import ScriptedServer
-from kgqa.trace import ActionRead, AnswerVerified, Seen
+from kgqa.trace import ActionRead, AnswerVerified, Called, Seen
 
 from .asking import CAMERON, COUNT, FILMS, PROGRAMS, run
 
@@ -104,6 +104,10 @@ def test_a_call_inside_a_call_is_refused_without_composition():
     asked = run(replies={"action": [nested, nested, RETRIEVE, CAMERON, f"Finish[{CAMERON}]"]}, counselor__compose="off")
     assert "nested more than 1 deep" in asked.shown("plan")[1].user and asked.answer.accepted
     assert not any("Retrieve[Ada" in prompt.system for prompt in asked.prompts)
+    # nor beside another one (figure 3, without Complex)
+    asked = run(replies={"action": [f"{RETRIEVE}, {CAMERON}", f"Finish[{CAMERON}]"]}, counselor__compose="off")
+    assert asked.events(Called)[0].name == "Retrieve"
+    assert CAMERON not in [each for event in asked.events(ActionRead) for each in event.actions]
 
 
 def test_functions_on_sets_are_not_offered_as_published():

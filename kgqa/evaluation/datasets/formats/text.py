@@ -150,12 +150,14 @@ def _aliases(file: Path) -> dict[str, tuple[str, ...]]:
 def grbench(record: Record, number: int, dataset: str) -> GoldQuestion:
     """Convert a record to a question; `kind` is the number of its template: there are ten questions of each.
 
-    A string is one answer, even if it contains commas, because names may contain commas. In a list, each item is an
-    answer.
+    A string with commas may be one name or several answers; set metrics compare it with both. In a list, each item is
+    an answer.
     """
     value = record.get("answer")
     items = value if isinstance(value, list) else [] if value is None else [value]
-    answers = fields.answers_of([GoldAnswer("", _answer_text(item)) for item in items])
+    texts = list(map(_answer_text, items))
+    joined = isinstance(value, str) and "," in value
+    answers = fields.answers_of([GoldAnswer("", text, joined=joined) for text in texts])
     ident = fields.text_of(record, "qid") or str(number)
     return GoldQuestion(
         text=fields.needed(record, "question"),

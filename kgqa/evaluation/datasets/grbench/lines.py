@@ -15,6 +15,7 @@ from kgqa.evaluation.datasets.grbench.nodes import Node
 from kgqa.evaluation.datasets.grbench.scan import Listed, Scan
 from kgqa.evaluation.datasets.grbench.terms import (
     BASE,
+    DEGREE,
     DOMAIN,
     FEATURE,
     LINK,
@@ -141,13 +142,15 @@ class GraphLines:
             nodes = np.repeat(hashes_of(listed.nodes), listed.lengths)
             alone = exist & is_member(edge_hashes(hashes, nodes, rule.written), self._scan.alone)
         counts = self._count(listed, exist.tolist())
-        if rule.role == "inverse" and not alone.any() and not self._keep_order:
-            return
         link, start = predicate(LINK, rule.written), 0
-        for node, length in zip(listed.nodes, listed.lengths, strict=True):
+        for node, length, size in zip(listed.nodes, listed.lengths, listed.sizes, strict=True):
             part = slice(start, start + length)
             start += length
             subject, known = self._iri(rule.source, node), exist[part]
+            if size != np.count_nonzero(known):
+                yield f"{subject} {predicate(DEGREE, rule.name)} {number_literal(str(size))} .\n"
+            if rule.role == "inverse" and not self._keep_order and not alone[part].any():
+                continue
             iris = self._iris(rule.end, list(compress(ids[part], known)))
             if rule.role != "inverse":
                 yield from (f"{subject} {link} {iri} .\n" for iri in iris if iri)

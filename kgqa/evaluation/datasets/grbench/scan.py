@@ -21,11 +21,15 @@ BATCH = 20_000
 
 @dataclass
 class Listed:
-    """The neighbours that nodes list under one link: one list of ids for all, and for each node its length."""
+    """The neighbours that nodes list under one link: one list of ids for all, and for each node its length.
+
+    `sizes`: the same length with ids that a list repeats.
+    """
 
     rule: LinkRule
     nodes: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     repeated: int = 0
 
@@ -34,6 +38,7 @@ class Listed:
         unique = list(dict.fromkeys(ids)) if len(ids) > 1 else ids
         self.nodes.append(node)
         self.lengths.append(len(unique))
+        self.sizes.append(len(ids))
         self.ids += unique
         self.repeated += len(ids) - len(unique)
 

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 BASE = "urn:grbench:"
 TYPE, LINK, FEATURE, ORDER = f"{BASE}type:", f"{BASE}link:", f"{BASE}feature:", f"{BASE}order:"
+DEGREE = f"{BASE}degree:"
+"""The predicates from a node to the length of a list of neighbours that has ids of no node, or ids twice."""
 DOMAIN = f"{BASE}nodes"
 """The predicate from a graph to its number of nodes; it identifies converted graphs."""
 RDF, RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
