@@ -501,3 +501,21 @@ def test_options_that_cannot_be_followed_are_refused(kgqa, tmp_path, options, pr
     (tmp_path / "a.txt").write_text("Ann likes Bob.", encoding="utf-8")
     done = kgqa("corpus", "build", str(tmp_path / "a.txt"), "--into", str(tmp_path / "c"), *OFF, *options)
     assert done.returncode == 2 and problem in done.err and not (tmp_path / "c").exists()
+
+
+def test_index_of_a_publication(kgqa, tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    names = [f"Person{number}" for number in range(8)]
+    (docs / "a.txt").write_text("\n\n".join(f"{a} knows {b}." for a in names for b in names if a != b))
+    sizes = []
+    for preset, options in (("tog3", ("--summaries", "words")), ("graphsearch", ())):
+        with ScriptedServer(facts_reply) as server:
+            command = ("corpus", "build", "docs", "--into", preset, "--preset", preset, "--llm", f"{server.url}#m")
+            wrong = kgqa(*command, *OFF)
+            assert wrong.returncode == 2 and {"tog3": "4000/80", "graphsearch": "1600/200"}[preset] in wrong.err
+            done = kgqa(*command, "--chunk", "9000/80chars", "--max-facts", "100", *options, *OFF)
+            assert done.returncode == 0, done.err
+        search = kgqa("corpus", "search", "knows", "--graph", preset, "--kind", "community", "--json", *OFF)
+        sizes.append(len(json.loads(search.out)))
+    assert sizes[0] > sizes[1] == 1  # 8 entities are one community of up to 10, and several of up to 5

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--into", "folder", required=True, type=click.Path(path_type=Path), metavar="CORPUS", help="the corpus")
 @click.option(
+    "--preset",
+    type=click.Choice(["tog3", "graphsearch"]),
+    help="chunks, facts and communities as the method was published with; other options take precedence",
+)
+@click.option(
     "--triples",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -65,6 +70,7 @@ if TYPE_CHECKING:
 def build(
     paths: tuple[Path, ...],
     folder: Path,
+    preset: str | None,
     triples: Path | None,
     dataset: str | None,
     sample: int | None,
@@ -88,11 +94,13 @@ def build(
       kgqa corpus build --triples openie.json --into corpus/
       kgqa corpus build --dataset musique:dev --sample 100 --into corpus/
       kgqa corpus build docs/ --into corpus/ --beside mygraph/
+      kgqa corpus build --dataset hotpotqa:dev --into corpus/ --preset tog3 --llm URL
 
     Exit codes: 0 complete, 1 error, 3 not complete (failed chunks, or the limit on costs), 130 Ctrl-C.
     """
     check_usage((sample and not dataset, "--sample needs --dataset."))
-    chosen = build_options(options, prune=not keep_missing)
+    community_size = apply_preset(preset, options) if preset else None
+    chosen = build_options(options, prune=not keep_missing, community_size=community_size)
     given: dict[str, Any] = {"triples": triples}
     if dataset:
         given["given"] = [dataset_feed(dataset, sample, seed)]
@@ -118,6 +126,17 @@ def add(folder: Path, paths: tuple[Path, ...], as_json: bool, **options: Any) ->
     """
     chosen = build_options(options, prune=False, restore=True)
     return run_build(folder, paths, chosen, options, {"must_exist": True}, as_json)
+
+
+def apply_preset(preset: str, options: dict[str, Any]) -> int | None:
+    """Fill in the options that a preset gives, and return its size of communities."""
+    from kgqa.methods.text.declarations import BUILDS
+
+    build = dict(BUILDS[preset])
+    size: int | None = build.pop("community_size", None)
+    given = {name.replace(".", "__"): value for name, value in build.items()}
+    options |= {name: value for name, value in given.items() if options.get(name) is None}
+    return size
 
 
 def dataset_feed(dataset: str, sample: int | None, seed: int) -> GivenFeed:

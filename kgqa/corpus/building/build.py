@@ -24,7 +24,7 @@ from typing import Any
 from msgspec import structs
 
 from kgqa.cluster import Cluster
-from kgqa.corpus.building.deriving import derive_all
+from kgqa.corpus.building.deriving import derive_all, set_community_size
 from kgqa.corpus.building.documents import DocumentSteps
 from kgqa.corpus.building.extracting import Extraction
 from kgqa.corpus.building.feeds import TRIPLES, Feed, GivenFeed, find_feeds
@@ -137,6 +137,8 @@ def build_corpus(
         with report.timed("plan"):
             plan = build.plan(paths, options, triples, given)
         build.read(plan)
+        if options.community_size is not None:
+            set_community_size(corpus, options.community_size)
         derive_all(corpus, tools, report, progress)
         if ways.stored is not None:
             opened.save(structs.replace(opened.file, **ways.stored))

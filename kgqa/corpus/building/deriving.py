@@ -9,7 +9,7 @@ from typing import Any
 
 from kgqa.corpus.building.report import BuildReport, Progress, no_progress
 from kgqa.corpus.building.tools import Tools
-from kgqa.corpus.communities.finding import communities_of
+from kgqa.corpus.communities.finding import MAX_SIZE, communities_of
 from kgqa.corpus.communities.summaries import summarise
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.counts import COUNTS, counts_text
@@ -28,8 +28,9 @@ _RESOLVED = "resolved"
 _LINKED = "linked"
 _GROUPED = "communities"
 _UNWRITTEN = "communities without summaries"
-"""Keys under which the database keeps up to which edit names were resolved and linked, and communities found, and
-whether summaries of the model are missing."""
+_SIZE = "size of communities"
+"""Keys under which the database keeps up to which edit names were resolved and linked, and communities found, whether
+summaries of the model are missing, and how large communities are."""
 _NAMED = ("entity", "statement", "hyperedge")
 
 
@@ -125,7 +126,8 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     known: dict[str, Any] = {}
     if by_model and done and previous:
         known = {"previous": previous, "touched": _touched(corpus, done, last)}
-    found = communities_of(corpus.reader, **known)
+    size = _number(database.build.state(_SIZE)) or MAX_SIZE
+    found = communities_of(corpus.reader, max_size=size, **known)
     trace = Trace(Budget(seconds=None, cost=left_of(tools, report)))
     models = tools.models if by_model else None
     summaries = summarise(found, corpus.reader, store=database.build, models=models, prompts=tools.prompts, trace=trace)
@@ -136,6 +138,14 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
     corpus.editor.set_communities(summaries.communities)
     database.build.put_state(_GROUPED, str(last))
     database.build.put_state(_UNWRITTEN, str(summaries.failed or "") if by_model else "all")
+
+
+def set_community_size(corpus: Corpus, size: int) -> None:
+    """Choose how many entities a community without communities inside has at most; other ones are found anew."""
+    state = corpus.database.build
+    if state.state(_SIZE) != str(size):
+        state.put_state(_SIZE, str(size))
+        state.put_state(_GROUPED, "")
 
 
 def _touched(corpus: Corpus, after: int, until: int) -> set[str]:

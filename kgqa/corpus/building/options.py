@@ -24,6 +24,8 @@ class BuildOptions:
         ignore: Patterns of files that are left out, as in a `.gitignore` file.
         hidden: Whether hidden files are read.
         keys: Whether files are read that look as if they contained keys or passwords.
+        community_size: Most entities of a community without communities inside, at least 2; None for what was chosen
+            before, or the default.
         max_cost: The most that model calls may cost, in USD; None for no limit.
         prune: Whether documents whose file has vanished from a folder are removed.
         restore: Whether files are read again that `kgqa corpus remove` removed.
@@ -33,6 +35,7 @@ class BuildOptions:
     ignore: tuple[str, ...] = ()
     hidden: bool = False
     keys: bool = False
+    community_size: int | None = None
     max_cost: float | None = None
     prune: bool = True
     restore: bool = False

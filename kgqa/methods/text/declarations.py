@@ -13,6 +13,19 @@ _STAGES: Mapping[str, Mapping[str, Any]] = {"plan": {}, "refine": {}}
 """plan: sub-questions; refine: the evidence is reduced to what matters; answers and verdicts belong to "decide"."""
 
 
+BUILDS: Mapping[str, Mapping[str, Any]] = {
+    "tog3": {
+        "chunks": "1024/20",
+        "community_size": 5,
+        "corpus.extract": "triples",
+        "corpus.limit": 2,
+        "corpus.summaries": "model",
+    },
+    "graphsearch": {"chunks": "400/50", "corpus.extract": "triples"},
+}
+"""How the index of each publication is built (ToG-3: appendix A; GraphSearch: its code): options of a build."""
+
+
 class RagSettings(Section, name="rag"):
     """Settings of the baseline over text."""
 
