@@ -122,7 +122,8 @@ class AskSettings(Section, name="ask"):
     )
     answer_form: Literal["short", "long"] = setting(
         "short",
-        "form of the text of an answer over a corpus: short: one to three sentences; long: a report; read by tog3",
+        "form of the text of an answer over a corpus: short: one to three sentences; long: a report; read by tog3 and "
+        "rag",
         option="--answer-form",
     )
     on_exhausted: Literal["best", "none"] = setting(

@@ -118,7 +118,7 @@ def test_sizes_of_a_corpus_beside_the_printed_ones(kgqa, corpus):
 
 def test_verdicts_that_cannot_be_read_are_asked_for_again(kgqa, tmp_path, corpus):
     with ScriptedServer(
-        lambda messages: "" if messages[0]["content"].startswith("You judge") else reply(messages)
+        lambda messages: "Hm." if messages[0]["content"].startswith("You judge") else reply(messages)
     ) as s:
         lines = [f'["{name}"]\nllm = "{s.url}#m"\n' for name in ("qwen2.5-7b", "qwen-plus")]
         (tmp_path / "models.toml").write_text("".join(lines))
@@ -133,6 +133,9 @@ def test_verdicts_that_cannot_be_read_are_asked_for_again(kgqa, tmp_path, corpus
     assert done.returncode == 1 and "no verdict of the judge could be read" in done.err
     (row,) = [line for line in done.out.splitlines() if "Naive RAG" in line and "n=1" in line]
     assert "not run" not in row and row.endswith("| –"), row
+    # the rows of hyperedges need a corpus of their own, and are not run over triples
+    assert "corpus of hyperedges with --corpus 2wikimultihopqa.hyper=FOLDER" in done.err
+    assert all("not run" in line for line in done.out.splitlines() if "HyperGraphRAG" in line)
 
 
 def test_several_tables_without_models(kgqa):

@@ -46,7 +46,8 @@ from kgqa.evaluation.runs.plan import DEFAULT_CONCURRENCY
     "corpora",
     multiple=True,
     metavar="NAME=FOLDER",
-    help="corpus or graph for one column, such as musique=corpora/musique; may be repeated [--graph]",
+    help="corpus or graph for one column, such as musique=corpora/musique; musique.hyper=FOLDER: a corpus of "
+    "hyperedges, for the rows that need one; may be repeated [--graph]",
 )
 @click.option(
     "--out",
@@ -93,8 +94,9 @@ def command(
     \b
     NUMBER is one of:
       5.2 to 5.5                      Tournament on Path
-      tog3.1 to tog3.6                Think-on-Graph 3.0
-      graphsearch.1 to graphsearch.3  GraphSearch; graphsearch.5 to graphsearch.8 are its figures
+      tog3.1 to tog3.8                Think-on-Graph 3.0
+      graphsearch.1 to graphsearch.4  GraphSearch; graphsearch.figure2, graphsearch.figure4 and
+                                      graphsearch.5 to graphsearch.8 are its figures
       counselor.1 to counselor.5      Graph Counselor
       evograph.2, evograph.3          EvoGraph-R1
     Exit codes: 0 all available cells are measured, 1 a run did not finish, 130 Ctrl-C.
@@ -102,6 +104,11 @@ def command(
     chosen = [tables()[number] for number in dict.fromkeys(numbers)]
     models = read_models(models_file) if models_file else {}
     columns = list(dict.fromkeys(column for table in chosen for column in table.columns))
+    kinds = list(
+        dict.fromkeys(
+            f"{column}.{row.corpus}" for table in chosen for row in table.rows for column in table.columns if row.corpus
+        )
+    )
     settings = {name.replace("__", "."): value for name, value in options.items()}
     settings |= {"graph.path": graph_path} | ({} if ours else {"ask.preset": "as-published"})
     how = TableOptions(
@@ -110,7 +117,7 @@ def command(
         sample=sample,
         seed=seed,
         concurrency=concurrency,
-        corpora=_named(corpora, "--corpus", "FOLDER", columns),
+        corpora=_named(corpora, "--corpus", "FOLDER", [*columns, *kinds]),
     )
     titles = {name: place.title for name, place in models.items()}
     objects: list[dict[str, Any]] = []

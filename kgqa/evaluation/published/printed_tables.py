@@ -1,7 +1,7 @@
 """The tables of publications: the runs that fill them, and the printed figures.
 
 thesis_tables.toml: Tournament on Path (Xiang & Wu 2026, tables 5.2 to 5.5); tog3_tables.toml: Think-on-Graph 3.0
-(tables tog3.1 to tog3.6); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 3, figures 5 to 8);
+(tables tog3.1 to tog3.8); graphsearch_tables.toml: GraphSearch (tables graphsearch.1 to 4, figures 2, 4 to 8);
 counselor_tables.toml: Graph Counselor (tables counselor.1 to 5); evograph_tables.toml: EvoGraph-R1 (table 2 of its
 supplement, and the figures of table 3 that the supplement quotes).
 """
@@ -59,7 +59,8 @@ class TableRow:
 
     `method`: empty for a system that kgqa does not contain; `printed`: the published figures: for each column, one per
     metric; nan if there is none; empty if the publication prints none. `settings`: settings of the method. `against`: a
-    second method, with whose responses a judge compares those of the first. `uncertain`: the columns whose figures
+    second method, with whose responses a judge compares those of the first. `corpus`: the kind of corpus that the row
+    needs beside that of the column, such as `hyper`, a corpus of hyperedges. `uncertain`: the columns whose figures
     cannot be read with certainty in the publication.
     """
 
@@ -69,6 +70,7 @@ class TableRow:
     printed: tuple[float, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     against: str = ""
+    corpus: str = ""
     uncertain: tuple[str, ...] = ()
 
     @property
@@ -85,8 +87,9 @@ class PrintedTable:
     this name; `sample`: number of questions per data set; `samples`: the same for single columns. `corpora`:
     whether each column needs a text corpus or a graph of its own. `runs`: the folder of the runs, if several tables
     share them. `judge`: the language model that judges responses. `embeddings`: the embedding model, if it is
-    published. `stages`: the language models of single stages, for methods that have these.
-    `notes`: what the reader of the table must know.
+    published. `stages`: the language models of single stages, for methods that have these. `settings`: settings of
+    all rows. `elo`: the metric whose win rates are shown as Elo win probabilities, too. `notes`: what the reader of
+    the table must know.
     """
 
     name: str
@@ -102,6 +105,8 @@ class PrintedTable:
     judge: str = ""
     embeddings: str = ""
     stages: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    elo: str = ""
     notes: tuple[str, ...] = ()
 
     @property

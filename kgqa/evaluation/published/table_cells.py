@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kgqa.evaluation.judges.pairwise import elo_ratings
 from kgqa.evaluation.published.printed_tables import PrintedMetric, PrintedTable, TableRow
 
 SOUND = "tog_em_sound"
@@ -99,7 +100,49 @@ def as_text(table: PrintedTable, titles: Mapping[str, str], cells: Cells, notes:
             lines += ["", column, *_aligned(table, titles, [metric.name for metric in table.metrics], shown)]
     if any(row.uncertain for row in table.rows):
         lines.append("?: cannot be read with certainty in the publication")
+    for column, matrix in elo_matrices(table, cells).items():
+        names = list(matrix)
+        lines += ["", f"{column}: share of comparisons that the row wins, from Elo ratings: published | measured"]
+        body = [[name, *(_pair_text(*matrix[name][other]) for other in names)] for name in names]
+        lines += _columns([["", *names], *body])
     return "\n".join([*lines, *table.notes, *notes])
+
+
+Wins = dict[str, dict[str, tuple[float | None, float | None]]]
+"""How often each method wins against each other one: as published and as measured."""
+
+
+def elo_matrices(table: PrintedTable, cells: Cells) -> dict[str, Wins]:
+    """Return the win probabilities of each column, from the Elo ratings that follow from the win rates.
+
+    The rows of the table are comparisons `A against B` of one method A, whose rating is the reference.
+    """
+    found: dict[str, Wins] = {}
+    metric = next((metric for metric in table.metrics if metric.name == table.elo), None)
+    for place, column in enumerate(table.columns if metric else ()):
+        assert metric is not None
+        printed: dict[str, float | None] = {}
+        measured: dict[str, float | None] = {}
+        for row, line in zip(table.rows, cells, strict=True):
+            reference, _, other = row.label.partition(" against ")
+            value, ours = table.printed(row, column, metric), line[place].measured(metric)
+            printed[other] = None if value is None else 1 - value / 100
+            measured[other] = None if ours is None else 1 - ours[metric.measured[0]]
+        ratings = [elo_ratings(rates, reference=reference) for rates in (printed, measured)]
+        found[column] = {
+            one: {other: (_wins(ratings[0], one, other), _wins(ratings[1], one, other)) for other in ratings[0]}
+            for one in ratings[0]
+        }
+    return found
+
+
+def _pair_text(*values: float | None) -> str:
+    return " | ".join("–" if each is None else f"{each:.2f}" for each in values)
+
+
+def _wins(ratings: Mapping[str, float | None], one: str, other: str) -> float | None:
+    first, second = ratings.get(one), ratings.get(other)
+    return None if first is None or second is None else 1 / (1 + 10 ** ((second - first) / 400))
 
 
 def as_object(
@@ -132,6 +175,7 @@ def as_object(
         "metrics": metrics,
         "rows": rows,
         "notes": [*table.notes, *notes],
+        **({"elo": elo_matrices(table, cells)} if table.elo else {}),
     }
 
 
@@ -181,6 +225,9 @@ def _aligned(
     table: PrintedTable, titles: Mapping[str, str], header: Sequence[str], shown: Sequence[Sequence[str]]
 ) -> list[str]:
     body = [[titles.get(row.model, row.model), row.label, *line] for row, line in zip(table.rows, shown, strict=True)]
-    rows = [["model", "method", *header], *body]
+    return _columns([["model", "method", *header], *body])
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -13,6 +13,7 @@ import msgspec
 from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.evaluation.judges.judge_predictions import judge_against, judge_published
 from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS
+from kgqa.evaluation.judges.ratings import DIMENSIONS
 from kgqa.evaluation.published.predictions import read_published
 from kgqa.evaluation.published.rescoring import match
 from kgqa.evaluation.runs.run_files import PREDICTIONS
@@ -40,8 +41,8 @@ def rated(
 ) -> Values:
     """Return what judges say of a run, by `judge.NAME`.
 
-    These are mean ratings from 0 to 10 (`judge.answer`, `judge.evidence`), or the share of answers that are right
-    (`judge.correct`).
+    These are mean ratings from 0 to 10 (`judge.answer`, `judge.evidence`, and each of their criteria, such as
+    `judge.answer.correctness`), or the share of answers that are right (`judge.correct`).
 
     Args:
         folder: the folder of the run.
@@ -58,6 +59,8 @@ def rated(
         pairs, _ = match(read_published(folder / PREDICTIONS, "kgqa"), questions)
         judged = judge_published(pairs, judges, models=models, prompts=prompts)
         means = {f"judge.{name}": judged[name]["right" if name == CORRECT else "score"]["value"] for name in judges}
+        for name, dimensions in DIMENSIONS.items():
+            means |= {f"judge.{name}.{each}": judged[name][each]["value"] for each in dimensions if name in judges}
         return {name: value for name, value in means.items() if value is not None}
 
     return _kept(

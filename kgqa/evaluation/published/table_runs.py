@@ -109,9 +109,11 @@ class _Filler:
         runs = [f"{row.folder}/{column}", *([f"{row.folder}/{column}-{row.against}"] if row.against else [])]
         if self.interrupted or not row.method or column not in self._questions or place is None or not place.llm:
             return TableCell(counts)
+        if self._table.corpora and not self._corpus(row.corpus, column):
+            return TableCell(counts)
         results = []
         for folder, name in zip(runs, (row.method, row.against)):
-            variants = row.settings if name == row.method else {}
+            variants = {**self._table.settings, **(row.settings if name == row.method else {})}
             result = self._run(row, column, place, self._out / folder, {**variants, "ask.method": name})
             if result is None:
                 return TableCell(counts)
@@ -132,7 +134,7 @@ class _Filler:
         given = {**options.settings, "llm.model": place.llm}
         if place.extra_body:
             given.setdefault("llm.extra_body", place.extra_body)
-        if corpus := options.corpora.get(column):
+        if corpus := self._corpus(row.corpus, column):
             given["graph.path"] = corpus
         if stages := self._stages(variants["ask.method"]):
             given["llm.stages"] = {**stages, **(options.settings.get("llm.stages") or {})}
@@ -163,6 +165,13 @@ class _Filler:
         wanted = {stage: models[model].llm for stage, model in self._table.stages.items() if model in models}
         return {stage: {"model": llm} for stage, llm in wanted.items() if llm and stage in known}
 
+    def _corpus(self, kind: str, column: str) -> str | None:
+        """Return the corpus or graph of a column, of a kind if the row needs one."""
+        options = self._options
+        return options.corpora.get(f"{column}.{kind}" if kind else column) or (
+            None if kind else options.settings.get("graph.path")
+        )
+
     def _judged(self, row: TableRow, column: str, folders: list[Path]) -> dict[str, float] | None:
         """Return what the judge says about finished runs; None if it is not asked, or does not reply."""
         wanted = {name for metric in self._table.metrics for name in metric.measured if name.startswith(JUDGED)}
@@ -174,7 +183,9 @@ class _Filler:
             if len(folders) > 1:
                 found = compared(folders[0], folders[1], questions, self._judge, settings)
             else:
-                judges = [name for name in (*RATED, CORRECT) if f"judge.{name}" in wanted]
+                judges = [
+                    name for name in (*RATED, CORRECT) if any(f"{w}.".startswith(f"judge.{name}.") for w in wanted)
+                ]
                 found = rated(folders[0], questions, self._judge, settings, judges)
         except KgqaError as error:
             self._observer.note(f"{row.label} on {column} is not judged: {error}")
@@ -199,10 +210,13 @@ class _Filler:
         """Yield the questions of each column that has questions and, if it needs one, a corpus."""
         table, options = self._table, self._options
         for column in table.columns:
-            if table.corpora and not (options.corpora.get(column) or options.settings.get("graph.path")):
-                self._observer.note(
-                    f"{column} is not run: give its corpus or graph with {Option('corpus', f'{column}=FOLDER')}"
-                )
+            kinds = dict.fromkeys(row.corpus for row in table.rows if row.method) if table.corpora else {}
+            missing = [kind for kind in kinds if not self._corpus(kind, column)]
+            for kind in missing:
+                place, what = (f"{column}.{kind}", f"corpus of {kind}edges") if kind else (column, "corpus or graph")
+                rows = f"The rows that need a {what} on {column} are" if kind else f"{column} is"
+                self._observer.note(f"{rows} not run: give its {what} with {Option('corpus', f'{place}=FOLDER')}")
+            if kinds and len(missing) == len(kinds):
                 continue
             if not any(row.method for row in table.rows):
                 continue

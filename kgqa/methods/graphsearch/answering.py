@@ -153,7 +153,7 @@ class Search(Rounds):
 def run(state: Search) -> Outcome:
     """Decompose the question, answer the sub-questions, then draft, verify and expand until a draft is accepted."""
     if state.channels.searchable:
-        answer_plan(state, decompose(state))
+        answer_plan(state, decompose(state) if state.uses("qd") else planned(state.question, ()))
     if not any(True for _ in state.pieces):
         state.stopped(0, "nothing was retrieved")
         return result(state)

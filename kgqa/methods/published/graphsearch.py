@@ -34,10 +34,12 @@ from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.replies import PROSE, prose
 from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Answer, Piece, Question
-from kgqa.text.words import clean
+from kgqa.text.words import clean, safe_text
 from kgqa.trace import Drafted, DraftVerified, Grounded, PiecesKept, StepAnswered
 from kgqa.trace.trace import Trace
 
+ONE_ROUND_TOKENS = 12_000
+"""About how many tokens of pieces are shown if no module is used: one search, one answer."""
 UNREFINED_TOKENS = 500
 """About how many tokens of passages stand in for a refined context that could not be read."""
 MAX_ANSWER_CHARS = 500
@@ -128,7 +130,9 @@ def answer(question: Question, *, resources: Resources, trace: Trace) -> Answer:
 def run(state: Search) -> Outcome:
     """Answer the sub-questions of all channels, reflect once, and write the final text."""
     background = ""
-    if state.retrieval.searchable:
+    if state.retrieval.searchable and not state.uses("qd"):
+        background = one_round(state)
+    elif state.retrieval.searchable:
         decompose(state)
         for level in zip_longest(*(channel.queries for channel in state.channels)):
             answer_level(state, [(each, query) for each, query in zip(state.channels, level) if query is not None])
@@ -152,6 +156,16 @@ def run(state: Search) -> Outcome:
     if state.resources.settings.ask.on_exhausted == "none":
         return Outcome(reason=NOT_VERIFIED)
     return replace(found, accepted=False, notes=(NOT_VERIFIED,))
+
+
+def one_round(state: Search) -> str:
+    """Search once for the question, as GraphRAG systems do; return what is found, as it is."""
+    query = GroundedQuery(0, state.question)
+    shown = [state.retrieval.in_channel(channel.name, [query])[0] for channel in state.channels]
+    kept = within_tokens([piece for each in shown for piece in each], ONE_ROUND_TOKENS)
+    state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in kept)))
+    state.pieces = {piece.iri: piece for piece in kept}
+    return safe_text("\n".join(piece.text for piece in kept))
 
 
 def decompose(state: Search) -> None:

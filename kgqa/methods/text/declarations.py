@@ -128,10 +128,11 @@ class GraphSearchSettings(Section, name="graphsearch"):
         "per passage, else rrf",
     )
     top_k: int = setting(30, "pieces retrieved per sub-question and channel", minimum=1, maximum=1000)
-    modules: Literal["qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"] = variant(
+    modules: Literal["none", "qd,cr", "qd,cr,qg", "qd,cr,qg,ld", "all"] = variant(
         "all",
-        "which modules are used: qd: sub-questions; cr: refined contexts; qg: grounding by earlier answers; ld: draft; "
-        "all: verification and expansion, too",
+        "which modules are used: none: one search for the question and one answer, as GraphRAG systems do; qd: "
+        "sub-questions; cr: refined contexts; qg: grounding by earlier answers; ld: draft; all: verification and "
+        "expansion, too",
     )
     gate: Literal["reject", "accept", "always", "never"] = variant(
         "reject",
@@ -153,6 +154,7 @@ GRAPHSEARCH = Method(
     presets={
         "as-published": {"llm.reask": 0},
         "economy": {"graphsearch.modules": "qd,cr,qg,ld"},
+        "one-round": {"graphsearch.modules": "none"},
         "without-grounding": {"graphsearch.modules": "qd,cr"},
         "without-draft": {"graphsearch.modules": "qd,cr,qg"},
         "without-verification": {"graphsearch.modules": "qd,cr,qg,ld"},

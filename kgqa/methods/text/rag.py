@@ -49,6 +49,7 @@ def answer(
         quoted_reply(len(pieces)),
         question=question.text,
         passages=shown_passages(pieces, corpus),
+        long=resources.settings.ask.answer_form == "long",
     )
     (read,) = resources.ask([prompt], trace)
     if read is None:

@@ -8,9 +8,10 @@ from kgqa.corpus.counts import KINDS
 from kgqa.errors import SettingsError
 from kgqa.evaluation.datasets.registry import READERS
 from kgqa.evaluation.judges.pairwise import PAIR_DIMENSIONS
+from kgqa.evaluation.judges.ratings import DIMENSIONS
 from kgqa.evaluation.metrics.scores import METRIC_NAMES
 from kgqa.evaluation.published.printed_tables import EM, read_models, tables
-from kgqa.evaluation.published.table_cells import TableCell, as_object, as_text, measured_values
+from kgqa.evaluation.published.table_cells import TableCell, as_object, as_text, elo_matrices, measured_values
 from kgqa.evaluation.published.table_judges import CORRECT, RATED
 from kgqa.settings.values import resolve
 
@@ -123,6 +124,7 @@ def test_shape_of_every_table(name):
         assert table.sources.get(column, column).partition(":")[0] in READERS
     known = {*METRIC_NAMES, "f1_of_means", "usage.seconds", "usage.calls", "usage.tokens", "turns.searches"}
     known |= {f"judge.{kind}" for kind in (*RATED, CORRECT)} | {f"win.{dimension}" for dimension in PAIR_DIMENSIONS}
+    known |= {f"judge.{kind}.{each}" for kind in RATED for each in DIMENSIONS[kind]}
     known |= {f"corpus.{kind}" for kind in KINDS}
     known |= {f"{curve}.{step}" for curve in ("recall", "semantic", "relational") for step in range(1, 7)}
     assert {value for metric in table.metrics for value in metric.measured} <= known
@@ -147,6 +149,27 @@ def test_tables_that_share_runs_ask_them_alike():
             if row.method:
                 settings = (row.model, row.method, dict(row.settings))
                 assert asked.setdefault((table.runs, row.folder), settings) == settings
+
+
+def test_rows_of_hyperedges_name_a_corpus_of_their_own():
+    rows = [row for table in TABLES.values() for row in table.rows if row.settings]
+    assert all((row.corpus == "hyper") == (row.settings.get("graphsearch.retriever") == "hyper") for row in rows)
+    assert any(row.corpus for row in rows)
+
+
+def test_elo_matrix_follows_from_win_rates():
+    table = TABLES["tog3.5"]
+    won = {"win.overall": 0.75}
+    cells = [[TableCell(won)] * 4, *[[TableCell()] * 4] * 3]
+    matrix = elo_matrices(table, cells)["agriculture"]
+    assert matrix["ToG-3"]["NaiveRAG"] == (pytest.approx(0.737), pytest.approx(0.75))
+    assert matrix["NaiveRAG"]["ToG-3"] == (pytest.approx(0.263), pytest.approx(0.25))
+    # both lose against ToG-3: 54.7 and 73.7 of 100; the odds of GraphRAG against NaiveRAG are the quotient
+    odds = (0.453 / 0.547) / (0.263 / 0.737)
+    assert matrix["GraphRAG"]["NaiveRAG"] == (pytest.approx(odds / (1 + odds)), None)
+    text = as_text(table, {}, cells)
+    assert "agriculture: share of comparisons that the row wins" in text and "0.74 | 0.75" in text
+    assert table.settings["ask.answer_form"] == "long" and as_object(table, {}, cells)["elo"]["agriculture"]
 
 
 def test_ambiguous_rows_have_two_readings():

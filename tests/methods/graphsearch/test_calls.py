@@ -178,6 +178,13 @@ def test_published_with_one_rejected_channel(run):
     assert {event.channel for event in new} == {"relational"}
 
 
+def test_one_round_is_one_call(run):
+    asked = run(SINGLE, graphsearch__modules="none", **{**PUBLISHED, "graphsearch__top_k": 30})
+    assert asked.names == ["published_answer"] and str(asked.answer) == "museum of Oster Quay"
+    assert {event.channel for event in asked.events(Retrieved)} == {"semantic", "relational"}
+    assert run(SINGLE, graphsearch__modules="none").names == ["step", "step"]
+
+
 @pytest.mark.parametrize(
     ("modules", "calls", "last"),
     [
