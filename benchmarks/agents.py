@@ -44,6 +44,7 @@ from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import GraphFunctions
+from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.tools import Tools
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, PieceKind, Question
@@ -200,7 +201,7 @@ def _search_cost(resources: Resources, queries: Sequence[str]) -> float:
     kinds: tuple[PieceKind, ...] = ("hyperedge", "chunk")
     extra = []
     for query in queries:
-        tools = Tools(query, resources, Trace())
+        tools = Tools(query, resources.corpus, resources.settings.of(EvographSettings), Trace())
         corpus.retriever("chunk", channels).search([query], DEPTH)  # the embedding is remembered
         start = time.process_time()
         tools.call("graph_search", {"query": query})

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from kgqa.errors import KgqaError, NamesNotIndexed
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
+from kgqa.llm.replies.reply import Form, Reply, reply_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Named
 from kgqa.rank.lexical import STOPWORDS
@@ -22,8 +21,6 @@ from kgqa.search.topics import MAX_QUESTION_CHARS, check_text
 from kgqa.text.words import clean, display_name, normalise
 from kgqa.trace.trace import BudgetExhausted, Trace
 
-PROMPT, STAGE = "chat/rewrite", "link"
-FORM = '{"question": "...", "refers_to": [1]}'
 TURNS = 3
 """How many of the last turns a question may refer to."""
 MAX_ENTITIES = 20
@@ -153,41 +150,47 @@ def _rewritten(
     """Return the question as a language model writes it; None if its reply cannot be read."""
     entities = list(dict.fromkeys(e for turn in turns[::-1] for e in (*turn.answers[:MAX_SHOWN], *turn.topics)))
     prompt = resources.prompts.prompt(
-        PROMPT,
-        STAGE,
+        "chat/rewrite",
+        "link",
+        rewritten_reply(len(entities)),
         turns=[
             {"question": turn.question, "answers": [each.name for each in turn.answers[:MAX_SHOWN]]} for turn in turns
         ],
         entities=[{"name": each.name, "types": list(types[each.value])[:3]} for each in entities],
         question=question,
     )
-    (reply,) = resources.ask_model([prompt], [partial(read_rewritten, size=len(entities))], trace)
+    (reply,) = resources.ask([prompt], trace)
     if reply is None:
         return None
-    text, numbers = reply
-    return Resolved(text, tuple(entities[at] for at in numbers), by="model" if numbers or text != question else "")
+    topics = tuple(entities[number - 1] for number in dict.fromkeys(reply.refers_to))
+    return Resolved(reply.question, topics, by="model" if topics or reply.question != question else "")
 
 
-def read_rewritten(text: str, *, size: int) -> Reading[tuple[str, tuple[int, ...]]]:
-    """Read the question, and the positions from 0 of the entities that it is about, of `size` that were shown.
+def _numbers(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(each) is int for each in value):
+        raise ValueError("no numbers")
+    return tuple(value)
 
-    Returns:
-        No value unless the reply has an object with a question and numbers of entities. Never raises.
-    """
-    for each in reversed(json_values(last_part(text))):
-        if not isinstance(each.value, dict):
-            continue
-        question, numbers = (find_key(each.value, (key,))[1] for key in ("question", "refers to"))
-        numbers = [] if numbers is None else numbers
-        if not isinstance(question, str) or not isinstance(numbers, list):
-            continue
-        question = clean(question)
-        if not any(map(str.isalnum, question)) or len(question) > MAX_QUESTION_CHARS:
-            return Reading(None, problem="The question is empty or too long.")
-        if not all(type(number) is int and 0 < number <= size for number in numbers):
-            return Reading(None, problem=f"refers_to must list numbers of entities, from 1 to {size}.")
-        return Reading((question, tuple(number - 1 for number in dict.fromkeys(numbers))), each.repaired)
-    return Reading(None, problem=f"It is not of the form {FORM}.")
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A question that can be understood alone, and the numbers of the entities that it is about."""
+
+    question: Annotated[str, Form(chars=MAX_QUESTION_CHARS)]
+    refers_to: Annotated[tuple[int, ...], Form(read=_numbers)]
+
+
+def rewritten_reply(size: int) -> Reply[Rewritten]:
+    """Return the form of a reply to a prompt with `size` entities, numbered from 1."""
+
+    def check(reply: Rewritten) -> Rewritten:
+        if not any(map(str.isalnum, reply.question)):
+            raise ValueError("The question is empty.")
+        if not all(0 < number <= size for number in reply.refers_to):
+            raise ValueError(f"refers_to must list numbers of entities, from 1 to {size}.")
+        return reply
+
+    return reply_of(Rewritten).then(check)
 
 
 def _another(text: str, last: Turn, graph: KnowledgeGraph) -> Resolved | None:

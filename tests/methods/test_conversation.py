@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa import open_resources
-from kgqa.methods.conversation import Resolved, Turn, read_rewritten, resolve, turn_of_object
+from kgqa.methods.conversation import Resolved, Turn, resolve, rewritten_reply, turn_of_object
 from kgqa.model import Entity, Named
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace.trace import Trace
@@ -147,7 +147,7 @@ def test_no_text_makes_it_fail(resources, question, names):
 
 @given(st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps)))
 def test_a_reply_without_a_question_and_known_numbers_is_never_used(text):
-    reading = read_rewritten(text, size=2)
+    reading = rewritten_reply(2).read(text)
     assert reading.value is None and reading.problem
 
 

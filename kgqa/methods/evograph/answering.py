@@ -27,7 +27,7 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.participants import asked_participants
+from kgqa.methods.evograph.editing import asked_participants
 from kgqa.methods.evograph.results import Observation, Result
 from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
@@ -97,7 +97,7 @@ class Session:
     tools_of: type[Tools] = Tools
 
     def __init__(self, question: Question, resources: Resources, trace: Trace, web: WebSearch | None) -> None:
-        assert resources.models is not None
+        assert resources.models is not None and isinstance(resources.corpus, Corpus)
         self.question = question
         self.resources = resources
         self.trace = trace
@@ -107,7 +107,7 @@ class Session:
             "session": f"{question.id or 'ask'}:{secrets.token_hex(5)}",
             "agent": resources.models.by_stage[STAGE].name,
         }
-        self.tools = self.tools_of(question.text, resources, trace, web=web, **about)
+        self.tools = self.tools_of(question.text, resources.corpus, self.settings, trace, web=web, **about)
         self.images = read_images(question.images)
         self._models = resources.models.for_question(trace)
         self._messages: list[Message] = []

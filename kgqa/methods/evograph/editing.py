@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
+from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.gates import Proposal, Rejection, SessionCounts, check, contradicts, near_duplicate
 from kgqa.corpus.editing.overlay import Overlay, OverlayEdit, Participants
 from kgqa.corpus.editing.proposals import GatedEdit
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.editing.trust import highest
 from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.corpus.items import Party, normal_name
+from kgqa.corpus.snapshot import parties_of
 from kgqa.errors import CorpusError
-from kgqa.methods.evograph.participants import named_participants
+from kgqa.llm.replies.reply import Form, reply_of
 from kgqa.methods.evograph.results import Observation, Result, Results, without_marks
 from kgqa.methods.evograph.segments import Segments, piece_of
+from kgqa.methods.resources import Resources
+from kgqa.text.quotes import find_name
 from kgqa.trace import EditDecided, EditProposed, ProposedSource
 from kgqa.trace.trace import Trace
 
@@ -25,9 +32,26 @@ NEAR = 3
 """How many shown texts are named if the target of an edit is unknown."""
 NO_CHANGE = "Result {} is a {}; only hyperedges can be changed. Insert the right statement instead."
 _LIKE = 5
+MAX_PARTICIPANTS = 12
+_CANDIDATES = 40
+_NAME = re.compile(r"[A-Z][\w'’-]*(?:(?: (?:of|the|de|la|von|van|du|da))? [A-Z0-9][\w'’-]*)*")
+_SENTENCE_START = re.compile(r"(?:^|[.!?] )$")
 _KINDS = {"chunk": "passage of a document", "web": "passage of the web"}
 Change = tuple[str, str, str, Sequence[ShownText], str]
 """The kind of an edit, the IRI of its target, its new text, the texts that it rests on, and its reason."""
+
+
+@dataclass(frozen=True)
+class _Participant:
+    sentence: int
+    name: Annotated[str, Form(chars=200)]
+    type: Annotated[str, Form(chars=60)] = ""
+    role: Annotated[str, Form(chars=60)] = ""
+
+
+@dataclass(frozen=True)
+class _Listed:
+    participants: tuple[_Participant, ...]
 
 
 class Edits:
@@ -207,3 +231,47 @@ class Edits:
     def _show(self, piece: Any) -> Result:
         trust = self.overlay.trust_of(piece.iri)
         return self.shown.show(piece.text, "hyperedge", piece.iri, trust=trust, piece=piece)
+
+
+def asked_participants(contents: Sequence[str], resources: Resources, trace: Trace) -> dict[str, Participants]:
+    """Return the participants of texts, with types and roles, as the language model lists them in one call.
+
+    A text is missing in the result if the reply cannot be read or names nothing in it.
+    """
+    prompt = resources.prompts.prompt("evograph/participants", "extract", reply_of(_Listed), sentences=list(contents))
+    (reply,) = resources.ask([prompt], trace)
+    found: dict[str, dict[tuple[str, Party], None]] = defaultdict(dict)
+    for each in reply.participants if reply else ():
+        content = contents[each.sentence - 1] if 1 <= each.sentence <= len(contents) else ""
+        if find_name(content, each.name) and len(found[content]) < MAX_PARTICIPANTS:
+            found[content][each.role, Party(each.name, each.type)] = None
+    return {content: list(parties) for content, parties in found.items() if parties}
+
+
+def named_participants(content: str, corpus: Corpus) -> Participants:
+    """Return the entities of a corpus that a text names, and after them the other names in it; roles are unknown.
+
+    A name that is a part of a longer one is left out.
+    """
+    known = [party for party in _candidates(content, corpus) if find_name(content, party.name)]
+    known.sort(key=lambda each: (-len(each.name), each.name, each.type))
+    found: dict[str, Party] = {}
+    for party in (*known, *map(Party, _names(content))):
+        if not any(find_name(longer, party.name) for longer in found):
+            found.setdefault(normal_name(party.name), party)
+    return [("", party) for party in list(found.values())[:MAX_PARTICIPANTS]]
+
+
+def _candidates(content: str, corpus: Corpus) -> Iterable[Party]:
+    """Yield the names of entities that share words with a text."""
+    (pieces,) = corpus.retriever("entity", ("bm25",)).search([content], _CANDIDATES)
+    wanted = {piece.iri for piece in pieces}
+    additions = corpus.database.live.concerning(wanted, corpus.reader.seq).values() if wanted else ()
+    return (party for addition in additions for party in parties_of(addition.item) if party.iri in wanted)
+
+
+def _names(content: str) -> Iterator[str]:
+    """Yield names by their capitals; a single word that begins a sentence is none."""
+    for match in _NAME.finditer(content):
+        if " " in match[0] or not _SENTENCE_START.search(content[: match.start()]):
+            yield match[0]

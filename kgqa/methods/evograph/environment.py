@@ -19,15 +19,14 @@ from typing import Any
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.errors import CorpusError, SettingsError
-from kgqa.graph.opening import open_graph_of
 from kgqa.llm.replies.tool_calls import checked_arguments
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.tools import SCHEMAS, Tools, allowed_tools
-from kgqa.methods.evograph.web import opened_web_search
+from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.resources import Resources
 from kgqa.rank.embedding.encoder import encoder_of
-from kgqa.settings.values import preset_names, resolve
+from kgqa.settings.values import Settings, preset_names, resolve
 from kgqa.text.hints import Hint
 from kgqa.text.words import clean
 from kgqa.trace.trace import Trace
@@ -36,13 +35,10 @@ from kgqa.trace.trace import Trace
 class Environment:
     """A session of tools. `make_environment` makes classes of it with the tools as methods."""
 
-    def __init__(self, resources: Resources, web: Any) -> None:
-        self._resources = resources
-        self._web = web
+    def __init__(self, corpus: Corpus, settings: EvographSettings, web: WebSearch | None) -> None:
+        self._parts = corpus, settings, web
         self._lock = threading.Lock()
-        self.trace = Trace()
-        """The events of the session."""
-        self._tools = self._opened("")
+        self.reset()
 
     def reset(self, question: Any = "", **row: Any) -> None:
         """Begin a new session; what the last one has shown and edited is forgotten.
@@ -51,13 +47,12 @@ class Environment:
             question: The question, a text or the messages of a chat.
             row: Other columns of a data set, which are ignored.
         """
+        corpus, settings, web = self._parts
         text = question if isinstance(question, str) else ""
         with self._lock:
             self.trace = Trace()
-            self._tools = self._opened(text)
-
-    def _opened(self, question: str) -> Tools:
-        return Tools(question, self._resources, self.trace, web=self._web, agent="environment")
+            """The events of the session."""
+            self._tools = Tools(text, corpus, settings, self.trace, web=web, agent="environment")
 
     def _call(self, name: str, **arguments: Any) -> str:
         """Call a tool and return what it shows, as text."""
@@ -151,34 +146,30 @@ def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[En
     Raises:
         SettingsError: A setting is wrong.
         CorpusError: There is no corpus.
-        StoreError: The graph cannot be opened.
     """
-    resources, opened = _resources_of(corpus, settings)
-    own = resources.settings.of(EvographSettings)
-    if "as-published" in preset_names(resources.settings.ask.preset):
+    texts, chosen = _opened(corpus, settings)
+    if "as-published" in preset_names(chosen.ask.preset):
         raise SettingsError("The environment has our tools only.", "Leave out the preset as-published.")
+    own, opened = chosen.of(EvographSettings), ExitStack()
     web = opened.enter_context(opened_web_search(own.web))
 
     def begin(self: Environment) -> None:
-        Environment.__init__(self, resources, web)
+        Environment.__init__(self, texts, own, web)
 
     methods = {name: vars(_ToolMethods)[name] for name in allowed_tools(own, web)}
-    return type("ToolEnvironment", (Environment,), {"__init__": begin, "__doc__": Environment.__doc__, **methods})
+    about = {"__init__": begin, "__doc__": Environment.__doc__, "_opened": opened}  # what is opened lives as long
+    return type("ToolEnvironment", (Environment,), {**about, **methods})
 
 
-def _resources_of(corpus: Path | str | Resources, given: dict[str, Any]) -> tuple[Resources, ExitStack]:
-    opened = ExitStack()
+def _opened(corpus: Path | str | Resources, given: dict[str, Any]) -> tuple[Corpus, Settings]:
     if isinstance(corpus, Resources):
         if given:
             raise SettingsError("Settings cannot be given together with opened resources.", "Open them with these.")
         if not isinstance(corpus.corpus, Corpus):
             raise CorpusError("The environment needs a corpus.", Hint(python="Open the folder of a corpus."))
-        return corpus, opened
+        return corpus.corpus, corpus.settings
     own = {"web", "tools", "results", "domains"}
     named = {f"evograph.{name}" if name in own else name: value for name, value in given.items()}
     settings = resolve({"ask.method": "evograph", **named})
     cache = cache_of(settings)
-    graph = opened.enter_context(open_graph_of(settings, corpus, cache=cache))
-    encoder = encoder_of(settings.rank, cache)
-    texts = opened.enter_context(Corpus.open(corpus, cache=cache, encoder=encoder))
-    return Resources(graph, encoder, settings.with_graph(graph.settings), corpus=texts), opened
+    return Corpus.open(corpus, cache=cache, encoder=encoder_of(settings.rank, cache)), settings

@@ -15,7 +15,6 @@ from kgqa.methods.evograph.editing import Edits
 from kgqa.methods.evograph.results import Observation, Result, Results, without_marks
 from kgqa.methods.evograph.segments import Segments
 from kgqa.methods.evograph.web import WebSearch
-from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Piece
 from kgqa.text.words import clean
@@ -79,7 +78,8 @@ class Tools:
 
     Args:
         question: The question.
-        resources: The resources of the run, with a corpus.
+        corpus: The corpus.
+        settings: The settings of the method.
         trace: The trace of the question.
         web: The search of the web; None if there is none.
         session, agent: The name of the session and of who edits, for edits.
@@ -96,17 +96,17 @@ class Tools:
     def __init__(
         self,
         question: str,
-        resources: Resources,
+        corpus: Corpus,
+        settings: EvographSettings,
         trace: Trace,
         *,
         web: WebSearch | None = None,
         session: str = "",
         agent: str = "",
     ) -> None:
-        assert isinstance(resources.corpus, Corpus)
-        self._settings = settings = resources.settings.of(EvographSettings)
-        overlay = Overlay(resources.corpus, session=session, question=question, agent=agent, ranked=self.ranked)
-        self.shown = Results(resources.corpus)
+        self._settings = settings
+        overlay = Overlay(corpus, session=session, question=question, agent=agent, ranked=self.ranked)
+        self.shown = Results(corpus)
         self._segments = self.segments_of(overlay, settings.pieces, trace)
         self.edits = self.edits_of(overlay, self.shown, self._segments, trace)
         self._web = web

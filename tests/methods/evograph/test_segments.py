@@ -11,7 +11,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
-from kgqa.methods.evograph.participants import named_participants
+from kgqa.methods.evograph.editing import named_participants
 from kgqa.methods.evograph.segments import Segments
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
