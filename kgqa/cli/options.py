@@ -172,7 +172,7 @@ _ELSEWHERE = (
 def asking_options(function: Command) -> Command:
     """Add all options for settings of question answering."""
     text = "value of any other setting, such as tog3.rounds=2; repeat for several (see kgqa config show)"
-    published = "same as --preset as-published: the published method without changes"
+    published = "the published method without changes (preset as-published); not for top, but for top-1 and top-2"
     replay = "take every reply from the --replay file, and never call the language model"
     return combined(
         *(setting_option(key) for key, each in own_settings().items() if each.option and key not in _ELSEWHERE),

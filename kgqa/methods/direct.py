@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kgqa.llm.replies.answers import read_numbered_answers
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.trace.trace import Trace
@@ -38,8 +39,8 @@ def answer_cot(
 
 def recalled(question: Question, prompt: str, resources: Resources, trace: Trace) -> Answer:
     """Answer from the language model's memory with a prompt from `prompts/direct`; `prompt` is its name."""
-    asked = resources.prompts.prompt(f"direct/{prompt}", "decide", question=question.text)
-    (texts,) = resources.ask_model([asked], [read_numbered_answers], trace)
+    asked = resources.prompts.prompt(f"direct/{prompt}", "decide", Reply(read_numbered_answers), question=question.text)
+    (texts,) = resources.ask([asked], trace)
     assert resources.models is not None
     notes = (f"Answered by {resources.models.name} from its own knowledge.",)
     if not texts:

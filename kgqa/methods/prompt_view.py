@@ -121,9 +121,7 @@ class PromptView:
 
     def noted_name(self, value: Value, name: str) -> str:
         """Return the text shown for a value, and note that it is shown."""
-        text = self.name(value, name)
-        self.texts.add(text)
-        return text
+        return self._noted(self.name(value, name))
 
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
@@ -180,36 +178,29 @@ class PromptView:
         """Return some end nodes of a path and their number: `Paris; Lyon; 12 in all`; "" if none are to be shown."""
         if not self._sampled:
             return ""
-        found = self._found(candidate)
+        found, values = self._found(candidate), self._shown(candidate)
         if not isinstance(found, Ends):
             return TOO_MANY
-        values = self._shown(candidate)
         names = self._texts_of(values[: self._sampled])
-        if found.approximate:
-            names.append(f"more than {self._counted} in all")
-        elif len(names) < len(values):
-            names.append(f"{len(values)} in all")
-        text = "; ".join(names) or "only what the question names"
-        self.texts.add(text)
-        return text
+        if found.approximate or len(names) < len(values):
+            names.append(f"{f'more than {self._counted}' if found.approximate else len(values)} in all")
+        return self._noted("; ".join(names) or "only what the question names")
 
     def _ends(self, candidate: Candidate) -> str:
-        text = self._ends_text(candidate)
+        found, values = self._found(candidate), self._shown(candidate)
+        if not isinstance(found, Ends):
+            return self._noted(TOO_MANY)
+        if not values:
+            return self._noted("only what the question names" if found.values else "nothing")
+        texts = self._texts_of(values[:MOST_ENDS])
+        others = (self._counted if found.approximate else len(values)) - len(texts)
+        if found.approximate or others > 0:
+            texts.append(f"and {'more than ' if found.approximate else ''}{others} others")
+        return self._noted("; ".join(texts))
+
+    def _noted(self, text: str) -> str:
         self.texts.add(text)
         return text
-
-    def _ends_text(self, candidate: Candidate) -> str:
-        found = self._found(candidate)
-        if not isinstance(found, Ends):
-            return TOO_MANY
-        values = self._shown(candidate)
-        if not values:
-            return "only what the question names" if found.values else "nothing"
-        texts = self._texts_of(values[:MOST_ENDS])
-        names = "; ".join(texts)
-        if found.approximate:
-            return f"{names}; and more than {self._counted - len(texts)} others"
-        return f"{names}; and {len(values) - len(texts)} others" if len(values) > len(texts) else names
 
     def _found(self, candidate: Candidate) -> Ends | StoreTimeout | PartialResult:
         if candidate.identity not in self._ends_known:

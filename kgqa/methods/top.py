@@ -11,13 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.methods.resources import Resources
-from kgqa.methods.tournament.asked import entity_names, read_by_rules, read_for_model
-from kgqa.methods.tournament.clauses import clauses_of
+from kgqa.methods.tournament.asked import clauses_of, entity_names, read_by_rules, read_for_model
 from kgqa.methods.tournament.composition import compose
-from kgqa.methods.tournament.confidence import with_confidence
 from kgqa.methods.tournament.judge import Judge
-from kgqa.methods.tournament.ranking import Ranking
-from kgqa.methods.tournament.search import Ranked, Search
+from kgqa.methods.tournament.ranking import Ranked, Ranking, with_confidence
+from kgqa.methods.tournament.search import Search
 from kgqa.model import WEAK, Answer, Candidate, Named, Question, Value
 from kgqa.search.beam import BeamSettings, HopResult, explore, path_cost
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions

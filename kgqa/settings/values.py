@@ -107,8 +107,8 @@ def resolve(
     """Merge the settings of all sources.
 
     Args:
-        given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset. The value None means
-            that the setting was not given, and a path stands for its text.
+        given: values by keyword (see `Setting.keywords`); `as_published` stands for the preset, before others. The
+            value None means that the setting was not given, and a path stands for its text.
         variants: values of settings and variants (see `variant`) by key, as a row of a table sets them; they take
             precedence over all others.
         environment: environment variables; None for `os.environ`.
@@ -122,7 +122,8 @@ def resolve(
     environment = os.environ if environment is None else environment
     given, variants = dict(given or {}), variants or {}
     if given.pop("as_published", False):
-        given["ask.preset"] = "as-published"
+        words = [word for word in given if own_keywords().get(word, word) == "ask.preset"]
+        given["ask.preset"] = ",".join(filter(None, ("as-published", *map(given.pop, words))))
     user = user_file or user_settings_file()
     here = (folder or Path.cwd()) / FILE_NAME
     files = {file: read_file(file) for file in (user, here)}

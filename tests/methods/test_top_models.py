@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,7 +16,7 @@ from kgqa.model import Candidate, Entity
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault, ModelReply
+from kgqa.testing.faults import Fault
 from kgqa.testing.model_oracle import Gold, ModelOracle
 from kgqa.testing.server import ScriptedServer
 
@@ -285,38 +284,16 @@ class TestSystemOne:
         assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
         assert any("own knowledge" in note for note in answer.notes) and done.ids == [""] * len(names)
 
-    def test_unknown_numbers_are_dropped(self, run):
-        assert run(Model(answer='{"answers": [1, 999]}'), ask__method="top-1").answer.grounding == "graph"
-        done = run(Model(answer='{"answers": [999]}'), ask__method="top-1")
-        assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
-
-    @pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": [[1]]}'])
-    def test_bare_number_is_a_listed_entity(self, run, reply):
-        done = run(Model(answer=reply), ask__method="top-1")
-        assert (done.answer.status, done.answer.grounding) == ("answered", "graph")
-        assert done.ids == run(Model(answer='{"answers": [1]}'), ask__method="top-1").ids
-
     @pytest.mark.parametrize("reply", ["[999]", '{"answer": 999}', "Answer: 999", '{"answers": ["Paris", 999]}'])
     def test_unlisted_bare_number_is_asked_again(self, run, reply):
         done = run(Model(answer=reply), ask__method="top-1")
         assert done.kinds[-2:] == ["answer", "answer"] and "in quotes" in done.requests[-1].messages[-1]["content"]
         assert (done.answer.status, done.answer.answers) == ("no_answer", ())
 
-    def test_bare_number_without_paths_is_no_answer(self, run):
-        done = run(Model(answer="Answer: 1"), "Where is Lonely Place?", ask__method="top-1")
-        assert (done.answer.status, done.answer.answers) == ("no_answer", ()) and done.kinds == ["answer", "answer"]
-
     def test_empty_list_is_no_answer(self, run):
         done = run(Model(answer='{"answers": []}'), ask__method="top-1")
         assert (done.answer.status, done.answer.grounding) == ("no_answer", "none")
         assert "knew no answer" in done.answer.reason and done.kinds.count("answer") == 1
-
-    def test_unreadable_reply_is_asked_again_once(self, run):
-        done = run(Model(answer="Well, who knows?"), ask__method="top-1")
-        assert done.answer.status == "no_answer" and "could not be read" in done.answer.reason
-        assert done.kinds[-2:] == ["answer", "answer"]
-        assert [message["role"] for message in done.requests[-1].messages] == ["system", "user", "assistant", "user"]
-        assert (done.stage("decide").reasked, done.stage("decide").unparsed) == (1, 1)
 
     def test_answer_without_paths_is_from_the_model(self, run):
         reply = Model(answer='{"answers": ["nowhere"]}')
@@ -393,23 +370,6 @@ class TestSystemTwo:
             assert set(done.ids) == path_ends(films, done.answer)
             assert (done.answer.grounding, done.answer.query_class) == ("graph", "exact")
 
-    @pytest.mark.parametrize("name", ["Paris", "Ulmen"])
-    def test_answers_are_path_ends_with_constrained_decoding(self, run, films, name):
-        done = run(lambda messages: f"It is {name}. [YES]", **SYSTEM_2)
-        assert done.answer.status == "answered" and set(done.ids) == path_ends(films, done.answer)
-
-    def test_first_accepted_path_ends_the_search(self, run):
-        done = run(Model(accept="[YES]"), **SYSTEM_2)
-        assert done.kinds[-1] == "accept" and done.kinds.count("accept") == 1
-        assert done.answer.usage.hops == 1 and done.events("accepted")[0]["path"] == "-> film.film.directed_by"
-        assert sorted(done.ids) == ["m.ann", "m.bob"]
-
-    def test_answers_are_all_ends_of_the_accepted_path(self, run, films):
-        country = "-> film.film.country"
-        done = run(Model(accept=lambda asked: "[YES]" if f"{country}\n" in asked else "[NO]",
-                         compare=prefer(country), relevant="[NOT RELEVANT]"), **SYSTEM_2)  # fmt: skip
-        assert done.ids == ["m.fre"] and path_ends(films, done.answer) == {"m.fre"}
-
     def test_no_chosen_path_is_the_reason(self, run):
         done = run(Model(every="[]"))
         assert done.answer.status == "no_answer" and "selected no candidate" in done.answer.reason
@@ -436,11 +396,6 @@ class TestSystemTwo:
         done = run(Model(judge="Maybe."), ask__method="top-2", explore__depth=1, llm__reask=reask, constrains="none")
         assert done.kinds.count("judge") == 1 + reask
         assert len({json.dumps(request.messages) for request in done.requests}) == len(done.requests)
-
-    def test_common_prefix_of_two_paths_is_shown_once(self, run):
-        done = run(ask__method="top-2")
-        assert any("Known: [E1]\nCandidate A: -> produced by" in prompt for prompt in done.prompts("compare"))
-        assert any(f"Known: [E1] -> {DIRECTED}\nCandidate A: " in prompt for prompt in done.prompts("compare"))
 
     def test_extension_of_a_path_is_compared_by_relevance(self, run):
         prompts = run(**SYSTEM_2).prompts("relevant")
@@ -523,11 +478,6 @@ class TestClauses:
         assert all("Which actor of [E1] was president of [E2]?" in prompt for prompt in done.prompts())
         assert done.ids == ["m.eve"]
 
-    def test_clause_that_names_a_topic_is_a_leak(self, run):
-        clauses = {"[E1]": "Which actor played in Jawdrop?", "[E2]": "Who was president of [E2]?"}
-        done = run(Model(TWO_TOPIC_GOLD, clauses=json.dumps({"clauses": clauses})), PRESIDENT, explore__clauses="on")
-        assert done.events("leaks")[0]["leaks"] == 1
-
     def test_single_topic_has_no_clauses(self, run):
         assert "clauses" not in run(explore__clauses="on").kinds
 
@@ -578,11 +528,6 @@ class TestBudgets:
         assert len(done.requests) == 1 and done.answer.status == "budget_exhausted" and done.ids
         assert "1 tokens" in done.answer.reason
 
-    def test_time_budget_spent_in_the_first_hop(self, run):
-        start = time.monotonic()
-        done = run(lambda messages: faults.hangs(60), budget__seconds=0.8)
-        assert time.monotonic() - start < 40 and done.answer.status == "budget_exhausted" and not done.answer.answers
-
     def test_time_budget_spent_after_the_first_hop(self, run):
         def reply(asked):
             return faults.hangs(60) if DIRECTED_BORN in asked else None
@@ -591,35 +536,20 @@ class TestBudgets:
         assert done.answer.status == "budget_exhausted" and sorted(done.ids) == ["m.ann", "m.bob"]
         assert "not answered in time" in done.answer.reason or "seconds" in done.answer.reason
 
-    def test_clauses_count_against_the_budget(self, run):
-        done = run(Model(TWO_TOPIC_GOLD), PRESIDENT, explore__clauses="on", budget__calls=0)
-        assert done.answer.status == "budget_exhausted" and not done.requests
-
 
 SINGLE_FAULTS = {
     "rate limited": (faults.rate_limited(0), "answered"),
-    "rate limited for a moment": (faults.rate_limited(0.1), "answered"),
     "rate limited for days": (faults.rate_limited(100_000), "failed"),
-    "out of quota": (faults.out_of_quota(), "failed"),
     "500": (faults.server_error(), "answered"),
-    "503": (faults.server_error(503), "answered"),
     "hangs": (faults.hangs(20), "answered"),
     "dropped": (faults.dropped(), "answered"),
-    "half JSON": (faults.half_json(), "answered"),
     "cut off": (faults.cut_off(), "answered"),
-    "page": (faults.html(), "answered"),
     "error with 200": (faults.error_with_200(), "answered"),
-    "no choices": (faults.no_choices(), "answered"),
     "wrong key": (faults.wrong_key(), "failed"),
-    "no such model": (faults.no_such_model("name"), "failed"),
     "temperature": (faults.unsupported("temperature"), "answered"),
     "too long": (faults.too_long(), "answered"),
-    "teapot": (Fault(418, b"teapot", "text/plain"), "answered"),
     "refusal": (faults.refusal(), "answered"),
     "thinks": (faults.thinks("It depends."), "answered"),
-    "only thinks": (faults.thinks(""), "answered"),
-    "empty": (faults.empty(), "answered"),
-    "length": (ModelReply("[", finish_reason="length"), "answered"),
 }
 
 
@@ -668,17 +598,6 @@ class TestFaults:
         if name == "temperature":
             assert "temperature" not in done.requests[-1].body
 
-    @pytest.mark.parametrize("method", ["top-1", "top-2"])
-    def test_server_that_stops_answering(self, run, method):
-        counted = []
-
-        def reply(messages):
-            counted.append(1)
-            return faults.dropped() if len(counted) > 2 else Model()(messages)
-
-        done = run(reply, ask__method=method, llm__retries=1)
-        assert done.answer.status == "failed" and "cannot be used" in done.answer.reason
-
     @pytest.mark.parametrize("fault", [faults.too_long(), faults.refusal(), faults.empty()], ids=str)
     def test_model_that_never_gives_a_reply(self, run, fault):
         for method in ("top", "top-1", "top-2"):
@@ -720,17 +639,6 @@ class TestSettings:
             done = run(**given, rank__tournament=tournament, explore__beam=3)
             assert sorted(done.ids) == BIRTHPLACES and set(done.kinds) == kinds | {last}
             assert done.answer.usage.comparisons > 0
-
-    def test_single_tournament_has_one_round(self, run):
-        done = run(Model(judge='{"verdict": "wrong"}'), rank__tournament="single", rank__chunk=2, explore__beam=2)
-        assert [kind for kind in done.kinds if kind != "judge"] == ["pick", "pick"]
-        done = run(rank__tournament="chunked", rank__chunk=2, explore__beam=2)
-        assert done.kinds.count("pick") > 2
-
-    def test_unmasked_topic_is_named(self, run):
-        done = run(ask__method="top-2", explore__mask="none")
-        assert BORN in done.sent_text and "[E1]" not in "\n".join(done.prompts())
-        assert sorted(done.ids) == BIRTHPLACES
 
     def test_model_mask_overrides_the_explore_mask(self, run):
         done = run(explore__mask="drop", llm__mask="id")

@@ -123,6 +123,8 @@ def test_only_the_user_can_set_the_cache_folder(folder_and_user_file):
         ({"replay": Path("replies.jsonl")}, "llm.replay", "replies.jsonl"),
         ({"endpoint_cache": False}, "endpoint.cache", "off"),
         ({"as_published": True}, "ask.preset", "as-published"),
+        ({"as_published": True, "preset": "economy"}, "ask.preset", "as-published,economy"),
+        ({"as_published": True, "ask.preset": None}, "ask.preset", "as-published"),
         ({"depth": None}, "explore.depth", 2),
     ],
 )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.asked import read_for_model
 from kgqa.methods.tournament.composition import compose
-from kgqa.methods.tournament.ranking import Ranking, model_chooser
-from kgqa.methods.tournament.search import Ranked, Search
+from kgqa.methods.tournament.ranking import Ranked, Ranking, model_chooser
+from kgqa.methods.tournament.search import Search
 from kgqa.model import Answer, Candidate, Named, Question, Value
 from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.voting import VotingChooser

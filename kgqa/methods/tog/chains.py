@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from kgqa.errors import StoreTimeout
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Literal, Question, RelationPath, Step, Value
 from kgqa.search.tolerance import without_failures
@@ -46,7 +48,7 @@ class Chain:
         return RelationPath(self.end)
 
 
-class ChainSearch:
+class ChainSearch(ABC):
     """A search for one question along chains; the two searches say how a hop goes, and how replies are read.
 
     Attributes:
@@ -64,29 +66,29 @@ class ChainSearch:
         self._width = self._settings.explore.beam
         self.chains: list[Chain] = []
 
+    @abstractmethod
     def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
         """Extend the chains by one hop, and return those from which the search continues."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_relations(self, text: str, names: list[str]) -> Reading[Scored]:
         """Read the relations that a reply names with their scores, best first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_sufficient(self, text: str) -> Reading[tuple[str, ...]]:
         """Read whether the triples are enough, and if so the answers; () if they are not enough."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_answer(self, text: str) -> Reading[tuple[str, ...]]:
         """Read the answers."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step_name(self, step: Step) -> str:
         """Return the name of a relation in prompts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def triples(self) -> list[str]:
         """Return what the search has found, as lines of a prompt."""
-        raise NotImplementedError
 
     def name_steps(self, steps: Iterable[Step]) -> dict[str, Step]:
         """Return the steps by their names; the first step with a name hides the others."""
@@ -144,9 +146,12 @@ class ChainSearch:
         readers: Sequence[Callable[[str], Reading[Any]]],
     ) -> list[Any]:
         """Send one prompt for each of the values, and return what their replies say."""
-        prompts = self._resources.prompts
-        asked = [prompts.prompt(f"{self.prompts}{prompt}", stage, question=self._question, **each) for each in values]
-        return self._resources.ask_model(asked, readers, self._trace)
+        name, prompts = f"{self.prompts}{prompt}", self._resources.prompts
+        asked = [
+            prompts.prompt(name, stage, Reply(read), question=self._question, **each)
+            for each, read in zip(values, readers)
+        ]
+        return self._resources.ask(asked, self._trace)
 
     def hops(self, path: RelationPath) -> str:
         """Return the words of a path."""

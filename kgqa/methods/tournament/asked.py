@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kgqa.graph.graph import KnowledgeGraph
+from kgqa.llm.replies.json_values import Reading, read_json
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.prompt_view import PromptView
+from kgqa.methods.resources import Resources
 from kgqa.model import Candidate, Entity, Named, Value
 from kgqa.search.classes import starts
 from kgqa.search.conditions.amounts import read_amount
@@ -20,10 +24,12 @@ from kgqa.search.question_language import in_english
 from kgqa.search.topics import request_of
 from kgqa.search.words import pattern
 from kgqa.settings.values import Settings
-from kgqa.trace import CuesRead, Masked
+from kgqa.text.words import clean
+from kgqa.trace import Clauses, CuesRead, Masked
 from kgqa.trace.trace import Trace
 
 Names = Mapping[Entity, Sequence[str]]
+LONGEST_CLAUSE = 500
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,35 @@ def read_for_model(
     cues = _cues(question, question, spans, topics, trace)
     kind = AskedKind(graph, cues.value, cues.noun)
     return Asked(question, masked, topics, spans, start, cues, kind), view
+
+
+def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, trace: Trace) -> Mapping[Entity, str]:
+    """Ask the language model for the clause of each topic (thesis, section 6.2.1), with which its paths are compared.
+
+    The result is {} for a single topic and after an unusable reply.
+
+    Raises:
+        BudgetExhausted: The question's budget is spent.
+        ModelUnavailable: The language model failed.
+    """
+    if len(topics) < 2 or resources.models is None:
+        return {}
+    marks = {view.topic(topic.value): topic.value for topic in topics if isinstance(topic.value, Entity)}
+    form = Reply(partial(_read_clauses, marks=list(marks)))
+    prompt = resources.prompts.prompt("top/clauses", "clauses", form, question=view.question, topics=list(marks))
+    clauses = resources.ask([prompt], trace)[0] or {}
+    trace.record(Clauses(clauses=clauses))
+    view.texts.update(clauses.values())  # searched for leaks, because the model may have guessed a topic's name
+    return {marks[mark]: clause for mark, clause in clauses.items()}
+
+
+def _read_clauses(text: str, *, marks: Sequence[str]) -> Reading[dict[str, str]]:
+    value, repaired = read_json(text)
+    found = value.get("clauses", value) if isinstance(value, dict) else {}
+    texts = {m: clean(str(found[m]))[:LONGEST_CLAUSE] for m in marks if isinstance(found, dict) and found.get(m)}
+    if len(texts) == len(marks) and all(texts.values()):
+        return Reading(texts, repaired, "")
+    return Reading(None, repaired, f"It has not a clause for each of {', '.join(marks)}, as JSON.")
 
 
 def _cues(text: str, whole: str, spans: Sequence[Span], topics: Sequence[Named], trace: Trace) -> Cues:

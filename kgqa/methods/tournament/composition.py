@@ -13,6 +13,7 @@ from typing import Any
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
@@ -132,10 +133,9 @@ def _ask(
         for each in retained
     ]
     view.texts.update(text for path in paths for text in (*path["entities"], *path["triples"]))
-    prompt = resources.prompts.prompt("top/answer", "decide", question=view.question, paths=paths)
-    reader = partial(read_numbered_answers, size=len(_numbered(retained)))
-    replied: tuple[int | str, ...] | None = resources.ask_model([prompt], [reader], trace)[0]
-    return replied
+    form = Reply(partial(read_numbered_answers, size=len(_numbered(retained))))
+    prompt = resources.prompts.prompt("top/answer", "decide", form, question=view.question, paths=paths)
+    return resources.ask([prompt], trace)[0]
 
 
 def _notes_on_ends(

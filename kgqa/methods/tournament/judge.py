@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.path_verdicts import PathVerdict, VerdictKind, read_path_verdict
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.replied_conditions import UnknownPart, replied_candidate
@@ -78,16 +78,16 @@ class Judge:
         shown = ShownPaths(self._graph, self._view, rows, self._resources.encoder)
         if not shown.paths:
             return None
+        form = Reply(partial(read_path_verdict, size=len(shown.paths))).then(partial(self._checked, shown=shown))
         prompt = self._resources.prompts.prompt(
             "top/judge",
             "decide",
+            form,
             question=self._view.question,
             masked=self._view.masks,
             paths=[each.prompt for each in shown.paths],
         )
-        (found,) = self._resources.ask_model([prompt], [partial(self._read, shown=shown)], self._trace)
-        verdict: VerdictKind | None = found[0] if found else None
-        chosen: Candidate | None = found[1] if found else None
+        verdict, chosen = self._resources.ask([prompt], self._trace)[0] or (None, None)
         self.focus = chosen if verdict == "missing" else None
         self.accepted = chosen if verdict == "complete" else None
         if verdict == "wrong":
@@ -125,20 +125,14 @@ class Judge:
                 break
         return ranked
 
-    def _read(self, text: str, *, shown: ShownPaths) -> Reading[tuple[VerdictKind, Candidate | None]]:
-        reading: Reading[PathVerdict] = read_path_verdict(text, size=len(shown.paths))
-        verdict = reading.value
-        if verdict is None:
-            return Reading(None, reading.repaired, reading.problem)
+    def _checked(self, verdict: PathVerdict, *, shown: ShownPaths) -> tuple[VerdictKind, Candidate | None]:
+        """Return a verdict with its path; an `UnknownPart` is what is wrong with the reply."""
         if verdict.kind == "wrong":
-            return Reading(("wrong", None), reading.repaired)
-        try:
-            chosen = replied_candidate(shown.paths[verdict.path or 0], verdict, self._view.topics_asked)
-            if verdict.kind == "complete" and not self._has_answers(chosen):
-                raise UnknownPart("No row meets all of these conditions; give others, or fewer.")
-        except UnknownPart as error:
-            return Reading(None, reading.repaired, str(error))
-        return Reading((verdict.kind, chosen), reading.repaired)
+            return "wrong", None
+        chosen = replied_candidate(shown.paths[verdict.path or 0], verdict, self._view.topics_asked)
+        if verdict.kind == "complete" and not self._has_answers(chosen):
+            raise UnknownPart("No row meets all of these conditions; give others, or fewer.")
+        return verdict.kind, chosen
 
     def _has_answers(self, chosen: Candidate) -> bool:
         """Return whether a path with new conditions has an answer; a question for a number or yes or no always has."""

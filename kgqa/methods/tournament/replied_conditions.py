@@ -37,7 +37,7 @@ _OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _END_OF_TERM = re.compile(r"(?:^|\W)(?:to|until|end|ended|end date|to date)$")
 
 
-class UnknownPart(Exception):
+class UnknownPart(ValueError):
     """A reply names a field or value that was not shown. The message says so to the language model."""
 
 
@@ -174,6 +174,8 @@ def _with_operation(
             found,
             operation=Operation(kind, steps, scale=scale, counted=given.counted, rank=given.rank, at=inner),
         )
+    except UnknownPart:
+        raise
     except ValueError as error:
         raise UnknownPart(f"The operation is not possible: {error}.") from error
 

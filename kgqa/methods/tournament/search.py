@@ -11,7 +11,7 @@ from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.tournament.path_answers import answer_of_path
-from kgqa.methods.tournament.ranking import Ranking
+from kgqa.methods.tournament.ranking import Ranked, Ranking
 from kgqa.model import Answer, Candidate, Entity, Value
 from kgqa.search.beam import HopResult
 from kgqa.search.conjunction import JoinFinder
@@ -23,8 +23,6 @@ from kgqa.text.words import paths_key
 from kgqa.trace import Accepted, GaveUp, PathsRanked, RankedPath, Rejected
 from kgqa.trace.trace import BudgetExhausted
 
-Ranked = list[tuple[Candidate, float | None]]
-"""Paths with their scores, best first; scores are None if a language model compared the paths."""
 ALTERNATIVES = 4
 """Most joins of one path with paths from other topics; a language model chooses among these joins."""
 COMPARED = 10
