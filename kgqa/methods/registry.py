@@ -89,6 +89,8 @@ _AS_PUBLISHED = {
     "ask.on_exhausted": "none",
     "explore.depth": 3,
     "explore.combine": "separate",
+    "explore.entity_pool": 30,
+    "explore.entity_chunk": 20,
     "rank.bm25": "okapi",
     "rank.lexical_weight": 1.0,
     "rank.pool": 30,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa import ask, open_resources
-from kgqa.methods.advice import MAX_NEAREST, with_advice
+from kgqa.methods.advice import with_advice
 from kgqa.methods.ask import budget_of
 from kgqa.model import Answer, NearPath, Question, StageUsage, Usage
 from kgqa.settings.values import resolve
@@ -50,12 +50,6 @@ def test_answer_from_text_has_no_nearest_paths():
     found = advised(FULL_DEPTH, ranked(0.5), Retrieved(query="q", pieces=()), models=True)
     assert found.nearest == () and found.hints == ()
     assert advised(Retrieved(query="q", pieces=()), usage=UNPARSED).hints[0].startswith("Use another")
-
-
-def test_hints_in_python():
-    answer = Answer(Question("?"), "no_answer")
-    found = with_advice(answer, [FULL_DEPTH], Usage(), resolve({}), models=False)
-    assert found.hints == ("Follow longer paths: depth=3",)
 
 
 def test_topic_without_relations():
@@ -106,7 +100,3 @@ def test_nothing_would_help_a_question_that_was_stopped(session_cache):
     trace.stop()
     answer = ask("Who directed Parasite?", resources=open_resources(settings=settings), trace=trace)
     assert (answer.status, answer.hints) == ("budget_exhausted", ())
-
-
-def test_few_paths_are_listed():
-    assert len(advised(ranked(*[0.1] * 20)).nearest) == MAX_NEAREST

@@ -110,28 +110,11 @@ def test_settings_are_given_by_keyword(monkeypatch):
             ask("Who directed Parasite?", graph=resources.graph, timeout=3)
 
 
-def test_question_answered_with_a_keyword():
-    answer = ask("Who directed Parasite?", depth=1, embeddings="off", accept=99, on_exhausted="none")
-    assert answer.status == "no_answer"
-
-
-def test_misspelled_variable_is_warned_of(monkeypatch):
-    monkeypatch.setenv("KGQA_EXPLORE_DEPHT", "3")
-    with pytest.warns(UserWarning, match="Did you mean KGQA_EXPLORE_DEPTH"):
-        open_resources(embeddings="off").close()
-
-
 def test_repr_says_what_is_open():
     with open_resources(embeddings="off", languages="en") as resources:
         graph = repr(resources.graph)
         assert graph.startswith("<KnowledgeGraph (freebase) on <EmbeddedStore ") and graph.endswith(" triples)>>")
         assert repr(resources) == f"<Resources of method top: {graph}>"
-
-
-def test_repr_of_a_server_graph_sends_nothing(server, graph):
-    sent = len(server.queries)
-    assert repr(graph) == f"<KnowledgeGraph ({graph.schema.name}) on <EndpointStore {server.url}>>"
-    assert len(server.queries) == sent
 
 
 @pytest.mark.parametrize(

@@ -57,19 +57,6 @@ def test_only_cot_asks_for_reasoning_steps(run):
         assert "structured_outputs" not in request.body and request.body["temperature"] == 0
 
 
-def test_topics_are_not_masked(run):
-    answer, (request,) = run(
-        '{"answers": ["Tokyo"]}', question="What is the capital of Japan?", topics=["m.demo_japan"]
-    )
-    assert "capital of Japan" in request.messages[1]["content"] and answer.grounding == "model"
-    assert answer.answers[0].id == "" and answer.sparql == ""
-
-
-@pytest.mark.parametrize("question", ["How many moons has Mars?", "Is water wet?", "What is the largest ocean?"])
-def test_counts_and_yes_no_questions_are_asked(run, question):
-    assert str(run('{"answers": ["two"]}', question=question)[0]) == "two"
-
-
 @pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": ["two", 3]}'])
 def test_bare_number_is_asked_again(run, reply):
     """A bare number could be a position in a list the model imagines."""
@@ -107,16 +94,6 @@ def test_refused_and_empty_replies_are_no_answer(run, reply):
 def test_wrong_key_names_the_variable_to_set(run):
     answer, _ = run(faults.wrong_key("sk"))
     assert answer.status == "failed" and "KGQA_LLM_KEY" in answer.reason
-
-
-def test_call_budget_of_zero_sends_no_request(run):
-    answer, requests = run("never", budget__calls=0)
-    assert answer.status == "budget_exhausted" and not requests
-
-
-def test_empty_question_fails_without_a_request(run):
-    answer, requests = run("never", question=" ?")
-    assert answer.status == "failed" and "empty" in answer.reason and not requests
 
 
 @pytest.mark.parametrize("method", ["io", "cot", "tog"])

@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.methods.tournament.scoring import (
-    AGAINST,
     AGREES,
     ONE_HOP,
     PLAIN,
     UNKNOWN_TYPE,
     PathScores,
     ScoreWeights,
-    similarity_of,
 )
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import XSD
@@ -68,18 +66,6 @@ def test_second_hop_costs_more_for_a_short_question():
     assert one - two == pytest.approx(0.15 + PLAIN)
 
 
-def test_announced_hops_do_not_count_without_a_penalty():
-    weights = ScoreWeights(alignment=0.5, deeper=0.0, answer_type=0.2)
-    for cues in (Cues(("directed",), 1), Cues(("a", "b", "c"), 3)):
-        found, _ = scores(cues, [candidate(*"abcd"[:length]) for length in (1, 2, 3)], weights=weights)
-        assert found == pytest.approx([0.5] * 3)
-
-
-def test_penalty_for_a_step_against_its_relation():
-    (out, into), _ = scores(Cues((), 1), [candidate("a"), candidate("a", directions=["in"])])
-    assert out - into == pytest.approx(AGAINST)
-
-
 def test_answer_type_counts_by_similarity():
     cues = Cues((), 1, asked_for="abc")
     same, other, unknown = (candidate("x", leads_to=text) for text in ("cab", "xyz", ""))
@@ -118,8 +104,3 @@ def test_beginning_of_a_chain_is_promising():
 def test_ranking_by_words_without_an_encoder():
     found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS, kind=ANY)
     assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1
-
-
-@pytest.mark.parametrize("encoder", [None, LetterEncoder()])
-def test_similarity_of_no_candidates(encoder):
-    assert similarity_of(encoder)("question", []).shape == (0,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
@@ -13,7 +12,7 @@ from kgqa.graph.embedded.loading import load_graph
 from kgqa.settings.values import resolve
 from kgqa.testing.model_oracle import Gold
 
-from .test_top_models import BORN, DIRECTED_BORN, NS, PRESIDENT, SYSTEM_1, SYSTEM_2, Model, prefer
+from .test_top_models import BORN, NS, PRESIDENT, SYSTEM_1, SYSTEM_2, Model, prefer
 from .test_top_models import _short_pauses as _short_pauses
 from .test_top_models import films as films
 from .test_top_models import folder as folder
@@ -117,7 +116,3 @@ def test_the_thesis_has_two_systems():
     assert "top-1" in str(caught.value) and "top-2" in str(caught.value)
     with pytest.raises(SettingsError, match="needs a language model"):
         open_resources(settings=resolve({"ask.method": "top-2", "as_published": True}))
-
-
-def test_paths_are_worded_as_before(run):
-    assert json.dumps(DIRECTED_BORN)[1:-1] in run().sent_text
