@@ -565,13 +565,6 @@ class TestFaults:
         if name == "temperature":
             assert "temperature" not in done.requests[-1].body
 
-    @pytest.mark.parametrize("fault", [faults.too_long(), faults.refusal(), faults.empty()], ids=str)
-    def test_model_that_never_gives_a_reply(self, run, fault):
-        for method in ("top", "top-1", "top-2"):
-            done = run(lambda messages: fault, ask__method=method)
-            assert done.answer.status == "no_answer" and not done.answer.answers
-            assert sum(stage.failed for stage in done.answer.usage.stages) == len(done.requests)
-
 
 @pytest.mark.parametrize("method", ["top", "top-1", "top-2"])
 @pytest.mark.parametrize("question", [BORN, PRESIDENT, "What is the relation of the actor in Bigfilm?"])
