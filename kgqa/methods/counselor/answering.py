@@ -242,7 +242,9 @@ class Trial:
         self.text = str(played.answer.arguments[0]) if played.answer.arguments else ""
         try:
             self.answer = grounded_answer(self.text, counsel.functions, counsel.empty, counsel.trace)
-            self.ended = "The answer is empty." if self.answer is None else self.refusal(self.answer)
+            self.ended = (
+                "The answer is empty, or says that there is none." if self.answer is None else self.refusal(self.answer)
+            )
         except FAILURES as error:
             counsel.trace.record(GaveUp(error=str(error)))
             self.ended = f"The graph could not check the answer: {safe(str(error))}"

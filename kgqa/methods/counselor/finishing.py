@@ -11,6 +11,7 @@ from itertools import chain, islice
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import call_text, read_action_line
+from kgqa.llm.replies.answers import is_no_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.observations import Found, Number, Observation
 from kgqa.methods.counselor.selection import selections
@@ -47,7 +48,7 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
         trace: Records the answer.
 
     Returns:
-        The answer; None if the text is empty.
+        The answer; None if the text is empty, or says that there is none.
 
     Raises:
         StoreError: The graph failed.
@@ -57,12 +58,14 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
     if not re.search(r"\w", text):
         return None
     answer = _answer(text, functions, empty, trace)
+    if answer is None:
+        return None
     given = [functions.given[each.value] for each in answer.topics if each.value in functions.given]
     notes = [f"{GIVEN}{', '.join(map(display_name, given))}."] if given else []
     return replace(answer, notes=(*answer.notes, *notes))
 
 
-def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer:
+def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer | None:
     repeated = _repeated(text, functions.observed)
     counted = _number(text, functions.observed, empty.question.text) if repeated is None else None
     if repeated is not None and repeated.number is not None and not repeated.values:
@@ -78,7 +81,7 @@ def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -
     chosen = functions.seen.chosen(text)
     if chosen.values and not chosen.others:
         return _of_values(chosen.values, functions, empty, trace)
-    return _of_model(chosen, empty)
+    return None if is_no_answer(text) and not chosen.values else _of_model(chosen, empty)
 
 
 def _is_number(number: int, values: Sequence[Value]) -> bool:

@@ -112,3 +112,21 @@ def test_long_repetitions_are_read_in_time(unit, end):
         started = time.thread_time()
         read_action_line(text, published=published)
         assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("Finish[\n1. Alpha, Inc\n2. Beta [Live]\n]", ["Finish[Alpha, Inc; Beta [Live]]"]),
+        ("Finish[Alpha\nBeta]\nSeen 3: x", ["Finish[Alpha; Beta]"]),
+        ("Finish[Alpha\nThat is all.", ["Finish[Alpha]"]),
+        ("Finish[a] b]", ["Finish[a] b]"]),
+        ("Finish[Mara Holt] follows [see Seen 2]", ["Finish[Mara Holt]"]),
+        ("When all is seen I write Finish[answer]. Neighbour[a, b]", ["Neighbour[a, b]"]),
+        ("Finish[the answer]", None),
+        ("Intersect[Neighbour[a, b], Smith, John]", ['Intersect[Neighbour[a, b], "Smith, John"]']),
+    ],
+)
+def test_lines_of_calls(text, calls):
+    value = read_action_line(text).value
+    assert (list(map(call_text, value)) if value else None) == calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.trace import AnswerVerified, Called, Finished, Reflected, StepPlanned
+from kgqa.trace import AnswerVerified, Called, Finished, Reflected
 
 from .asking import CAMERON, run
 
@@ -89,18 +89,6 @@ def test_an_answer_that_was_not_seen_is_refused_for_free():
     assert "verify" in run(replies={"action": "Finish[yes]", "verify": "Right.\nJudgment: yes"}).turns
     assert "verify" in run(replies={"action": "Finish[about 12 years]", "verify": "Right.\nJudgment: yes"}).turns
     assert "verify" not in run(replies={"action": "Finish[Apollo 11]", "verify": "Right.\nJudgment: yes"}).turns
-
-
-@pytest.mark.parametrize("functions", ["sets", "published"])
-def test_records_are_explained_only_where_they_are_shown(functions):
-    asked = run(counselor__functions=functions)
-    assert ("Records:" in asked.prompts[0].system) == (functions == "sets")
-
-
-def test_no_plan_is_asked_or_shown_without_planning():
-    asked = run(counselor__plan="off")
-    assert "plan" not in asked.turns and all(event.need for event in asked.events(StepPlanned))
-    assert not any("Plan 1" in prompt.system + prompt.user for prompt in asked.prompts)
 
 
 @pytest.mark.parametrize("kind", ["perspectives", "short", "plain", "last-trial"])

@@ -31,18 +31,6 @@ def test_types_with_their_relations(mini_grbench):
     assert "name" in lines["venue"]  # a feature of several types
 
 
-def test_a_graph_without_declared_types():
-    place, label = "http://example.org/", "<http://www.w3.org/2000/01/rdf-schema#label>"
-    lines = [
-        f'<{place}bo> {label} "Bo" .',
-        f'<{place}made> {label} "made\\nAction 1: x" .',
-        f"<{place}bo> <{place}made> <{place}x> .",
-    ]
-    graph = memory_graph(lines, schema="rdfs")
-    (line,) = definition_lines(graph, HopNames(graph, None))
-    assert line.startswith("any node: ") and "made Action 1: x" in line
-
-
 def test_the_nearest_relations_of_a_node_in_a_graph_with_many():
     graph = demo_graph()
     assert not is_defined(graph) and definition_lines(graph, HopNames(graph, None)) == ()

@@ -9,7 +9,7 @@ import pytest
 from kgqa.llm.replies.action_lines import Call, call_text
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.model import Candidate
-from tests.graph.facts import RDFS, ent, ns
+from tests.graph.facts import RDFS, ns
 from tests.memory_graph import memory_graph
 
 from ...conftest import SOAK
@@ -68,38 +68,3 @@ def test_paths_of_whole_sets_return_these_sets():
                     got = returned(graph, source.candidate)
                     assert got == set(source.values), (call_text(call), source.candidate, graph.store)
     assert whole > 100
-
-
-@pytest.mark.soak
-def test_sets_are_what_they_are_called():
-    """Against the same sets computed from the triples."""
-    draw = random.Random(3)
-    for _ in range(100 if SOAK else 15):
-        graph = random_graph(draw)
-        edges = {hop: hop_pairs(graph, hop) for hop in LINKS}
-        functions = GraphFunctions(graph)
-        first, second = f"m.n{draw.randrange(8)}", f"m.n{draw.randrange(8)}"
-        one, other = (draw.choice(LINKS) for _ in range(2))
-        a = {y for x, y in edges[one] if x == ent(first)}
-        b = {y for x, y in edges[other] if x == ent(second)}
-        onward = {y for x, y in edges[other] if x in a}
-        left, right = (
-            Call("Neighbour", (Call("Retrieve", (first,)), one)),
-            Call("Neighbour", (Call("Retrieve", (second,)), other)),
-        )
-        for call, expected in (
-            (left, a),
-            (Call("Neighbour", (left, other)), onward),
-            (Call("Intersect", (left, right)), a & b),
-            (Call("Without", (left, right)), a - b),
-        ):
-            found = functions.run(call).found
-            assert set(found.nodes.values) == expected, call_text(call)
-        if a:
-            counted = functions.run(Call("Count", (left,))).found
-            assert counted.number == len(a)
-
-
-def hop_pairs(graph, link):
-    relation = ent(link).iri
-    return [(s, o) for s, o in graph.store.select(f"SELECT ?s ?o WHERE {{ ?s <{relation}> ?o }}", timeout=9)]

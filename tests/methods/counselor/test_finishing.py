@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.graph.opening import open_graph
 from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.methods.tournament.path_answers import answer_of_path
-from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
-from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.trace.trace import Trace
 from tests.graph.facts import ns
 from tests.memory_graph import memory_graph
@@ -82,12 +78,6 @@ def test_longest_names_are_read_first_and_the_rest_is_cut_at_commas(graph, text,
     assert ([each.id for each in chosen.values], chosen.others) == (ids, others)
 
 
-def test_the_order_of_the_language_model_is_kept(graph):
-    found = answer(graph, ALL, "Finish[Ugly, The Good, 1984]")
-    assert [each.name for each in found.answers] == ["Ugly", "The Good", "1984"]
-    assert (found.grounding, found.query_class) == ("graph", "superset")
-
-
 def test_a_part_that_was_not_observed_makes_the_answer_the_models(graph):
     found = answer(graph, ALL, "Finish[Ugly, Snow]")
     assert [each.name for each in found.answers] == ["Ugly", "Snow"]
@@ -142,40 +132,10 @@ def test_values_picked_by_a_look_up_become_part_of_the_query(graph, question, lo
     assert (some.grounding, some.query_class) == ("graph", "superset")
 
 
-def test_a_node_checked_backwards_is_an_end_of_the_path(graph):
-    found = answer(graph, f"Intersect[Retrieve[m.f5], {ALL}]", "Finish[Sun and Moon]")
-    assert (found.grounding, found.query_class) == ("graph", "superset")
-
-
 def test_the_topic_itself_may_be_the_answer(graph):
     back = f"Neighbour[{ALL}, <- director.film]"
     found = answer(graph, back, "Finish[Dora]")
     assert (found.grounding, found.query_class) == ("graph", "exact") and found.defects == ()
-
-
-def test_queries_are_those_of_the_same_conditions_and_operations():
-    """The demo of docs/conditions.md: counts and extremes come out as the same text."""
-    ns_ = "http://rdf.freebase.com/ns/"
-    held = ns_ + "government.government_position_held.office_holder"
-    holders = RelationPath(
-        Entity(ns_ + "m.demo_president_of_the_united_states"),
-        (Step(ns_ + "government.government_office_or_title.office_holders"), Step(held)),
-    )
-    born = (Step(ns_ + "people.person.date_of_birth"),)
-    before = Condition(2, born, Comparison("<", Literal("1800", "http://www.w3.org/2001/XMLSchema#gYear")))
-    calls = "Neighbour[Retrieve[President of the United States], office holders]"
-    lookup = f"Feature[{calls}, date of birth]"
-    with open_graph() as graph:
-        for program, question, candidate in (
-            ((f"Count[{calls}]", "Finish[5]"), "", Candidate(holders, "", operation=Operation("count"))),
-            ((lookup, "Finish[George Washington]"), "Who was born first?",
-             Candidate(holders, "", operation=Operation("least", born, scale="day"))),
-            ((lookup, "Finish[George Washington]"), "Who was born before 1800?",
-             Candidate(holders, "", conditions=(before,))),
-        ):  # fmt: skip
-            found = answer(graph, *program, question=question)
-            expected = answer_of_path(graph, candidate, None, graph.named([holders.topic]), Trace())
-            assert found.sparql == expected.sparql and found.answers == expected.answers
 
 
 @given(st.text(max_size=60))

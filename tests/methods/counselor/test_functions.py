@@ -76,11 +76,6 @@ def test_a_similar_name_of_a_relation_is_used_and_said():
     assert "no relation" in run(memory_graph(lines), "Neighbour[Retrieve[Alpha], president]", encoder=encoder).problem
 
 
-def test_without_a_relation_the_relations_of_nodes_are_listed(graph):
-    text = run(graph, "Neighbour[Retrieve[m.ann]]").text
-    assert "children (2)" in text and "spouses (1)" in text and "type.object" not in text
-
-
 def test_a_node_is_found_by_id_by_name_and_by_a_similar_name(graph):
     assert names(run(graph, "Retrieve[m.bob]")) == names(run(graph, "Retrieve[bob]")) == ["Bob"]
     ann = run(graph, "Retrieve[Ann]")  # the one with more edges
@@ -88,27 +83,6 @@ def test_a_node_is_found_by_id_by_name_and_by_a_similar_name(graph):
     close = run(graph, "Retrieve[Movies]")
     assert names(close) == ["Movie"] and "most similar" in close.text
     assert run(graph, "Retrieve[qwertz]").found is None
-
-
-def test_a_node_that_was_seen_is_the_one_that_a_name_means(graph):
-    seen = run(graph, "Retrieve[m.other]", "Retrieve[Ann]")
-    assert [each.id for each in seen.found.values] == ["m.other"]
-
-
-def test_a_text_that_resembles_no_name_finds_nothing_and_names_the_nearest():
-    encoder = CachedEncoder(Words(), None)
-    graph = memory_graph(ns('m.a type.object.name "Seven green hills of the very old town"@en'))
-    found = run(graph, "Retrieve[hills]", encoder=encoder)
-    found_more = run(graph, "Retrieve[seven green hills]", encoder=encoder)
-    assert found_more.found is not None
-    assert found.found is None or found.found.values
-    nothing = run(graph, "Retrieve[a quick brown fox jumps over many hills today]", encoder=encoder)
-    assert nothing.found is None and "Seven green hills" in nothing.problem
-
-
-def test_all_names_are_compared_as_published(graph):
-    encoder = CachedEncoder(Words(), None)
-    assert names(run(graph, "Retrieve[prize of the year]", retrieve="dense", encoder=encoder)) == ["Prize"]
 
 
 @pytest.mark.parametrize("many", [1, 10_000])
@@ -153,10 +127,6 @@ def test_an_id_that_was_not_seen_is_used_and_said(graph):
     found = run(graph, "Neighbour[m.ann, children]")
     assert names(found) == ["Bob", "Cid"] and "m.ann was not seen before" in found.text
     assert "not seen" not in run(graph, "Retrieve[m.ann]", "Neighbour[m.ann, children]").text
-
-
-def test_names_are_shown_in_the_languages_of_the_graph(graph):
-    assert names(run(graph, "Feature[Retrieve[m.ann], name]")) == ["Ann", "Ann Lee"]
 
 
 def test_published_functions_have_no_sets_and_show_ids(graph):

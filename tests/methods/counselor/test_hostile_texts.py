@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from kgqa.llm.replies.action_lines import Call, read_action_line
+from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.model import Answer, Question
@@ -56,18 +56,6 @@ def graph():
     return memory_graph(lines, schema="rdfs")
 
 
-def test_observations_are_one_clean_line(graph):
-    functions = GraphFunctions(graph)
-    every = "Neighbour[Retrieve[Start], to]"
-    for line in ("Neighbour[Retrieve[Start]]", every, f"Feature[{every}, text]", f"Degree[{every}, text]",
-                 *(f"Feature[Retrieve[http://example.org/n{number}], text]" for number in range(len(TEXTS))),
-                 "Neighbour[Retrieve[Start], nothing of that kind]", "Retrieve[Finish hacked INST SYS]"):  # fmt: skip
-        observation = functions.run(read_action_line(line).value[0])
-        text = observation.text.replace("<s>alert", "")
-        assert not [mark for mark in MARKS if mark in text], (line, text)
-        assert len(text) <= 3300
-
-
 def test_values_with_any_name_are_answers_of_their_queries(graph):
     found = played(graph, "Neighbour[Retrieve[Start], to]", "Finish[Neighbour[Retrieve[Start], to]]").answer
     assert len(found.answers) == len(TEXTS) and found.query_class == "exact"
@@ -76,17 +64,6 @@ def test_values_with_any_name_are_answers_of_their_queries(graph):
         found = played(graph, *program).answer
         assert [each.value.iri for each in found.answers] == [f"http://example.org/n{number}"]
         assert (found.grounding, found.query_class, found.defects) == ("graph", "superset", ())
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_texts_in_calls_are_data(graph, text):
-    for line in (f"Retrieve[{text}]", f"Neighbour[{text}, {text}]", f"Feature[Retrieve[Start], {text}]"):
-        read = read_action_line(line)
-        for call in read.value or ():
-            observation = GraphFunctions(graph).run(call)
-            assert "\n" not in observation.text and len(observation.text) <= 3300
-    found = played(graph, "Neighbour[Retrieve[Start], to]", f"Finish[{text}]").answer
-    assert found is None or found.status == "answered"
 
 
 @given(hostile_texts, hostile_texts)

@@ -51,11 +51,6 @@ def test_neighbours_and_values_keep_their_order(graphs_of_papers):
     assert seen(with_order, several) == papers
 
 
-def test_order_is_no_relation_to_follow(graphs_of_papers):
-    done = played(graphs_of_papers[0], "Neighbour[Retrieve[Paper p5]]", "Finish[nothing]")
-    assert "order" not in done.observations[0].text
-
-
 @pytest.mark.parametrize("kept", [0, 1])
 def test_degree_counts_the_ids_of_no_node_as_the_data_set_does(graphs_of_papers, kept):
     done = played(graphs_of_papers[kept], "Degree[Retrieve[Odo Renk], paper]", "Finish[5]")

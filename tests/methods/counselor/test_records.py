@@ -46,12 +46,6 @@ def test_records_are_shown_with_their_fields(graph):
     assert "<|" not in text
 
 
-def test_a_single_record_is_not_repeated(graph):
-    assert (
-        "Records" not in played(graph, "Neighbour[Retrieve[Rosa], home: town]", "Finish[Seat 0]").observations[0].text
-    )
-
-
 @pytest.mark.parametrize(
     ("question", "chosen", "part"),
     [
@@ -66,11 +60,6 @@ def test_a_choice_by_a_field_of_the_record_is_one_exact_query(graph, question, c
     answer = played(graph, SEATS, f"Finish[{chosen}]", question=question).answer
     assert answer.query_class == "exact" and {each.name for each in answer.answers} == set(chosen.split("; "))
     assert part in answer.sparql
-
-
-def test_a_choice_that_no_field_explains_is_a_superset(graph):
-    answer = played(graph, SEATS, "Finish[Seat 1]", question="Which seat was by the sea?").answer
-    assert answer.query_class == "superset"
 
 
 @pytest.mark.parametrize(

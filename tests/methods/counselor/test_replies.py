@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.replies.action_lines import Call, call_text, read_action_line
-from kgqa.methods.acting.loop_guard import LoopGuard
+from kgqa.llm.replies.action_lines import Call, call_text
 from kgqa.methods.acting.tokens import CUT, tokens_of, within
 from kgqa.methods.counselor.replies import read_judgment, read_plan, read_reflection, read_sentences, read_turn
 from kgqa.methods.published.counselor import read_published_judgment
@@ -37,13 +36,6 @@ def test_judgments(text, verdict):
     read = read_judgment(text)
     assert (read.value.verdict if read.value else None) == verdict
     assert (verdict is None) == bool(read.problem)
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"), [("[Yes]", "yes"), ("[No]", "no"), ("[no] but [Yes]", "no"), ("Hm", "yes")]
-)
-def test_published_judgments(text, verdict):
-    assert read_published_judgment(text).value.verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -98,24 +90,6 @@ def test_plans_that_finish(text, found):
         assert read == found
 
 
-@pytest.mark.parametrize(
-    ("text", "calls"),
-    [
-        ("Finish[\n1. Alpha, Inc\n2. Beta [Live]\n]", ["Finish[Alpha, Inc; Beta [Live]]"]),
-        ("Finish[Alpha\nBeta]\nSeen 3: x", ["Finish[Alpha; Beta]"]),
-        ("Finish[Alpha\nThat is all.", ["Finish[Alpha]"]),
-        ("Finish[a] b]", ["Finish[a] b]"]),
-        ("Finish[Mara Holt] follows [see Seen 2]", ["Finish[Mara Holt]"]),
-        ("When all is seen I write Finish[answer]. Neighbour[a, b]", ["Neighbour[a, b]"]),
-        ("Finish[the answer]", None),
-        ("Intersect[Neighbour[a, b], Smith, John]", ['Intersect[Neighbour[a, b], "Smith, John"]']),
-    ],
-)
-def test_lines_of_calls(text, calls):
-    value = read_action_line(text).value
-    assert (list(map(call_text, value)) if value else None) == calls
-
-
 LINES = (
     "Plan 1:",
     "Action 2: ",
@@ -147,11 +121,3 @@ def test_lines_within_a_number_of_tokens(lines, tokens):
     assert all(line in lines or line.endswith(CUT) for line in kept)
     if sum(tokens_of(line) + 1 for line in lines) <= tokens:
         assert kept == lines
-
-
-def test_the_third_time_of_a_call_is_the_last():
-    guard = LoopGuard()
-    assert guard.check("Count[x]", 1) is None and guard.check("Count[x]", 1) is None
-    assert guard.check("count[ x]".replace(" ", ""), 2).first == 1
-    assert not guard.check("Count[y]", 3)
-    assert guard.check("Count[x]", 4).last
