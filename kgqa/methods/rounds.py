@@ -150,6 +150,15 @@ def answer_in_rounds(method: str, state: R, run: Callable[[R], Outcome], best: C
         return replace(found, status="budget_exhausted", reason=error.reason)
 
 
+def unless_accepted(state: Rounds, found: Outcome, accepted: bool, note: str) -> Outcome:
+    """Return a result that was not accepted as such, with a note; without answers if `ask.on_exhausted` is "none"."""
+    if accepted or found.reply is None or not found.reply.answers:
+        return found
+    if state.resources.settings.ask.on_exhausted == "none":
+        return Outcome(reason=note)
+    return replace(found, accepted=False, notes=(*found.notes, note))
+
+
 def is_published(resources: Resources) -> bool:
     """Return whether the method is asked for as it was published."""
     return "as-published" in preset_names(resources.settings.ask.preset)

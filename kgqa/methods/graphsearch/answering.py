@@ -35,8 +35,17 @@ from kgqa.methods.graphsearch.sub_queries import (
     without_unknown,
 )
 from kgqa.methods.published import graphsearch as published
+from kgqa.methods.published.graphsearch import LAST_STEP, NOT_VERIFIED
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds, in_rounds, is_published
+from kgqa.methods.rounds import (
+    NOTHING_FOUND,
+    Outcome,
+    Rounds,
+    answer_in_rounds,
+    in_rounds,
+    is_published,
+    unless_accepted,
+)
 from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Answer, Named, Piece, Question, Triple, Value
@@ -44,8 +53,6 @@ from kgqa.text.words import normalise
 from kgqa.trace import DraftClaim, Drafted, DraftVerified, GaveUp, Grounded, PiecesKept, StepAnswered
 from kgqa.trace.trace import BudgetExhausted, Trace
 
-NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."
-LAST_STEP = "This is the answer of the last sub-question that was answered."
 DISPUTED = "The answers to a sub-question disagree: {}"
 MAX_ROUNDS = 2
 """Most rounds of new sub-questions."""
@@ -158,12 +165,7 @@ def run(state: Search) -> Outcome:
         state.stopped(0, "nothing was retrieved")
         return result(state)
     in_rounds(state, range(MAX_ROUNDS + 1), write_draft, verify, expand)
-    found = result(state)
-    if found.reply is None or not found.reply.answers or state.accepted:
-        return found
-    if state.resources.settings.ask.on_exhausted == "none":
-        return Outcome(reason=NOT_VERIFIED)
-    return replace(found, accepted=False, notes=(NOT_VERIFIED,))
+    return unless_accepted(state, result(state), state.accepted, NOT_VERIFIED)
 
 
 def decompose(state: Search) -> tuple[SubQuery, ...]:

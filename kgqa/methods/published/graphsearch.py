@@ -29,7 +29,7 @@ from kgqa.methods.graphsearch.replies import (
 )
 from kgqa.methods.graphsearch.sub_queries import GroundedQuery, SubQuery, pattern_text, planned
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds
+from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds, unless_accepted
 from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.replies import PROSE, prose
 from kgqa.methods.text.searching import within_tokens
@@ -149,13 +149,9 @@ def run(state: Search) -> Outcome:
     state.final = text or ""
     if state.final and state.uses("ld"):
         state.trace.record(Drafted(text=state.final, round=1))
-    found = result(state)
     judged = state.reflects or not state.final  # else there is nothing that accepts an answer
-    if found.reply is None or not found.reply.answers or not judged or any(each.accepted for each in state.channels):
-        return found
-    if state.resources.settings.ask.on_exhausted == "none":
-        return Outcome(reason=NOT_VERIFIED)
-    return replace(found, accepted=False, notes=(NOT_VERIFIED,))
+    accepted = not judged or any(each.accepted for each in state.channels)
+    return unless_accepted(state, result(state), accepted, NOT_VERIFIED)
 
 
 def one_round(state: Search) -> str:

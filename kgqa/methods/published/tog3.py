@@ -30,7 +30,7 @@ from kgqa.methods.tog3.replies import (
     read_plain_answer,
     sufficient_reply,
 )
-from kgqa.methods.tog3.retrieval import KINDS, is_searchable, pieces_of
+from kgqa.methods.tog3.retrieval import KINDS, pieces_of, reworded
 from kgqa.model import Answer, Entity, Piece, Question
 from kgqa.rank.tournaments.chooser import text_similarity
 from kgqa.text.quotes import find_name
@@ -78,9 +78,7 @@ def answer(question: Question, *, resources: Resources, trace: Trace) -> Answer:
 def run(state: Trajectory) -> Outcome:
     """Answer in rounds until the evidence is judged sufficient; then synthesise the final answer."""
     if not retrieve(state, state.question):
-        queries: list[str] = []
-        if state.own.evolve_query == "on" and is_searchable(state):
-            queries = state.new_questions(state.evolved(Exhibits(state.corpus)))
+        queries = reworded(state)
         state.step = state.numbered(0, queries)[0] if queries else 0
         if not queries or not retrieve(state, queries[0]):
             state.stopped(1, "nothing was found")

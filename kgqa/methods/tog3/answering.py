@@ -25,7 +25,7 @@ from kgqa.methods.tog3.replies import (
     sufficient_reply,
     turn_reply,
 )
-from kgqa.methods.tog3.retrieval import Found, is_searchable, search
+from kgqa.methods.tog3.retrieval import Found, reworded, search
 from kgqa.methods.tog3.subgraph import shown_evidence
 from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.text.words import normalise
@@ -102,13 +102,6 @@ def retrieve(state: Search, queries: Sequence[str], steps: Sequence[int]) -> lis
         new = state.subgraph.add(step, each.passages, each.facts, each.summaries)
         found.append(replace(each, new=bool(new)))
     return found
-
-
-def reworded(state: Search) -> list[str]:
-    """Ask for other words, because nothing was found for the question; empty if none can help."""
-    if state.own.evolve_query == "off" or not is_searchable(state):
-        return []
-    return state.new_questions(state.evolved(Exhibits(state.corpus)))
 
 
 def respond(state: Search, number: int) -> CheckedReply[Piece]:

@@ -11,6 +11,7 @@ import numpy as np
 from kgqa.corpus.retrieve.fused import fuse
 from kgqa.llm.replies.indices import read_indices
 from kgqa.llm.replies.reply import Reply
+from kgqa.methods.evidence import Exhibits
 from kgqa.methods.text.path_pieces import PathOptions, PathRetriever
 from kgqa.methods.text.searching import within_tokens
 from kgqa.methods.tog3.exploration import Exploration
@@ -48,10 +49,12 @@ class Found:
         return bool(self.passages or self.facts or self.summaries)
 
 
-def is_searchable(state: Exploration) -> bool:
-    """Return whether the corpus has pieces of one of the kinds; paths are made of statements."""
-    counted: Iterable[PieceKind] = ("statement" if kind == "path" else kind for kind in KINDS if kind in state.kinds)
-    return any(map(state.search.count, counted))
+def reworded(state: Exploration) -> list[str]:
+    """Ask for other words, because nothing was found for the question; empty if none can help."""
+    kinds: Iterable[PieceKind] = ("statement" if kind == "path" else kind for kind in KINDS if kind in state.kinds)
+    if state.own.evolve_query == "off" or not any(map(state.search.count, kinds)):
+        return []
+    return state.new_questions(state.evolved(Exhibits(state.corpus)))
 
 
 def search(state: Exploration, queries: Sequence[str], steps: Sequence[int]) -> list[Found]:

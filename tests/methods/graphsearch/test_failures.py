@@ -9,7 +9,8 @@ import pytest
 from kgqa.corpus.building.build import build_corpus
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import LIKELY
-from kgqa.methods.graphsearch.answering import DISPUTED, LAST_STEP, NOT_VERIFIED
+from kgqa.methods.graphsearch.answering import DISPUTED
+from kgqa.methods.published.graphsearch import LAST_STEP, NOT_VERIFIED
 from kgqa.methods.rounds import NOTHING_FOUND as NOTHING
 from kgqa.trace import Drafted, DraftVerified, Grounded, Planned, Retrieved, StepAnswered
 from tests.small_corpus import LONG, SINGLE
@@ -234,8 +235,8 @@ def test_verified_quote_wins(run, answers, quote, kept, disputed):
 
 
 def test_unread_replies_as_published_are_never_empty_contexts(run):
-    names = ["refine_text", "refine_graph", "ground_text", "ground_graph", "answer", "published_expand"]
-    asked = run(replies=dict.fromkeys(names, ""), **PUBLISHED)
+    names = ["refine_graph", "ground_text", "ground_graph", "answer", "published_expand"]
+    asked = run(replies={"refine_text": "", **dict.fromkeys(names, "{}")}, **PUBLISHED)
     # what could not be refined is shown as it was found; what could not be grounded stays as it is
     assert any("# Mara Holt" in prompt.user for prompt in asked.shown("published_draft"))
     assert {event.text for event in asked.events(Grounded)} >= {"On which island is the town #1?"}
