@@ -16,7 +16,6 @@ from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
 WD = "http://www.wikidata.org/entity/"
-FB = "http://rdf.freebase.com/ns/"
 NAMES = ("Ada Quill", "Ulm", "Thing")
 NS = "http://rdf.freebase.com/ns/m.demo_"
 
@@ -47,20 +46,12 @@ def resources(session_cache):
     ("turns", "question", "asked", "topics"),
     [
         ([DIRECTED], "Where was he born?", "Where was Bong Joon-ho born?", [BONG]),
-        ([DIRECTED], "What did she direct?", "What did Bong Joon-ho direct?", [BONG]),
-        ([DIRECTED], "Who is his wife?", "Who is Bong Joon-ho's wife?", [BONG]),
         ([WIFE], "Who met her in Paris?", "Who met Marie Curie in Paris?", [MARIE]),
         ([WIFE], "When was her husband born?", "When was Marie Curie's husband born?", [MARIE]),
         ([DIRECTED], "When was it released?", "When was Parasite released?", [PARASITE]),
-        ([DIRECTED], "Which award that he won is known?", "Which award that Bong Joon-ho won is known?", [BONG]),
         ([DIRECTED, CAPITAL], "Who is he married to?", "Who is Bong Joon-ho married to?", [BONG]),
         ([DIRECTED], "Was he born in Tokyo?", "Was Bong Joon-ho born in Tokyo?", [BONG, TOKYO]),
-        (
-            [DIRECTED],
-            "Which films other than Parasite did he direct?",
-            "Which films other than Parasite did Bong Joon-ho direct?",
-            [BONG],
-        ),
+        ([DIRECTED], "What besides Parasite did he make?", "What besides Parasite did Bong Joon-ho make?", [BONG]),
         ([CAPITAL], "Who was born there?", "Who was born in Tokyo?", [TOKYO]),
         ([CAPITAL], "Who comes from there?", "Who comes from Tokyo?", [TOKYO]),
         ([CAPITAL], "and of Norway?", "What is the capital of Norway?", [named("Norway")]),
@@ -155,10 +146,8 @@ def test_a_reply_without_a_question_and_known_numbers_is_never_used(text):
     "reply",
     [
         "Where was Bong Joon-ho born?",
-        '{"question": "", "refers_to": [1]}',
         '{"question": "Where was he born?", "refers_to": [9]}',
         '{"question": "Where was he born?", "refers_to": ["Bong Joon-ho"]}',
-        '{"question": ["a"], "refers_to": []}',
     ],
 )
 def test_the_rules_decide_after_an_unreadable_reply(session_cache, reply):

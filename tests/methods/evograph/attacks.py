@@ -59,11 +59,10 @@ def read_attacks() -> dict[str, Attack]:
     """Return the attacks by their names."""
     table = tomllib.loads(Path(__file__).with_name("attacks.toml").read_text(encoding="utf-8"))
     found = {}
-    for each in table["attack"]:
-        text = each["text"] * each.get("repeat", 1)
-        page = each.get("page", "The harbour office of Corrin is closed." if each["where"] == "title" else text)
-        does, outcomes = tuple(each["does"]), tuple(each["outcomes"])
-        found[each["name"]] = Attack(each["name"], each["where"], text, does, outcomes, page)
+    for name, each in table.items():
+        text, where = each["text"] * each.get("repeat", 1), each.get("where", "page")
+        page = each.get("page", "The harbour office of Corrin is closed." if where == "title" else text)
+        found[name] = Attack(name, where, text, tuple(each["does"]), tuple(each["outcomes"]), page)
     return found
 
 
