@@ -53,6 +53,7 @@ AGAIN = "This call was made in turn {}; its results are shown above. Do somethin
 THIRD = "This call was made twice before."
 FURTHER = "Only the first call was run; make one call per reply."
 NO_ANSWER = "The language model gave no answer in {} turns."
+EMPTY = "The language model replied nothing in {} turns, one after the other."
 UNKNOWN = "The language model found no answer."
 ON_WEB = "The answer rests on the web, which is not checked: {}"
 ON_EDIT = "The answer rests on an edit that is not part of the corpus, made from: {}"
@@ -86,6 +87,7 @@ class Session:
         forced: Whether the last reply must be an answer, and calls are not repeated.
         turn: The number of the last turn.
         answer: The answer of the language model; None until there is one.
+        silent: How many turns without a reply were the last ones.
 
     Raises:
         QuestionError: An image cannot be used.
@@ -115,7 +117,7 @@ class Session:
         self._raw = ""
         self.answer: str | None = None
         self.turn = 0
-        self._silent = self._written = 0
+        self.silent = self._written = 0
 
     def reply(self, turn: int, *, last: bool) -> Move[ToolReply, str]:
         """Ask for a thought with a call or an answer."""
@@ -147,8 +149,8 @@ class Session:
             )
         )
         self.answer = reply.answer if reply is not None else None
-        self._silent = 0 if self._raw else self._silent + 1
-        return Move(self.answer, calls, "no reply" if self._silent == MAX_SILENT else "")
+        self.silent = 0 if self._raw else self.silent + 1
+        return Move(self.answer, calls, "no reply" if self.silent == MAX_SILENT else "")
 
     def run(self, call: ToolReply, turn: int, repeat: Repeat | None) -> Observation:
         """Call a tool; a call that was made before refers to its results."""
@@ -276,7 +278,8 @@ def grounded(session: Session) -> Answer:
     shown, overlay, resources, text = session.tools.shown, session.tools.overlay, session.resources, session.answer
     empty = Answer(session.question, "no_answer", method=METHOD, notes=overlay.corpus.index.notes)
     if text is None:
-        return replace(empty, reason=NO_ANSWER.format(session.turn))
+        reason = EMPTY.format(MAX_SILENT) if session.silent == MAX_SILENT else NO_ANSWER.format(session.turn)
+        return replace(empty, reason=reason)
     cited = read_cited_answers(text, split=session.forced)
     if not cited:
         session.trace.record(Finished(text=text, why=UNKNOWN, step=session.turn))

@@ -67,6 +67,8 @@ def test_no_session_takes_more_calls_than_turns_and_replies_asked_for_again(run)
     assert asked.answer.status == "no_answer" and asked.answer.usage.calls == 3 * 2
     asked = run(unread, evograph__turns=3, llm__reask=0)
     assert asked.answer.usage.calls == 3
+    asked = run(lambda messages: "", evograph__turns=9, llm__reask=0)
+    assert asked.answer.usage.calls == 2 and "replied nothing in 2 turns" in asked.answer.reason
 
 
 def test_before_the_budget_is_spent_an_answer_is_asked_for(run):
