@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
-from kgqa.llm.backends.chat_response import message_of
 from kgqa.llm.client import Sampling
 
 TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
@@ -16,18 +15,15 @@ TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
 _TOO_MUCH = re.compile(
     r"context.(?:length|window|size)|too (?:large|long|many|big|high)|exceed|at most|greater than", re.IGNORECASE
 )
-_NOT_TAKEN = (
-    r"(?:\b(?:unsupported|unavailable|unknown|unrecogni[sz]ed|unexpected|forbidden|invalid|illegal|extra|additional|"
+_NOT_TAKEN = re.compile(
+    r"\b(?:unsupported|unavailable|unknown|unrecogni[sz]ed|unexpected|forbidden|invalid|illegal|extra|additional|"
     r"deprecated|must|only)|(?:\b(?:not|cannot|never)|n't)\W+(?:(?:be|both|currently|yet|a)\W+)*"
-    r"(?:support|allow|permit|accept|recogni|implement|availab|valid|take|known|specif|used|set\b)\w*)"
+    r"(?:support|allow|permit|accept|recogni|implement|availab|valid|take|known|specif|used|set\b)",
+    re.IGNORECASE,
 )
-_FILLER = (
-    r"(?:\W+(?:request|argument|parameter|field|property|value|name|key|option|input|body|supplied|the|for|of|with)s?)*"
-)
-_VERBS = r"(?:\W+(?:is|are|was|were|does|do|has|can|this|that|value|currently))*"
-_READ = 4000
-"""Characters of an error message that are searched; some servers send a whole page."""
 _QUOTED_INPUT = re.compile(r"""['"]?\binput(?:_value)?['"]?\s*[:=]""")
+_READ = 4000
+"""Characters of an error that are searched; some servers send a whole page."""
 
 
 class SupportedParameters:
@@ -67,48 +63,17 @@ def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
     Another cause is, for example, a prompt that is too long, even if the message mentions `max_tokens`.
 
     Args:
-        error: The body of a response with status 400 or 422, with or without an outer `error` object.
+        error: The body of a response with status 400 or 422.
         sent: Names of the fields in the request.
     """
-    if isinstance(error, dict) and isinstance(error.get("error"), dict):
-        error = error["error"]
-    message = message_of(error)[:_READ]
-    if _TOO_MUCH.search(message):
+    try:
+        # an error may quote the request, and a question in it may contain the word "temperature"
+        text = _QUOTED_INPUT.split(str(error)[:_READ], maxsplit=1)[0]
+    except RecursionError:
         return None
-    for name in _named(error):
-        if name in sent:
-            return name
-    # a message may quote the request, and a question in it may contain the word "temperature"
-    message = _QUOTED_INPUT.split(message, maxsplit=1)[0]
-    found = [(position, name) for name in sent if (position := _complained_of(name, message)) is not None]
-    return min(found)[1] if found else None
-
-
-def _named(error: Any) -> Iterator[str]:
-    """Yield the names from the fields of an error that hold parameter names."""
-    if not isinstance(error, dict):
-        return
-    if isinstance(error.get("param"), str):
-        yield re.split(r"[.\[]", error["param"].removeprefix("body."))[0]
-    for value in (error.get("detail"), error.get("message")):
-        items = value.get("detail") if isinstance(value, dict) else value
-        for item in items if isinstance(items, list) else ():
-            location = item.get("loc") if isinstance(item, dict) else None
-            location = location if isinstance(location, list) else []
-            names = [part for part in location if isinstance(part, str) and part != "body"]
-            yield from names[:1]
-
-
-def _complained_of(name: str, message: str) -> int | None:
-    """Return the position at which the message names the parameter as unsupported; None if it does not."""
-    word = re.escape(name)
-    quoted = rf"(?<=['\"`]){word}(?=(?:\.[\w.]+)?['\"`])"
-    if re.search(_NOT_TAKEN, message, re.IGNORECASE) and (found := re.search(quoted, message)):
-        return found.start()
-    for pattern in (
-        rf"{_NOT_TAKEN}{_FILLER}\W+({word})(?![\w-])",
-        rf"(?<![\w-])({word}){_FILLER}{_VERBS}\W+{_NOT_TAKEN}",
-    ):
-        if found := re.search(pattern, message, re.IGNORECASE):
-            return found.start(1)
-    return None
+    if _TOO_MUCH.search(text) or not _NOT_TAKEN.search(text):
+        return None
+    named = [
+        (found.start(), name) for name in sent if (found := re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text))
+    ]
+    return min(named)[1] if named else None

@@ -59,9 +59,10 @@ class Environment:
         schema = next((each for each in SCHEMAS if each["name"] == name), None)
         if schema is None:
             return f"There is no tool {clean(name)}."
-        checked, problem, _ = checked_arguments(arguments, schema)
-        if problem:
-            return problem
+        try:
+            checked, _ = checked_arguments(arguments, schema)
+        except ValueError as problem:
+            return str(problem)
         with self._lock:
             found = self._tools.call(name, checked)
             return "\n".join([*found.notes, *(result.line for result in found.results)])
