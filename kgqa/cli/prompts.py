@@ -70,7 +70,7 @@ def show(name: str, folder: Path | None, as_json: bool, source: bool) -> None:
         "messages": [{"role": each.role, "content": each.text} for each in messages],
         **({"source": template.source} if source else {}),
     }
-    head = f"# {clean(template.about)}\n# reply: {clean(str(template.reply.get('form', '-')))}"
+    head = f"# {clean(template.about)}\n# reply: {clean(template.reply or '-')}"
     print_result(as_json, data, [head, *(f"\n[{each.role}]\n{safe_text(each.text)}" for each in messages)])
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
-from kgqa.llm.client import Completion, Message, Prompt, TypedPrompt
+from kgqa.llm.client import Completion, Message, TypedPrompt
 from kgqa.llm.models import QuestionModels
 from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
 
 T = TypeVar("T")
-ReplyReader = Callable[[str], Reading[T]]
-"""Extracts a value from the text of a reply."""
 _FINAL = ("rejected", "unreachable", "not_recorded")
 _REASONS = {
     "refused": "the model declined to reply",
@@ -21,18 +19,6 @@ _REASONS = {
     "unreachable": "the server did not reply",
     "not_recorded": "the reply is not recorded",
 }
-
-
-def ask_and_read(
-    models: QuestionModels,
-    prompts: Prompts,
-    asked: Sequence[Prompt],
-    readers: Sequence[ReplyReader[T]],
-    *,
-    reask: int = 1,
-) -> list[T | None]:
-    """Send prompts like `ask`, with a reader for each."""
-    return [reading.value for reading in ask_readings(models, prompts, asked, readers, reask=reask)]
 
 
 def ask(models: QuestionModels, prompts: Prompts, asked: Sequence[TypedPrompt[T]], *, reask: int = 1) -> list[T | None]:
@@ -44,36 +30,10 @@ def ask(models: QuestionModels, prompts: Prompts, asked: Sequence[TypedPrompt[T]
     return [reading.value for reading in ask_readings(models, prompts, asked, reask=reask)]
 
 
-@overload
 def ask_readings(
     models: QuestionModels,
     prompts: Prompts,
     asked: Sequence[TypedPrompt[T]],
-    *,
-    reask: int = 1,
-    cut_off: bool = False,
-    with_reasoning: bool = False,
-) -> list[Reading[T]]: ...
-
-
-@overload
-def ask_readings(
-    models: QuestionModels,
-    prompts: Prompts,
-    asked: Sequence[Prompt],
-    readers: Sequence[ReplyReader[T]],
-    *,
-    reask: int = 1,
-    cut_off: bool = False,
-    with_reasoning: bool = False,
-) -> list[Reading[T]]: ...
-
-
-def ask_readings(
-    models: QuestionModels,
-    prompts: Prompts,
-    asked: Sequence[Any],
-    readers: Sequence[ReplyReader[T]] | None = None,
     *,
     reask: int = 1,
     cut_off: bool = False,
@@ -85,13 +45,11 @@ def ask_readings(
         models: The models of the question.
         prompts: The prompt files.
         asked: The prompts.
-        readers: The reader of each reply, if the prompts do not carry the forms of their replies.
         reask: How often a prompt is sent again.
         cut_off: Whether a reply that was cut off at its token limit is read as far as it goes; `problem` of such a
             reading says so.
         with_reasoning: Whether a reader gets the reasoning, too, before the reply and between `<think>` tags.
     """
-    readers = readers if readers is not None else [prompt.reply.read for prompt in asked]
     found: list[Reading[T]] = [Reading(None)] * len(asked)
     waiting = dict(enumerate(asked))
     for attempt in range(reask + 1):
@@ -105,7 +63,7 @@ def ask_readings(
         for (index, prompt), completion in zip(waiting.items(), completions):
             readable = not completion.failure or (cut_off and completion.failure == "length")
             text = _with_reasoning(completion) if with_reasoning else completion.text
-            reading = readers[index](text) if readable else Reading(None, problem="It has no answer.")
+            reading = prompt.reply.read(text) if readable else Reading(None, problem="It has no answer.")
             if reading.value is not None:
                 if completion.failure:
                     reading = replace(reading, repaired=True, problem=_reason(completion, reading))
@@ -137,6 +95,6 @@ def _reason(completion: Completion, reading: Reading[Any]) -> str:
     return f"{reason}: {completion.detail}" if completion.detail else reason
 
 
-def _with_problem(prompt: Prompt, completion: Completion, problem: str, prompts: Prompts) -> Prompt:
+def _with_problem(prompt: TypedPrompt[T], completion: Completion, problem: str, prompts: Prompts) -> TypedPrompt[T]:
     reply = Message("assistant", completion.text.strip()[:4000] or "(nothing)")
     return replace(prompt, messages=(*prompt.messages, reply, *prompts.render("top/reask", problem=problem)))

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
-from kgqa.llm.client import Image, Message, Prompt, Role, Stage, TypedPrompt
+from kgqa.llm.client import Image, Message, Role, Stage, TypedPrompt
 from kgqa.llm.replies.reply import Reply
 from kgqa.storage.loading import convert
 from kgqa.text.words import clean, safe_text
@@ -46,8 +46,7 @@ class Template:
         about: Purpose of the prompt.
         values: Meaning of each value that the template takes: a text, or a table with `about` and optionally `long`
             and `lines` (see the module).
-        reply: Form of the reply. If `enforced` is true, servers that can are told to keep to the JSON schema in
-            `schema`.
+        reply: Form of the reply, in words.
         example: Example values.
         source: Text of the template.
     """
@@ -55,14 +54,9 @@ class Template:
     name: str
     about: str
     values: Mapping[str, str | Mapping[str, Any]]
-    reply: Mapping[str, Any]
+    reply: str
     example: Mapping[str, Any]
     source: str
-
-    @property
-    def schema(self) -> Mapping[str, Any] | None:
-        """The JSON schema that the reply must have; None if the reply is not enforced."""
-        return self.reply["schema"] if self.reply.get("enforced") else None
 
 
 class Prompts:
@@ -92,41 +86,15 @@ class Prompts:
         """
         return self._load(name)[0]
 
-    @overload
     def prompt(
         self, name: str, stage: Stage, reply: Reply[T], /, *, images: Sequence[Image] = (), **values: Any
-    ) -> TypedPrompt[T]: ...
-
-    @overload
-    def prompt(
-        self,
-        name: str,
-        stage: Stage,
-        /,
-        *,
-        choices: Sequence[str] = (),
-        images: Sequence[Image] = (),
-        **values: Any,
-    ) -> Prompt: ...
-
-    def prompt(
-        self,
-        name: str,
-        stage: Stage,
-        reply: Reply[T] | None = None,
-        /,
-        *,
-        choices: Sequence[str] = (),
-        images: Sequence[Image] = (),
-        **values: Any,
-    ) -> Prompt:
+    ) -> TypedPrompt[T]:
         """Build the request for a prompt.
 
         Args:
             name: The name of the prompt.
             stage: The stage of the question that sends the prompt.
             reply: The form of the reply.
-            choices: The possible replies, if there are only a few and `reply` is not given.
             images: Images that are shown before the text of the last message.
             values: The values of the template.
 
@@ -136,10 +104,7 @@ class Prompts:
         *before, last = self.render(name, **values)
         if images:
             last = Message(last.role, (*images, last.text))
-        messages = (*before, last)
-        if reply is None:
-            return Prompt(messages, stage, choices=tuple(choices), schema=self.get(name).schema)
-        return TypedPrompt(messages, stage, choices=reply.choices, schema=reply.schema, reply=reply)
+        return TypedPrompt((*before, last), stage, choices=reply.choices, schema=reply.schema, reply=reply)
 
     def render(self, name: str, /, **values: Any) -> tuple[Message, ...]:
         """Render the messages of a prompt.
@@ -192,14 +157,12 @@ class Prompts:
 
 
 def _described(name: str, data: Any, source: str) -> Template:
-    template: Template = convert({"reply": {}, "example": {}, **data, "name": name, "source": source}, Template)
-    if wrong := {"choices", "images"} & set(template.values):
-        raise ValueError(f"a value cannot be called {wrong.pop()}")
+    template: Template = convert({"reply": "", "example": {}, **data, "name": name, "source": source}, Template)
+    if "images" in template.values:
+        raise ValueError("a value cannot be called images")
     for form in template.values.values():
         if not isinstance(form, str) and not (isinstance(form["about"], str) and set(form) <= _VALUE_KEYS):
             raise TypeError("a value is described by a text, or by a table with about, long and lines")
-    if template.reply.get("enforced"):
-        json.dumps(template.reply["schema"], ensure_ascii=False).encode()
     return template
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.asking import ask, ask_and_read
-from kgqa.llm.client import Prompt, TypedPrompt
+from kgqa.llm.asking import ask
+from kgqa.llm.client import TypedPrompt
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.json_values import Reading
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
 from kgqa.settings.values import Settings
@@ -41,14 +40,6 @@ class Resources:
     def by_model(self) -> bool:
         """Whether a language model compares the candidates, as selected by the setting `rank.chooser`."""
         return self.models is not None and self.settings.rank.chooser in ("auto", "llm")
-
-    def ask_model(
-        self, asked: Sequence[Prompt], readers: Sequence[Callable[[str], Reading[Any]]], trace: Trace
-    ) -> list[Any]:
-        """Send prompts of one stage, charged to `trace`, and return the values in the replies (see `ask_and_read`)."""
-        assert self.models is not None
-        models = self.models.for_question(trace)
-        return ask_and_read(models, self.prompts, asked, readers, reask=self.settings.llm.reask)
 
     def ask(self, asked: Sequence[TypedPrompt[T]], trace: Trace) -> list[T | None]:
         """Send prompts of one stage, charged to `trace`, and return the values of the replies (see `asking.ask`)."""

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
-from kgqa.llm.client import Image, Message, Prompt
+from kgqa.llm.client import Image, Message
 from kgqa.llm.prompts import MAX_FILE_BYTES, MAX_VALUE_CHARS, Prompts
+from kgqa.llm.replies.choices import choice
 
 PACKAGED_PROMPTS = Prompts()
 NAMES = PACKAGED_PROMPTS.names()
@@ -58,7 +59,7 @@ def test_description_is_complete(name):
     assert data["about"].endswith(".") and "\n" not in data["about"]
     assert data["values"] and all(meaning for meaning in data["values"].values())
     assert set(data["example"]) == set(data["values"])
-    assert data["reply"]["form"]
+    assert data["reply"]
     template = PACKAGED_PROMPTS.get(name)
     assert (template.name, template.about, template.values) == (name, data["about"], data["values"])
     parts = re.findall(r'include "(_parts/[\w.-]+)"', template.source)
@@ -244,10 +245,10 @@ def test_unsupported_value_type_is_an_error():
 PASSAGE = {"about": "a passage", "long": True, "lines": True}
 
 
-def describe(folder: Path, user: str, values: dict, reply: dict | None = None) -> Prompts:
+def describe(folder: Path, user: str, values: dict) -> Prompts:
     """Write a prompt own/new with its description."""
     prompts = write_prompt(folder, user, "own/new")
-    data = {"about": "A prompt.", "values": values, "reply": reply or {"form": "text"}, "example": {}}
+    data = {"about": "A prompt.", "values": values, "reply": "text", "example": {}}
     (folder / "own" / "new.json").write_text(json.dumps(data))
     return prompts
 
@@ -302,42 +303,30 @@ def test_fence_cannot_be_ended_by_the_text(folder):
 
 
 @pytest.mark.parametrize(
-    ("values", "reply"),
+    "values",
     [
-        ({"passage": 3}, {}),
-        ({"passage": {"long": True}}, {}),
-        ({"passage": {"about": "x", "lnes": True}}, {}),
-        ({"images": "a reserved name"}, {}),
-        ({"choices": "a reserved name"}, {}),
-        ({"passage": "x"}, {"enforced": True}),
-        ({"passage": "x"}, {"enforced": True, "schema": {"const": "\ud800"}}),
+        {"passage": 3},
+        {"passage": {"long": True}},
+        {"passage": {"about": "x", "lnes": True}},
+        {"images": "a reserved name"},
     ],
 )
-def test_wrong_descriptions_are_an_error(folder, values, reply):
+def test_wrong_descriptions_are_an_error(folder, values):
     with pytest.raises(SettingsError, match="own/new are invalid"):
-        describe(folder, "{{ passage }}", values, reply).get("own/new")
+        describe(folder, "{{ passage }}", values).get("own/new")
 
 
 # ---- requests ----
-
-ANSWER_SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 
 
 def test_request_has_messages_choices_and_images(folder):
     prompts = describe(folder, "Look: {{ passage }}", {"passage": "x"})
     image = Image(b"\x89PNG", "image/png")
-    assert prompts.prompt("own/new", "decide", passage="p") == Prompt((Message("user", "Look: p"),), "decide")
-    got = prompts.prompt("own/new", "decide", choices=["A", "B"], images=[image], passage="p")
-    assert got.choices == ("A", "B") and got.messages == (Message("user", (image, "Look: p")),)
+    reply = choice(["A", "B"])
+    assert prompts.prompt("own/new", "decide", reply, passage="p").messages == (Message("user", "Look: p"),)
+    got = prompts.prompt("own/new", "decide", reply, images=[image], passage="p")
+    assert got.choices == ("A", "B") and got.reply is reply and got.messages == (Message("user", (image, "Look: p")),)
     assert got.messages[0].text == "Look: p"
-
-
-def test_only_an_enforced_schema_is_sent(folder):
-    reply = {"form": "JSON", "schema": ANSWER_SCHEMA}
-    for enforced in (True, False):
-        prompts = describe(folder, "{{ passage }}", {"passage": "x"}, reply | {"enforced": enforced})
-        assert prompts.prompt("own/new", "decide", passage="p").schema == (ANSWER_SCHEMA if enforced else None)
-    assert not any(PACKAGED_PROMPTS.get(name).schema for name in NAMES if name.startswith(("top/", "tog/", "judge/")))
 
 
 # ---- a user's folder ----
@@ -357,7 +346,7 @@ def test_folder_may_override_only_the_description(folder):
     description = {"about": "Mine.", "values": {"problem": "p"}, "example": {"problem": "x"}}
     (folder / "top" / "reask.json").write_text(json.dumps(description))
     template = Prompts(folder).get("top/reask")
-    assert (template.about, template.reply, template.source) == ("Mine.", {}, PACKAGED_PROMPTS.get("top/reask").source)
+    assert (template.about, template.reply, template.source) == ("Mine.", "", PACKAGED_PROMPTS.get("top/reask").source)
 
 
 def test_new_prompt_needs_a_description(folder):
@@ -458,7 +447,7 @@ def test_template_without_content_is_an_error(folder, source):
         '{"about": "a", "values": ["problem"]}',
         '{"about": "a", "values": "problem"}',
         '{"about": "a", "values": {}, "example": ["x"]}',
-        '{"about": "a", "values": {}, "reply": "text"}',
+        '{"about": "a", "values": {}, "reply": {"form": "text"}}',
         "[" * 100_000,
         '{"about": "' + "x" * MAX_FILE_BYTES + '", "values": {}}',
     ],

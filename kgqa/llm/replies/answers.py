@@ -35,6 +35,13 @@ _NO_ANSWER = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class AnswersReply:
+    """A reply of only answers, for its schema."""
+
+    answers: tuple[str, ...]
+
+
 def read_answers(text: str) -> Reading[tuple[str, ...]]:
     """Read the answers in a reply as strings; a number is also returned as a string.
 

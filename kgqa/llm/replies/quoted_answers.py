@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from kgqa.llm.replies.answers import read_answers
-from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of
 
 MAX_SUPPORTS = 100
@@ -79,20 +78,6 @@ class QuotedAnswer:
     supports: tuple[Support, ...] = ()
     unquoted: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _LikelyReply(QuotedReply):
-    likely: Names = ()
-
-
-def read_quoted_answer(text: str, *, size: int) -> Reading[QuotedAnswer]:
-    """Read a reply to a prompt with `size` passages, numbered from 1; see `quoted_reply`."""
-    return (
-        reply_of(_LikelyReply)
-        .then(lambda each: quoted_answer(each.answers, each.response, each.support, size=size, likely=each.likely))
-        .read(text)
-    )
 
 
 def quoted_reply(size: int) -> Reply[QuotedAnswer]:

@@ -133,12 +133,12 @@ def _call(call: Any, schemas: Sequence[Mapping[str, Any]]) -> tuple[str, dict[st
     if schema is None:
         names = ", ".join(str(each["name"]) for each in schemas)
         raise ValueError(f"There is no tool {_shown(name)}. The tools are {names}.")
-    as_text = isinstance(arguments, str)
-    if as_text:
-        found = json_values(arguments)
-        arguments = found[0].value if found else None
-    checked, changed = checked_arguments(arguments, schema)
-    return str(name), checked, changed or as_text
+    given = arguments
+    if isinstance(given, str):
+        values = json_values(given)
+        given = values[0].value if values else None
+    checked, changed = checked_arguments(given, schema)
+    return str(name), checked, changed or given is not arguments
 
 
 def checked_arguments(arguments: Any, schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:

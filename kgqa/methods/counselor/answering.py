@@ -15,6 +15,7 @@ from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.action_lines import FORMS, MAX_CALLS, MAX_DEPTH, Call, call_text, read_action_line
 from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.reply import Reply
 from kgqa.methods.acting.declarations import CounselorSettings
 from kgqa.methods.acting.tokens import prompt_tokens, within
 from kgqa.methods.acting.transcript import Transcript
@@ -23,6 +24,7 @@ from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
 from kgqa.methods.counselor.observations import Observation
 from kgqa.methods.counselor.replies import (
+    TURN_SCHEMA,
     Actions,
     Judgment,
     read_judgment,
@@ -179,9 +181,15 @@ class Counsel:
             PromptTooLong: The prompt is too long.
             BudgetExhausted: The question's budget is used up.
         """
+
+        def read_and_keep(text: str) -> Reading[T]:
+            self.reply = text
+            return read(text)
+
         prompt = self.resources.prompts.prompt(
             f"counselor/{name}",
             stage,
+            Reply(read_and_keep, TURN_SCHEMA if name == "merged" else None),
             question=self.empty.question.text,
             definition=self.definition,
             planned=self.settings.plan == "on",
@@ -199,13 +207,8 @@ class Counsel:
             self.trace.record(TaskGiven(system=texts.get("system", ""), user=texts.get("user", "")))
         assert self.resources.models is not None
         self.reply = ""
-
-        def read_and_keep(text: str) -> Reading[T]:
-            self.reply = text
-            return read(text)
-
         models, reask = self.resources.models.for_question(self.trace), self.resources.settings.llm.reask
-        (reading,) = ask_readings(models, self.resources.prompts, [prompt], [read_and_keep], reask=reask)
+        (reading,) = ask_readings(models, self.resources.prompts, [prompt], reask=reask)
         return reading
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from kgqa.llm.replies.action_lines import Call, read_action_line
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
+from kgqa.llm.replies.reply import Form, schema_of
 from kgqa.text.words import clean, safe_text
 
 CallReader = Callable[[str], Reading[tuple[Call, ...]]]
@@ -26,6 +27,17 @@ _JUDGED = re.compile(
     r"(?:^|\n|[.;!?]\s)[\s*_#>-]{0,8}judge?ment[\s*_]{0,4}[:=-][\s*_\"'\[(]{0,6}([^\n]*)", re.IGNORECASE
 )
 _YES_NO = re.compile(r"(yes|no)\b[\s*_\"'\])`]{0,8}(?:[.!]|$)[\s*_\"'\])`]{0,8}$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Turn:
+    plan: Annotated[str, Form(optional=True)]
+    need: str
+    actions: str
+
+
+TURN_SCHEMA = schema_of(_Turn)
+"""The JSON schema of a reply with plan, need and actions."""
 
 
 @dataclass(frozen=True, slots=True)

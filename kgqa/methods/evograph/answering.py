@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from kgqa.corpus.extraction.images import image_of
 from kgqa.errors import QuestionError, SettingsError
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.asking import ask_readings
-from kgqa.llm.client import MAX_IMAGE_BYTES, Image, Message, Prompt
-from kgqa.llm.replies.answers import read_answers
+from kgqa.llm.client import MAX_IMAGE_BYTES, Image, Message, TypedPrompt
+from kgqa.llm.replies.answers import AnswersReply, read_answers
 from kgqa.llm.replies.cited_answers import read_cited_answers
 from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.reply import Reply, schema_of
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
@@ -133,9 +135,9 @@ class Session:
             texts.append(text)
             return read_tool_reply(text, schemas=schemas)
 
-        prompt, reask = Prompt(tuple(self._messages), STAGE), self.resources.settings.llm.reask
-        prompts = self.resources.prompts
-        (self._read,) = ask_readings(self._models, prompts, [prompt], [read], reask=reask, with_reasoning=True)
+        prompt = TypedPrompt(tuple(self._messages), STAGE, reply=Reply(read))
+        prompts, reask = self.resources.prompts, self.resources.settings.llm.reask
+        (self._read,) = ask_readings(self._models, prompts, [prompt], reask=reask, with_reasoning=True)
         self._raw, reply = texts[-1] if texts else "", self._read.value
         self._written += len(self._raw.encode(errors="replace"))
         calls = {call_text(reply): reply} if reply is not None and reply.answer is None else {}
@@ -191,6 +193,7 @@ class Session:
         prompt = self.resources.prompts.prompt(
             self.start,
             STAGE,
+            Reply(partial(read_tool_reply, schemas=self._allowed_schemas)),
             images=self.images,
             question=self.question.text,
             tools=[json.dumps(each, ensure_ascii=False) for each in self._allowed_schemas],
@@ -248,9 +251,14 @@ def names_of_images(session: Session) -> tuple[str, ...]:
     """Return what the images of a question may show, the most likely name first; empty if the reply cannot be read."""
     resources = session.resources
     prompt = resources.prompts.prompt(
-        "evograph/image", "extract", images=session.images, question=session.question.text, most=MAX_IMAGE_NAMES
+        "evograph/image",
+        "extract",
+        Reply(read_answers, schema_of(AnswersReply)),
+        images=session.images,
+        question=session.question.text,
+        most=MAX_IMAGE_NAMES,
     )
-    (names,) = resources.ask_model([prompt], [read_answers], session.trace)
+    (names,) = resources.ask([prompt], session.trace)
     return tuple(clean(name)[:200] for name in (names or ())[:MAX_IMAGE_NAMES])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.quoted_answers import read_quoted_answer
+from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.agents.text_agents import GoldStep, RagAgent, TextGold
 from kgqa.text.quotes import find_quote
@@ -25,7 +25,7 @@ GOLD = TextGold(
 
 def messages(*passages, question=QUESTION):
     shown = [{"title": f"Page {n}", "sentences": text.split("  ")} for n, text in enumerate(passages, 1)]
-    prompt = Prompts().prompt("rag/answer", "decide", question=question, passages=shown)
+    prompt = Prompts().prompt("rag/answer", "decide", quoted_reply(9), question=question, passages=shown)
     return [{"role": each.role, "content": each.text} for each in prompt.messages]
 
 
@@ -53,7 +53,7 @@ def test_reads_sub_questions_lists_and_numbered_blocks():
 
 def test_answers_with_quotes_only_if_all_passages_are_shown():
     agent = RagAgent({QUESTION: GOLD})
-    read = read_quoted_answer(agent(messages(POISON, HARBOUR, ADA)), size=3).value
+    read = quoted_reply(3).read(agent(messages(POISON, HARBOUR, ADA))).value
     assert read.answers == ("1830",) and [each.passage for each in read.supports] == [2, 1]
     for each, text in zip(read.supports, (ADA, HARBOUR)):
         assert find_quote(text, each.quote)
