@@ -14,7 +14,7 @@ from kgqa.errors import ModelUnavailable
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.reply import Form, reply_of
+from kgqa.llm.replies.reply import Form, read_numbers, reply_of
 from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -26,18 +26,11 @@ _WINDOW = 8
 _MAX_TEXT = 300
 
 
-def _numbers(value: Any) -> tuple[int, ...]:
-    """Return the numbers in a list; a ValueError if it has anything else."""
-    if not isinstance(value, list) or not all(type(each) in (int, str) for each in value):
-        raise ValueError("no list of numbers")
-    return tuple(map(int, value))
-
-
 @dataclass(frozen=True)
 class _SamePairs:
     """A reply: the numbers of the pairs that mean the same entity."""
 
-    same: Annotated[tuple[int, ...], Form(keys=("pairs", "numbers"), bare=True, read=_numbers)]
+    same: Annotated[tuple[int, ...], Form(keys=("pairs", "numbers"), bare=True, read=read_numbers)]
 
 
 REPLY = reply_of(_SamePairs)

@@ -46,6 +46,14 @@ Prose = Annotated[str, Form(chars=20_000, lines=True)]
 """A text of several lines."""
 
 
+def read_numbers(value: Any) -> tuple[int, ...]:
+    """Return the numbers in a list; a ValueError if it has anything else, which must not be left out."""
+    listed = [] if value is None else value
+    if not isinstance(listed, list):
+        raise ValueError("no list")
+    return tuple(_number(each, int) for each in listed)
+
+
 @dataclass(frozen=True)
 class Reply(Generic[T]):
     """The form of a reply.
