@@ -25,7 +25,7 @@ GOLD = TextGold(
 
 def messages(*passages, question=QUESTION):
     shown = [{"title": f"Page {n}", "sentences": text.split("  ")} for n, text in enumerate(passages, 1)]
-    prompt = Prompts().prompt("rag/answer", "decide", quoted_reply(9), question=question, passages=shown)
+    prompt = Prompts().prompt("rag/answer", "decide", quoted_reply(9), question=question, passages=shown, long=False)
     return [{"role": each.role, "content": each.text} for each in prompt.messages]
 
 
