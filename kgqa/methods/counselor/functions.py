@@ -15,9 +15,20 @@ from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_leve
 from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
 from kgqa.methods.counselor.observations import Found, Number, Observation, Record, read_records
 from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
-from kgqa.methods.counselor.sets import NodeSet, difference, extended, intersection, most_shared, topic_set, union
+from kgqa.methods.counselor.sets import (
+    NodeSet,
+    Pairs,
+    difference,
+    extended,
+    in_languages,
+    in_list_order,
+    intersection,
+    most_shared,
+    relation_beside,
+    topic_set,
+    union,
+)
 from kgqa.methods.counselor.shown import ShownValues
-from kgqa.methods.counselor.values import Pairs, in_languages, in_list_order, relation_beside
 from kgqa.methods.counselor.writing import (
     LISTED_CHARS,
     MAX_CHARS,

@@ -1,7 +1,8 @@
 """Sets of nodes and literals that calls find, with the paths that lead to them; and how a hop extends the paths.
 
 A set has all nodes to which a hop leads, the topic of the path included: the paths are those of a graph with the walk
-rule `free`, in which only hops through mediators do not lead back.
+rule `free`, in which only hops through mediators do not lead back. Values keep the order of the list from which they
+were converted, if the schema names relations to lists (`relations.order`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.model import Candidate, Entity, Join, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step, Value
 from kgqa.model.conditions import Condition, Operation
+from kgqa.schema import Schema
+from kgqa.storage.loading import parse_json
 
+Pairs = Mapping[Entity, Sequence[Value]]
+"""The values of each node."""
 MAX_PICKED = 50
 """Most nodes to which a place of a path is restricted; a larger part of a set has no exact path."""
 MAX_NEGATED = 5
@@ -115,7 +120,7 @@ def union(sets: Sequence[NodeSet]) -> NodeSet:
 def extended(
     source: Source,
     hop: Sequence[Step],
-    pairs: Mapping[Entity, Sequence[Value]],
+    pairs: Pairs,
     *,
     words: str,
     cut: bool,
@@ -214,9 +219,7 @@ def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSe
     return NodeSet(kept.sources, first.approximate or second.approximate)
 
 
-def most_shared(
-    start: NodeSet, hop: Sequence[Step], pairs: Mapping[Entity, Sequence[Value]], *, words: str, cut: bool
-) -> tuple[NodeSet, int]:
+def most_shared(start: NodeSet, hop: Sequence[Step], pairs: Pairs, *, words: str, cut: bool) -> tuple[NodeSet, int]:
     """Return what a hop leads to from the most nodes of a set, with all ties, and from how many nodes it does.
 
     The topics of the set's paths, to which all of its nodes lead back, are left out.
@@ -259,3 +262,53 @@ def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Val
     if any(graph.tables.mediators.extent(step) != "none" for step in steps[:-1]):
         return len(steps) == 2 and candidate.path.topic not in others
     return bool(steps)
+
+
+def in_list_order(graph: KnowledgeGraph, pairs: Pairs, hop: Sequence[Step]) -> Pairs:
+    """Return the values to which a hop leads in the order of their list, and others behind them, in their own order."""
+    relation = relation_beside(graph, hop, graph.schema.order)
+    several = [node for node, values in pairs.items() if len(values) > 1] if relation else []
+    lists: dict[Entity, list[str]] = {}
+    for node, (first, *_) in graph.paths.hop(several, (Step(relation),)).items() if several else ():
+        try:
+            listed = parse_json(first.value) if isinstance(first, Literal) else None
+        except ValueError:
+            continue
+        lists[node] = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    found: dict[Entity, Sequence[Value]] = {}
+    for node, values in pairs.items():
+        place = {text: number for number, text in reversed(list(enumerate(lists.get(node, ()))))}
+        texts = {value: value.iri if isinstance(value, Entity) else value.value for value in values}
+        found[node] = tuple(sorted(ordered(values), key=lambda value: place.get(texts[value], len(place))))
+    return found
+
+
+def relation_beside(graph: KnowledgeGraph, hop: Sequence[Step], table: Sequence[tuple[str, str]]) -> str:
+    """Return the relation that stands beside that of a hop: its prefix is another one; empty if the graph has none.
+
+    Args:
+        graph: The graph.
+        hop: The hop.
+        table: Pairs of prefixes, such as `schema.order` or `schema.degree`.
+    """
+    (step,) = hop if len(hop) == 1 else (Step(""),)
+    iri = step.relation if step.direction == "out" else graph.tables.inverses.get(step.relation) or ""
+    for prefix, target in table:
+        relation = target + iri[len(prefix) :]
+        if iri.startswith(prefix) and relation in graph.tables.relations:
+            return relation
+    return ""
+
+
+def in_languages(schema: Schema, pairs: Pairs, hop: Sequence[Step]) -> tuple[Pairs, bool]:
+    """Return names in the schema's languages, if a node has any, and whether these are all its names.
+
+    Values of other hops than to names are returned as they are.
+    """
+    if len(hop) > 1 or hop[0].relation not in (*schema.label, *schema.alias):
+        return pairs, True
+    kept: dict[Entity, Sequence[Value]] = {}
+    for node, values in pairs.items():
+        wanted = tuple(value for value in values if isinstance(value, Literal) and value.language in schema.languages)
+        kept[node] = wanted or values
+    return kept, all(len(kept[node]) == len(values) for node, values in pairs.items())

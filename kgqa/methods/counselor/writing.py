@@ -9,8 +9,7 @@ from dataclasses import replace
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.hops import Hop
 from kgqa.methods.counselor.observations import Found, Record
-from kgqa.methods.counselor.sets import NodeSet, ordered
-from kgqa.methods.counselor.values import Pairs
+from kgqa.methods.counselor.sets import NodeSet, Pairs, ordered
 from kgqa.model import Entity, Named, Step, Value
 from kgqa.text.words import clean, type_words
 

@@ -13,17 +13,14 @@ from typing import get_args
 
 import pytest
 
-from kgqa.errors import StoreTimeout
-from kgqa.graph.graph import KnowledgeGraph
 from kgqa.model import Status
-from kgqa.schema import bundled_schema
 from kgqa.storage.answer_json import answer_object, json_text
 from kgqa.testing import faults
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram
 from kgqa.trace import ActionRead, AnswerVerified, Called
-from tests.memory_graph import ConcurrentStore, memory_graph
+from tests.memory_graph import memory_graph
 
-from .asking import PROGRAMS, run
+from .asking import run
 
 GARBAGE = (
     "I am not sure.",
@@ -80,46 +77,10 @@ def test_replies_without_sense(settings):
         assert "ask__preset" in few or not answer.answers or not answer.accepted
 
 
-def test_faults_in_a_tenth_of_the_calls():
-    agent = CounselorAgent(PROGRAMS)
-    for first in (0, 5):
-        turn, kinds = itertools.count(first), itertools.cycle(FAULTS[first % 6 :] + FAULTS[: first % 6])
-
-        def faulty(messages, turn=turn, kinds=kinds):
-            return next(kinds) if next(turn) % 10 == 9 else agent(messages)
-
-        answer = checked(run(agent=faulty, llm__retries=1))
-        assert {each.name for each in answer.answers} == {"Aliens", "Avatar", "Titanic"}
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_only_faults(fault):
     asked = run(agent=lambda messages: fault, llm__retries=0, counselor__steps=2, counselor__reflections=1)
     assert asked.answer.status in ("failed", "no_answer") and asked.answer.reason
-
-
-class SlowStore(ConcurrentStore):
-    """A store of which every third query takes too long, once it is told so."""
-
-    slow = None
-
-    def select(self, query, **options):
-        if self.slow is not None and next(self.slow) % 3 == 2:
-            raise StoreTimeout("The query took too long.")
-        return super().select(query, **options)
-
-
-@pytest.mark.parametrize("first", [0, 1, 2])
-def test_queries_that_take_too_long(first):
-    question, call = "What did Bo Li make?", "Neighbour[Bo Li, made]"
-    program = GoldProgram(("Retrieve[Bo Li]", call, call, f"Finish[{call}]"))
-    store = SlowStore(_made("a thing"))
-    graph = KnowledgeGraph(store, bundled_schema("rdfs"))
-    graph.tables.prepare()
-    store.slow = itertools.count(first)
-    asked = run(question, agent=CounselorAgent({question: program}), graph=graph)
-    answer = checked(asked)
-    assert answer.status in ("answered", "no_answer") and (answer.notes or answer.reason)
 
 
 PLACE = "http://example.org/"

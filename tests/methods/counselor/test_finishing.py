@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kgqa.llm.replies.action_lines import read_action_line
 from kgqa.methods.counselor.functions import GraphFunctions
@@ -130,15 +128,3 @@ def test_values_picked_by_a_look_up_become_part_of_the_query(graph, question, lo
     assert answer(graph, ALL, *each, f"Finish[{finish}]", question=question).sparql == found.sparql
     some = answer(graph, ALL, *each[1:], f"Finish[{finish}]", question=question)
     assert (some.grounding, some.query_class) == ("graph", "superset")
-
-
-def test_the_topic_itself_may_be_the_answer(graph):
-    back = f"Neighbour[{ALL}, <- director.film]"
-    found = answer(graph, back, "Finish[Dora]")
-    assert (found.grounding, found.query_class) == ("graph", "exact") and found.defects == ()
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_read(graph, text):
-    found = answer(graph, ALL, f"Finish[{text}]")
-    assert found is None or found.answers
