@@ -32,7 +32,7 @@ from kgqa.settings.table import (
     own_keywords,
     own_settings,
 )
-from kgqa.text.hints import place
+from kgqa.text.hints import Option, place
 
 FILE_NAME = "kgqa.toml"
 PRESETS = ("ours", "as-published", "economy")
@@ -133,6 +133,10 @@ def resolve(
     unchecked |= variants
     table, errors = known_settings(unchecked, installed=installed)
     public = {key: each for key, each in table.items() if not each.variant}
+    if hidden := [
+        key for key, each in table.items() if each.variant and unchecked.keys() & {*each.keywords} - {*variants}
+    ]:
+        raise SettingsError(f"{hidden[0]} is set by presets only.", "Combine presets: ", Option("preset", "NAME,NAME"))
     values = {setting.key: setting.default for setting in table.values()}
     origins = dict.fromkeys(values, "default")
 

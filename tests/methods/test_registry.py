@@ -181,7 +181,7 @@ def test_presets_and_rows_of_tables_set_variants_and_users_do_not(package, tmp_p
         ({"mine_plan": "off"}, "", {}),
         ({}, "[mine]\nplan = 'off'\n", {}),
     ):
-        with pytest.raises(SettingsError, match="nknown setting mine.plan"):
+        with pytest.raises(SettingsError, match="mine.plan is set by presets only"):
             plan_and_rounds(given, text, **more)
     with pytest.raises(SettingsError, match="mine.plan .table. must be one of on, off"):
         plan_and_rounds(variants={"mine.plan": "some"})
