@@ -33,7 +33,7 @@ def gold(session_cache):
     """The right paths of both questions, worded as in masked, unmasked and published prompts."""
     with open_graph(cache=Cache(session_cache)) as demo:
         found = []
-        published = {"ask.method": "top-2", "ask.preset": "as-published", "explore.depth": 2}
+        published = {"ask.method": "top-2", "ask.preset": "as-published", "llm.model": "http://127.0.0.1:1/v1#m"}
         for given in ({"ask.method": "top-2"}, {"ask.method": "top-1"}, published):
             resources = open_resources(demo, settings=resolve({"rank.embeddings": "off", **given}))
             for text, (topic, ident, name) in GOLD.items():
