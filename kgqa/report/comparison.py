@@ -290,6 +290,8 @@ def figures_of(metrics: Mapping[str, Any]) -> dict[str, Figure]:
     unparsed = object_of(metrics.get("unparsed"))
     if count_of(unparsed.get("calls")):
         found["replies that could not be parsed"] = Figure(number_of(unparsed.get("rate")), n=of)
+    if lost := count_of(unparsed.get("questions")):
+        found["questions without a usable reply of the model"] = Figure(lost / of if of else None, n=of)
     usage = object_of(metrics.get("usage"))
     asked = bool(number_of(object_of(usage.get("calls")).get("total")))
     for cost, name in _COSTS.items():

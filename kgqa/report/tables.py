@@ -14,7 +14,8 @@ from kgqa.report.comparison import LABELS, Comparison, Figure, MetricRow
 from kgqa.text.words import clean, text_width
 
 MAIN_METRICS = (
-    "hit@1", "f1", "em", "failed questions", "queries that give exactly the answer", "model calls a question",
+    "hit@1", "f1", "em", "failed questions", "questions without a usable reply of the model",
+    "queries that give exactly the answer", "model calls a question",
     "tokens a question", "USD a question", "seconds a question (mean)",
 )  # fmt: skip
 """The metrics that a terminal shows, by their names."""

@@ -75,6 +75,7 @@ class _Table:
         self.groups: dict[str, list[str]] = {name: [] for name in GROUPINGS}
         self.costs: dict[str, array[float]] = {name: array("d") for name in COSTS}
         self.unpriced = 0
+        self.without_reply = 0
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTED, "grounding", "reproduced")}
         self.leaked = self.leaks = self.calls = 0
         self.quoted = self.quotes = self.verified = 0
@@ -138,6 +139,10 @@ class _Table:
             counts = self.stages.setdefault(str(stage.get("stage", "")), Counter())
             for what in ("calls", "unparsed", "repaired", "reasked", "failed"):
                 counts[what] += int(_number(stage.get(what)))
+        total = Counter[str]()
+        for stage in usage.get("stages") or ():
+            total.update({what: int(_number(stage.get(what))) for what in ("calls", "unparsed", "reasked")})
+        self.without_reply += 0 < total["calls"] - total["reasked"] <= total["unparsed"]
 
     def summary(self, interval: Interval) -> dict[str, Any]:
         kept = np.array(self.did_not_fail, dtype=bool)
@@ -171,6 +176,7 @@ class _Table:
                 "count": unparsed,
                 "calls": self.calls,
                 "rate": _share(unparsed, self.calls),
+                "questions": self.without_reply,
                 "by_stage": {
                     name: {**counts, "rate": _share(counts["unparsed"], counts["calls"])}
                     for name, counts in sorted(self.stages.items())

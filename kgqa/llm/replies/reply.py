@@ -150,10 +150,11 @@ def _form(hint: Any) -> Form:
 
 def _object(value: Any, kind: type[T], left_out: list[Any], *, inner: bool = True) -> T:
     hints = get_type_hints(kind, include_extras=True)
+    keys = [_form(hint).name or name for name, hint in hints.items()]
     if isinstance(value, list) and inner:
-        value = dict(zip(hints, value, strict=True))
+        value = dict(zip(keys, value, strict=True))
     elif not isinstance(value, dict) and inner:
-        value = {next(iter(hints)): value}
+        value = {keys[0]: value}
     direct = {key_name(key): each for key, each in value.items()} if inner else {}
     found: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ def test_summary_of_a_run():
     assert found["grounding"] == {"n": 4, "graph": 0.75, "text": 0, "model": 0.25, "none": 0}
     assert found["reproduced"] == {"n": 4, "exact": 0.5, "restricted": 0.25, "superset": 0, "none": 0.25}
     assert found["leaks"] == {"questions": 1, "names": 3, "share": pytest.approx(1 / 6)}
-    assert found["unparsed"]["rate"] == pytest.approx(1 / 12)
+    assert found["unparsed"]["rate"] == pytest.approx(1 / 12) and found["unparsed"]["questions"] == 0
     assert found["unparsed"]["by_stage"]["tournament"] == {
         "calls": 12, "unparsed": 1, "repaired": 3, "reasked": 0, "failed": 0, "rate": pytest.approx(1 / 12),
     }  # fmt: skip
