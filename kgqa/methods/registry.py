@@ -10,7 +10,7 @@ from typing import Any
 from kgqa.errors import SettingsError
 from kgqa.model import Answer
 from kgqa.plugins import MethodExtension, plugin
-from kgqa.settings.setting import Section, setting
+from kgqa.settings.setting import Section, variant
 from kgqa.settings.values import Settings, preset_names
 from kgqa.text.hints import Option
 
@@ -156,7 +156,7 @@ TOP_2 = Method(
 class TogSettings(Section, name="tog"):
     """Settings of Think-on-Graph."""
 
-    temperature: float = setting(
+    temperature: float = variant(
         0.4,
         "sampling temperature while Think-on-Graph explores; llm.temperature, if given, takes precedence",
         minimum=0,

@@ -603,9 +603,7 @@ def test_notes_are_not_repeated(open_from_settings):
         assert "seed" in note
 
 
-@pytest.mark.parametrize(
-    ("given", "exploring"), [({}, 0.4), ({"llm.temperature": 0.0}, 0.0), ({"tog.temperature": 1.0}, 1.0)]
-)
+@pytest.mark.parametrize(("given", "exploring"), [({}, 0.4), ({"llm.temperature": 0.0}, 0.0)])
 def test_tog_exploration_temperature_can_be_set(open_from_settings, given, exploring):
     with ScriptedServer(lambda messages: "yes") as server:
         models = open_from_settings(
