@@ -16,9 +16,7 @@ from kgqa.llm.client import Stage
 from kgqa.llm.replies.action_lines import FORMS, MAX_CALLS, MAX_DEPTH, Call, call_text, read_action_line
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Reply
-from kgqa.methods.acting.declarations import CounselorSettings
-from kgqa.methods.acting.tokens import prompt_tokens, within
-from kgqa.methods.acting.transcript import Transcript
+from kgqa.methods.counselor.declarations import CounselorSettings
 from kgqa.methods.counselor.definition import definition_lines, nearest_relations
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
@@ -33,6 +31,7 @@ from kgqa.methods.counselor.replies import (
     read_sentences,
     read_turn,
 )
+from kgqa.methods.counselor.transcript import Transcript, prompt_tokens, within
 from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget

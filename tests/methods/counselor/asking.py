@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from kgqa import ask, open_graph, open_resources
-from kgqa.methods.acting.declarations import CounselorSettings
+from kgqa.methods.counselor.declarations import CounselorSettings
 from kgqa.settings.setting import settings_of
 from kgqa.settings.values import resolve
 from kgqa.testing.agents.counselor_agent import CounselorAgent, GoldProgram, asked_turn
