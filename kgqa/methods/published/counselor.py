@@ -19,8 +19,6 @@ from kgqa.methods.counselor.answering import (
     METHOD,
     NO_ANSWER,
     SHORTER,
-    Counsel,
-    Memory,
     Trial,
     reflection,
     so_far,
@@ -29,6 +27,7 @@ from kgqa.methods.counselor.answering import (
     why_not,
     with_text,
 )
+from kgqa.methods.counselor.counsel import Counsel, Memory
 from kgqa.methods.counselor.replies import MAX_LINE, Judgment, read_sentences
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.llm.replies.action_lines import Call, call_text
+from kgqa.methods.counselor.counsel import CUT, tokens_of, within
 from kgqa.methods.counselor.replies import read_judgment, read_plan, read_reflection, read_sentences, read_turn
-from kgqa.methods.counselor.transcript import CUT, tokens_of, within
 from kgqa.methods.published.counselor import read_published_judgment
 
 
