@@ -1,1 +1,0 @@
-"""What methods share in which a language model acts in turns."""
