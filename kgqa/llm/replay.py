@@ -27,6 +27,8 @@ _TEMPORARY = ("unreachable", "not_recorded")
 _SHOWN = 80
 _LISTED = 20
 _LARGEST_LINE = 64 << 20
+_START = b'{"key": "'
+"""How each line begins; a last line that begins otherwise was not left by a killed process, and is not removed."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class ReplayFile:
                 self._end += len(text)
             if len(text) == _LARGEST_LINE:
                 raise ValueError("a reply is too large")
+            if text[: len(_START)] != _START[: len(text)]:
+                raise ValueError("its last line is not a recorded reply")
 
     def get(self, keys: Sequence[str]) -> dict[str, Completion]:
         """Return the recorded replies by their keys; keys without a reply are left out.

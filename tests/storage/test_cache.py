@@ -209,8 +209,10 @@ def test_tables_that_cannot_be_read_are_named_and_computed_again(tmp_path, monke
 @pytest.mark.parametrize("model", ["--replay-only", "--llm=http://127.0.0.1:9#m"])
 def test_replay_file_that_cannot_be_read_is_named_in_one_line(tmp_path, monkeypatch, damage, model):
     monkeypatch.setenv("KGQA_RANK_EMBEDDINGS", "off")
-    file = tmp_path / "replies.sqlite"
-    file.mkdir() if damage == "folder" else file.write_bytes(b"SQLite format 3\0" if damage == "cut" else b"{}")
+    file = tmp_path / "replies.jsonl"
+    content = b"my notes" if damage == "text" else b'{"key": "1"}\n{"ke'
+    file.mkdir() if damage == "folder" else file.write_bytes(content)
     done = run_limited("ask", "Who?", "--method", "io", "--replay", str(file), model)
     assert done.code == 2 and done.text.startswith(f"kgqa: {file} ") and done.text.count("\n") == 1
-    assert "is a folder. Give" in done.text or "cannot be read: file is not a database. Name" in done.text
+    assert "it is not an ordinary file" in done.text or "is not a replay file: " in done.text
+    assert damage == "folder" or file.read_bytes() == content
