@@ -7,10 +7,10 @@ for calls only where an argument is a call as a whole, and `Retrieve` and `Finis
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
-from kgqa.llm.replies.json_values import MAX_READ_CHARS, Reading
+from kgqa.llm.replies.json_values import MAX_READ_CHARS, Reading, without_reasoning
 
 MAX_DEPTH = 4
 MAX_CALLS = 64
@@ -30,7 +30,6 @@ WHOLE_TEXT = frozenset({"Retrieve", "Finish"})
 """The functions that take all the text inside as their only argument."""
 SETS = frozenset({"Intersect", "Without", "Count", "Most"})
 """The functions on sets of nodes, which the published method does not have."""
-_ONE_ARGUMENT = frozenset({"Count"})
 _SPELLINGS = {name.casefold(): name for name in FORMS} | {
     "neighbor": "Neighbour",
     "neighbours": "Neighbour",
@@ -153,13 +152,7 @@ def top_level_parts(text: str) -> list[str]:
 
 def _action_line(text: str) -> tuple[str, list[str]]:
     """Return the first line that has more than a label or a code fence, without its label, and the lines after it."""
-    if not isinstance(text, str):
-        return "", []
-    closed = text.rfind("</think>")
-    text = text[closed + len("</think>") :] if closed >= 0 else text
-    if (opened := text.find("<think>")) >= 0:
-        text = text[:opened]
-    lines = text[:MAX_READ_CHARS].splitlines()
+    lines = without_reasoning(text)[:MAX_READ_CHARS].splitlines()
     for number, line in enumerate(lines, 1):
         label = _LABEL.match(line)
         rest = line[label.end() :] if label else line
@@ -193,15 +186,11 @@ def _no_call(line: str) -> str:
 
 
 def _limited(found: list[Call], calls: int, *, repaired: bool) -> Reading[tuple[Call, ...]]:
-    kept: list[Call] = []
-    for call in found:
-        calls -= call.calls
-        if calls < 0:
-            break
-        kept.append(call)
+    totals = accumulate(call.calls for call in found)
+    kept = tuple(call for call, total in zip(found, totals, strict=True) if total <= calls)
     if not kept:
         return Reading(None, problem="It has too many calls inside each other; use several steps.")
-    return Reading(tuple(kept), repaired=repaired or len(kept) < len(found))
+    return Reading(kept, repaired=repaired or len(kept) < len(found))
 
 
 def _inside(line: str, start: int) -> tuple[str, int]:
@@ -237,34 +226,25 @@ def _call(opened: re.Match[str], inside: str, depth: int) -> Call | None:
 
 
 def _parts(name: str, inside: str) -> list[str]:
-    if name in WHOLE_TEXT or name in _ONE_ARGUMENT:
+    if name in WHOLE_TEXT or name == "Count":
         return [inside.strip()]
     parts = [part.strip() for part in top_level_parts(inside)]
-    if len(parts) > 2 and name in ("Intersect", "Without") and all(map(_OPENED.match, parts)):
-        return parts
-    if len(parts) > 2 and name in ("Intersect", "Without") and _OPENED.match(parts[0]):  # then a name with a comma
-        return [parts[0], ", ".join(parts[1:])]
+    if len(parts) > 2 and name in ("Intersect", "Without") and _OPENED.match(parts[0]):  # else a name with a comma
+        return parts if all(map(_OPENED.match, parts)) else [parts[0], ", ".join(parts[1:])]
     return [", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts
 
 
 def _read_as_published(line: str, depth: int) -> list[Call]:
     line = line[: line.rfind("]") + 1]  # what follows is in no call, and would be searched for every name
-    nested = [*_nested_as_published(line)] if depth > 1 else []
-    plain = (_plain(each["name"], each["text"]) for each in _PUBLISHED_PLAIN.finditer(line))
-    return nested or list(plain)
+    nested = _PUBLISHED_NESTED.finditer(line) if depth > 1 else ()
+    calls = [_plain(each["name"], each["rest"], _plain(each["inner"], each["text"])) for each in nested]
+    return calls or [_plain(each["name"], each["text"]) for each in _PUBLISHED_PLAIN.finditer(line)]
 
 
-def _nested_as_published(line: str) -> Iterator[Call]:
-    for each in _PUBLISHED_NESTED.finditer(line):
-        inner = _plain(each["inner"], each["text"])
-        rest = [text] if (text := without_quotes(each["rest"])) else []
-        yield Call(_SPELLINGS[each["name"].casefold()], (inner, *rest))
-
-
-def _plain(name: str, text: str) -> Call:
+def _plain(name: str, text: str, *inner: Call) -> Call:
     known = _SPELLINGS[name.casefold()]
-    parts = map(without_quotes, _parts(known, text))
-    return Call(known, tuple(filter(None, parts)))
+    parts = map(without_quotes, [text] if inner else _parts(known, text))
+    return Call(known, (*inner, *filter(None, parts)))
 
 
 def _argument_text(argument: str | Call, *, whole: bool) -> str:

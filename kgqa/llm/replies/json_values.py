@@ -112,12 +112,14 @@ def part_reasoning(text: str) -> tuple[str, str]:
     return "".join(answer).strip(), "\n\n".join(part.strip() for part in thought if part.strip())
 
 
-def last_part(text: str) -> str:
-    """Return the last `MAX_READ_CHARS` characters of a reply after its reasoning; "" if the reasoning never ends.
+def without_reasoning(text: str) -> str:
+    """Return a reply after its reasoning; "" if the reasoning never ends. A value that is not a string is empty."""
+    return part_reasoning(text)[0].partition("<think>")[0] if isinstance(text, str) else ""
 
-    A value that is not a string counts as an empty reply.
-    """
-    return part_reasoning(text)[0].partition("<think>")[0][-MAX_READ_CHARS:] if isinstance(text, str) else ""
+
+def last_part(text: str) -> str:
+    """Return the last `MAX_READ_CHARS` characters of a reply after its reasoning."""
+    return without_reasoning(text)[-MAX_READ_CHARS:]
 
 
 def plain_text(text: str) -> str:
