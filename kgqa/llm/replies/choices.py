@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from kgqa.llm.replies.json_values import JsonValue, Reading, find_key, last_part, without_objects
@@ -81,11 +81,6 @@ class _Options:
         return any(each != option for each in found)
 
 
-@lru_cache(maxsize=64)
-def _options(options: tuple[str, ...]) -> _Options:
-    return _Options(options)
-
-
 def _name(option: str) -> str:
     return " ".join(re.sub(r"[\s_-]+", " ", option).casefold().split())
 
@@ -107,7 +102,7 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
         The option; `repaired` is False if the option was in brackets, in valid JSON, or the whole reply. No value if
         the reply selects no option or several. Never raises, whatever the text.
     """
-    known = _options(tuple(options))
+    known = _Options(options)
     raw = last_part(text).strip()
     exact = known.get(raw)
     if exact is not None:
@@ -128,23 +123,15 @@ def _in_json(objects: list[tuple[int, JsonValue]], known: _Options) -> Iterator[
     for position, found in objects:
         there, value = find_key(found.value, _KEYS)
         option = _option_of(value, known)
-        if (
-            option
-            and found.repaired
-            and any(
-                known.get(each) not in (None, option)  # the repair may have lost a second option
-                for each in re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", found.text)
-            )
-        ):
-            option = None
-        if there:
-            yield position, option, found.repaired
+        quoted = re.findall(r"""["'\[]\s?([\w -]{1,40}?)\s?["'\]](?!\s?:)""", found.text) if found.repaired else []
+        if there:  # a repair may have lost a second option
+            one = all(known.get(each) in (None, option) for each in quoted)
+            yield position, option if one else None, found.repaired
 
 
 def _option_of(value: Any, known: _Options) -> str | None:
-    if isinstance(value, bool) or (isinstance(value, str) and value.strip().casefold() in ("true", "false")):
-        return known.get("yes" if str(value).strip().casefold() == "true" else "no")
-    return known.get(value.strip(_AROUND)) if isinstance(value, str) else None
+    text = str(value).strip(_AROUND) if isinstance(value, str | bool) else ""
+    return known.get({"true": "yes", "false": "no"}.get(text.casefold(), text))
 
 
 def _labelled(text: str, known: _Options) -> Iterator[_Decision]:

@@ -100,14 +100,15 @@ def _from_json(value: Any) -> list[int | None] | None:
         value = [] if inner is None else inner if isinstance(inner, list) else [inner]
         if len(value) == 1 and isinstance(value[0], str):
             return _numbers(value[0])
-    numbers: list[int | None] = []
-    for item in value[:1000]:
-        each = find_key(item, INDEX_KEYS)[1] if isinstance(item, dict) else item
-        if isinstance(each, str):
-            given = _numbers(each[:40])
-            each = given[0] if given and len(given) == 1 else None
-        numbers.append(each if isinstance(each, int) and not isinstance(each, bool) else None)
-    return numbers
+    items = (find_key(each, INDEX_KEYS)[1] if isinstance(each, dict) else each for each in value[:1000])
+    return [item_number(each) for each in items]
+
+
+def item_number(value: Any) -> int | None:
+    """Return the number in a JSON value such as 3, "3" or "[Path 3]"; None for any other value."""
+    text = str(value)[:100].strip(" *_`#.()[]") if isinstance(value, str | int) else ""
+    found = re.fullmatch(r"(?:[a-z]+[ _-]?)?[#\[(]{0,2}(\d{1,9})(?: \(.*)?", text, re.ASCII | re.IGNORECASE)
+    return int(found[1]) if found else None
 
 
 def _numbers(content: str) -> list[int | None] | None:
@@ -137,22 +138,21 @@ def _labelled(text: str) -> Iterator[_List]:
             yield label.end(), numbers, not rest.startswith("[")
 
 
-def _lines(text: str) -> Iterator[_List]:
-    """Yield the lists on lines of only numbers; consecutive lines form one list."""
-    at, found = 0, None
+def _lines(text: str) -> list[_List]:
+    """Return the lists on lines of only numbers; consecutive lines form one list."""
+    found: list[_List] = []
+    at, joined = 0, False
     for line in text.split("\n"):
         # "1. path 3" is not the list 1, 3
         counted = len(line) > 4_000 or re.match(r"\W*\d{1,9}[.)] \S", line)
         numbers = None if counted or not line.strip(" -*") else _numbers(re.sub(r"^[-*\u2022] ", "", line))
-        if found is not None and numbers:
-            found[1].extend(numbers)
-        else:
-            if found is not None:
-                yield found
-            found = None if numbers is None else (at, numbers, not line.startswith("["))
+        if joined and numbers:
+            found[-1][1].extend(numbers)
+        elif numbers is not None:
+            found.append((at, numbers, not line.startswith("[")))
+        joined = numbers is not None
         at += len(line) + 1
-    if found is not None:
-        yield found
+    return found
 
 
 def _in_sentences(text: str) -> Iterator[_List]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
@@ -145,31 +144,40 @@ def json_values(text: str) -> list[JsonValue]:
     unclosed: list[int] = []
     at = repairs = 0
     narrow = _narrow(text)
+    sources = {text: False}
+    sources.setdefault(narrow, True)
     while opener := _OPENER.search(text, at):
         start = opener.start()
-        at = start + 1
         try:
-            for source in dict.fromkeys((text, narrow)):
-                with suppress(ValueError):  # not JSON, or a number with too many digits
-                    value, at = _DECODER.raw_decode(source, start)
-                    found.append(JsonValue(start, at, source[start:at], value, repaired=source != text))
-                    break
-            else:
-                source = ""
+            decoded = (_decoded(source, start, repaired=repaired) for source, repaired in sources.items())
+            value = next(filter(None, decoded), None)
         except RecursionError:
             break
-        if source:
-            continue
-        if repairs >= _MAX_REPAIRS or not _REPAIRABLE.match(narrow, start):
-            continue
-        repairs += 1
-        end = _closing(narrow, start)
-        if end is None:
-            unclosed.append(start)
-        elif (value := _repair(narrow[start:end])) is not None:
-            found.append(JsonValue(start, end, narrow[start:end], value, repaired=True))
-            at = end
-    return _with_unclosed(narrow, found, unclosed)
+        if value is None and repairs < _MAX_REPAIRS and _REPAIRABLE.match(narrow, start):
+            repairs += 1
+            end = _closing(narrow, start)
+            if end is None:
+                unclosed.append(start)
+            else:
+                value = _repaired(narrow[start:end], start)
+        if value is not None:
+            found.append(value)
+        at = start + 1 if value is None else value.end
+    alone = [each.start for each in found if narrow[: each.start].rstrip()[-1:] not in (":", ",", "[")]
+    for start in unclosed:  # the first value without a closing bracket counts, unless a separate value follows it
+        if not any(other > start for other in alone):
+            last = _repaired(narrow[start:].partition("```")[0], start)
+            return [*(each for each in found if each.end <= start), last] if last else found
+    return found
+
+
+def _decoded(text: str, start: int, *, repaired: bool) -> JsonValue | None:
+    """Return the valid JSON at a position, or None; a number with too many digits is not valid."""
+    try:
+        value, end = _DECODER.raw_decode(text, start)
+    except ValueError:
+        return None
+    return JsonValue(start, end, text[start:end], value, repaired)
 
 
 def _narrow(text: str) -> str:
@@ -177,19 +185,6 @@ def _narrow(text: str) -> str:
     text = _WIDE_COLON.sub(":", text)
     text = _WIDE_COMMA.sub(",", text)
     return text if '"' in text else text.translate(dict.fromkeys(map(ord, "\u201c\u201d\u201e"), '"'))
-
-
-def _with_unclosed(text: str, found: list[JsonValue], unclosed: list[int]) -> list[JsonValue]:
-    """Add the first value that has no closing bracket, unless a separate value follows it."""
-    alone = [each.start for each in found if text[: each.start].rstrip()[-1:] not in (":", ",", "[")]
-    start = next((start for start in unclosed if not any(other > start for other in alone)), None)
-    if start is None:
-        return found
-    piece = text[start:].partition("```")[0]
-    if (value := _repair(piece)) is None:
-        return found
-    last = JsonValue(start, start + len(piece), piece, value, repaired=True)
-    return [*(each for each in found if each.end <= start), last]
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -205,7 +200,7 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def _repair(piece: str) -> Any | None:
+def _repaired(piece: str, start: int) -> JsonValue | None:
     """Repair invalid JSON with json-repair; return None if the result is not an object or array like the piece."""
     if len(piece) > _MAX_REPAIRED_LENGTH or _depth(piece) > _MAX_REPAIRED_DEPTH:
         return None
@@ -215,7 +210,8 @@ def _repair(piece: str) -> Any | None:
         value = repair_json(piece, return_objects=True, skip_json_loads=True)
     except Exception:  # noqa: BLE001  # json-repair guesses and can fail in any way; the reply then has no value
         return None
-    return value if value and isinstance(value, dict if piece[0] == "{" else list) else None
+    fits = value and isinstance(value, dict if piece[0] == "{" else list)
+    return JsonValue(start, start + len(piece), piece, value, repaired=True) if fits else None
 
 
 def _depth(piece: str) -> int:

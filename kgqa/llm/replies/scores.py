@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from kgqa.llm.replies.indices import INDEX_KEYS
-from kgqa.llm.replies.json_values import (
-    MAX_READ_CHARS,
-    Reading,
-    find_key,
-    has_object,
-    json_values,
-    key_name,
-    last_part,
-    plain_text,
-)
+from kgqa.llm.replies.indices import INDEX_KEYS, item_number
+from kgqa.llm.replies.json_values import Reading, find_key, has_object, json_values, last_part, plain_text
 from kgqa.llm.replies.reply import Reply
 
 _SCORE_KEYS = ("scores", "ratings", "relevance scores")
@@ -58,10 +48,7 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
         If a score is above 1, all scores are divided by 10, or by 100 if one is above 10. No value if there is no
         score, or if a list of scores does not have length `size`. Never raises, whatever the text.
     """
-    # for a single item, "[1]" is the item's number, not a list of one score
-    given, repaired = (
-        ({}, True) if size == 1 and _ONLY_ONE.search(text[-MAX_READ_CHARS:]) else _scores_in_json(text, size)
-    )
+    given, repaired = _scores_in_json(last_part(text), size)
     if not given:
         given, repaired = _scores_in_lines(text, size), True
     if 0 in given:  # the reply numbers the items from 0, so scores cannot be assigned to items safely
@@ -89,70 +76,46 @@ NumberedScores = dict[int, tuple[float, bool]]
 def _score(value: Any) -> tuple[float, bool]:
     if isinstance(value, dict):
         value = find_key(value, _SCORE_OF_ONE)[1]
-    if isinstance(value, str):
-        found = _SCORE.fullmatch(value.strip()[:60])
-        return _matched(found.groups()) if found else (math.nan, False)
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e9:
-        return math.nan, False
-    return float(value), False
+    found = _SCORE.fullmatch(str(value).strip()[:60]) if isinstance(value, str | int | float) else None
+    return _matched(*found.groups("")) if found else (math.nan, False)
 
 
-def _matched(groups: Sequence[str | None]) -> tuple[float, bool]:
-    number, percent, maximum = groups
-    value = float(number or "nan")
-    if percent:
-        return value / 100, True
-    return (value / int(maximum), True) if maximum and int(maximum) else (value, False)
+def _matched(number: str, percent: str, maximum: str) -> tuple[float, bool]:
+    divisor = 100 if percent else int(maximum or 0)
+    return float(number) / (divisor or 1), bool(divisor)
 
 
 def _scores_in_json(text: str, size: int) -> tuple[NumberedScores, bool]:
     """Return the scores in JSON values and whether a value was repaired; a list of the wrong length has none."""
     given: NumberedScores = {}
     repaired = False
-    for found in json_values(last_part(text)):
-        value = found.value
-        if isinstance(value, dict):
-            there, inner = find_key(value, _SCORE_KEYS)
-            value = inner if there else value
-        if isinstance(value, list) and value and not has_object(value):
-            if len(value) == size:
+    for found in json_values(text):
+        there, inner = find_key(found.value, _SCORE_KEYS)
+        value = inner if there else found.value
+        if isinstance(value, list) and not has_object(value):
+            # for a single item, "[1]" is the item's number, not a list of one score
+            if len(value) == size and not (size == 1 and _ONLY_ONE.search(text)):
                 given, repaired = dict(enumerate(map(_score, value), 1)), found.repaired
-        elif isinstance(value, list | dict):
-            numbered = dict(_numbered(value))
-            given.update(numbered)
-            repaired = repaired or (bool(numbered) and found.repaired)
+            continue
+        for each in value[:1000] if isinstance(value, list) else [value]:
+            if isinstance(each, dict):
+                index = find_key(each, INDEX_KEYS)[1]
+                pairs = each.items() if item_number(index) is None else [(index, each)]
+                numbered = {n: _score(inner) for key, inner in pairs if (n := item_number(key)) is not None}
+                given.update(numbered)
+                repaired = repaired or (bool(numbered) and found.repaired)
     return given, repaired
-
-
-def _numbered(value: Any) -> Iterator[tuple[int, tuple[float, bool]]]:
-    items = value[:1000] if isinstance(value, list) else [value]
-    for each in items:
-        there, index = find_key(each, INDEX_KEYS)
-        if there and isinstance(each, dict) and (number := _item(index)) is not None:
-            yield number, _score(each)
-        elif isinstance(each, dict):
-            yield from ((number, _score(inner)) for key, inner in each.items() if (number := _item(key)) is not None)
-
-
-def _item(key: Any) -> int | None:
-    if isinstance(key, int) and not isinstance(key, bool):
-        return key if abs(key) < 10**9 else None
-    found = re.fullmatch(r"(?:[a-z]+ ?)?#?\[?(\d{1,9})\]?", key_name(key), re.ASCII) if isinstance(key, str) else None
-    return int(found[1]) if found else None
 
 
 def _scores_in_lines(text: str, size: int) -> NumberedScores:
     given: NumberedScores = {}
     for line in (each[:2000] for each in plain_text(text).split("\n")):
-        pairs = list(_PAIRS.finditer(line)) if "," in line or ";" in line else []
-        if len(pairs) > 1:
-            given.update({int(pair[1]): _matched(pair.groups()[1:]) for pair in pairs})
-            continue
-        found = next((match for pattern in _LINES if (match := pattern.match(line))), None)
-        if found:
-            given[int(found[1])] = _matched(found.groups()[1:])
-        elif not given:
-            numbers = [_SCORE.fullmatch(each.strip(" *_`.[]")) for each in line.split(":")[-1].split(",")]
-            if len(numbers) == size and size > 1 and all(numbers):
-                return {i: _matched(number.groups()) for i, number in enumerate(numbers, 1) if number}
+        pairs = _PAIRS.findall(line)
+        if len(pairs) < 2:
+            pairs = next(([match.groups("")] for pattern in _LINES if (match := pattern.match(line))), [])
+        given.update((int(number), _matched(*score)) for number, *score in pairs)
+        if not given:
+            listed = [_score(each.strip(" *_`.[]")) for each in line.split(":")[-1].split(",")]
+            if len(listed) == size and size > 1 and not any(math.isnan(score) for score, _ in listed):
+                return dict(enumerate(listed, 1))
     return given
