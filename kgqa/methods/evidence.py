@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.extraction.sentences import sentence_spans
-from kgqa.llm.replies.cited_answers import CitedAnswer
+from kgqa.llm.replies.answers import CitedAnswer
 from kgqa.llm.replies.quoted_answers import QuotedAnswer
 from kgqa.model import Candidate, Citation, Literal, Named, QuoteEvidence, Span
 from kgqa.rank.lexical import bm25

@@ -211,12 +211,9 @@ def _call(opened: re.Match[str], inside: str, depth: int) -> Call | None:
     arguments: list[str | Call] = []
     for part in _parts(name, inside):
         nested = None if name in WHOLE_TEXT else _OPENED.match(part)
-        if nested is None:
+        text, end = _inside(part, nested.end()) if nested else ("", 0)
+        if nested is None or part[end:].strip():  # a text, or more than a call
             arguments.append(part.strip() if name == "Finish" else without_quotes(part))
-            continue
-        text, end = _inside(part, nested.end())
-        if part[end:].strip():  # more than a call: a text
-            arguments.append(without_quotes(part))
             continue
         call = _call(nested, text, depth - 1)
         if call is None:

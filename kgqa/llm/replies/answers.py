@@ -1,4 +1,4 @@
-"""Reader of the answers in a reply; an answer is a string, or the number of an entity listed in the prompt."""
+"""Readers of the answers in a reply: texts, numbers of entities listed in the prompt, or texts that cite results."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from kgqa.llm.replies.json_values import (
 from kgqa.text.words import clean
 
 MAX_ANSWERS = 200
+MAX_CITED = 20
 MAX_ANSWER_CHARS = 500
 
 _ANSWER_KEYS = ("answers", "final answers", "final answer", "answer", "entities", "results", "result")
@@ -97,6 +98,14 @@ def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | st
 def is_no_answer(text: str) -> bool:
     """Return whether a text says that there is no answer: "none", "N/A", "I do not know"."""
     return bool(_NO_ANSWER.fullmatch(text))
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """A short answer, and the numbers of the results that it cites."""
+
+    name: str
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +209,41 @@ def _answers(texts: Iterable[str], *, repaired: bool) -> Reading[tuple[str, ...]
     return Reading(
         names, repaired=repaired or len(kept) < len(given) or any(len(each) > MAX_ANSWER_CHARS for each in given)
     )
+
+
+_CITED = re.compile(
+    r"[\[【](\s{0,5}(?:result\s{1,5})?\d{1,6}(?:\s{0,5}[,;–-]\s{0,5}\d{1,6}){0,50}\s{0,5})[\]】]", re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d{1,6}")
+_CITED_LABEL = re.compile(r"(?:the )?(?:final )?answers?(?: is| are)?: ?", re.IGNORECASE)
+
+
+def read_cited_answers(text: str, *, split: bool = True) -> tuple[CitedAnswer, ...]:
+    """Read short answers separated by semicolons or line breaks; empty if the text says that there is none.
+
+    An answer without numbers cites what the next one cites, so `Ada; Mary [2]` cites result 2 twice.
+
+    Args:
+        text: the text of an answer.
+        split: whether the text may contain several answers.
+    """
+    protected = _CITED.sub(lambda match: f"[{','.join(_DIGITS.findall(match[1]))}]", text)
+    parts = re.split(r"[;\n]", protected) if split else [protected]
+    found: list[CitedAnswer] = []
+    for part in parts[: 2 * MAX_CITED]:
+        numbers = tuple(dict.fromkeys(int(n) for match in _CITED.finditer(part) for n in _DIGITS.findall(match[1])))
+        name = _CITED_LABEL.sub("", clean(_CITED.sub(" ", part)).strip(" -*•"), count=1)[:MAX_ANSWER_CHARS].strip()
+        name = name[:-1].rstrip() if name.endswith(".") and name.count(".") == 1 and not name[-2:-1].isupper() else name
+        if not name and found and numbers:
+            found[-1] = CitedAnswer(found[-1].name, tuple(dict.fromkeys((*found[-1].numbers, *numbers))))
+        elif name and not is_no_answer(name):
+            found.append(CitedAnswer(name, numbers))
+    return tuple(_completed(found[:MAX_CITED]))
+
+
+def _completed(found: list[CitedAnswer]) -> list[CitedAnswer]:
+    following: tuple[int, ...] = ()
+    for at in range(len(found) - 1, -1, -1):
+        following = found[at].numbers or following
+        found[at] = CitedAnswer(found[at].name, following)
+    return found

@@ -98,43 +98,43 @@ def read_path_verdict(text: str, *, size: int) -> Reading[PathVerdict]:
         its conditions has a different meaning. Never raises, whatever the text.
     """
     found = [each for each in json_values(last_part(text)) if find_key(each.value, ("verdict",))[0]]
-    if not found:
-        return _unusable('has no JSON object such as {"path": 1, "verdict": "complete"}')
-    value, repaired = found[-1].value, found[-1].repaired
-    _, kind = find_key(value, ("verdict",))
-    kinds = [each for each in KINDS if each == key_name(kind)]
-    if not kinds:
-        return _unusable(f"has none of the verdicts {', '.join(KINDS)}")
-    if kinds[0] == "wrong":
-        return Reading(PathVerdict("wrong"), repaired)
+    try:
+        if not found:
+            raise ValueError('has no JSON object such as {"path": 1, "verdict": "complete"}')
+        return Reading(_verdict(found[-1].value, size), found[-1].repaired)
+    except ValueError as wrong:
+        return Reading(None, problem=f"The reply {wrong}.")
+
+
+def _verdict(value: Any, size: int) -> PathVerdict:
+    name = key_name(find_key(value, ("verdict",))[1])
+    kind = next((each for each in KINDS if each == name), None)
+    if kind is None:
+        raise ValueError(f"has none of the verdicts {', '.join(KINDS)}")
+    if kind == "wrong":
+        return PathVerdict(kind)
     number = _whole(find_key(value, ("path", "number", "index"))[1], 1 if size == 1 else None)
     if number is None or not 1 <= number <= size:
-        return _unusable(f'names no path: give "path" as a number from 1 to {size}')
+        raise ValueError(f'names no path: give "path" as a number from 1 to {size}')
     conditions = _each(find_key(value, ("conditions", "condition"))[1], _condition)
     operations = _each(find_key(value, ("operation", "operations"))[1], _operation)
-    if conditions is None or len(conditions) > MAX_CONDITIONS:
-        return _unusable('has a condition that is not of the form {"field": "a field", "is": "=", "value": "a value"}')
-    if operations is None or len(operations) > 1:
-        return _unusable('has an operation that is not of the form {"do": "count"} or {"do": "most", "field": F}')
+    if None in conditions or len(conditions) > MAX_CONDITIONS:
+        raise ValueError('has a condition that is not of the form {"field": "a field", "is": "=", "value": "a value"}')
+    if None in operations or len(operations) > 1:
+        raise ValueError('has an operation that is not of the form {"do": "count"} or {"do": "most", "field": F}')
     answer = _text(find_key(value, ("answer",))[1])
-    operation = operations[0] if operations else None
-    return Reading(PathVerdict(kinds[0], number - 1, tuple(conditions), operation, answer), repaired)
+    return PathVerdict(kind, number - 1, tuple(conditions), operations[0] if operations else None, answer)
 
 
-def _unusable(problem: str) -> Reading[PathVerdict]:
-    return Reading(None, problem=f"The reply {problem}.")
-
-
-def _each(value: Any, read: Callable[[dict[str, Any]], Any]) -> list[Any] | None:
-    """Read an object or a list of objects; None if one of them cannot be read."""
+def _each(value: Any, read: Callable[[dict[str, Any]], Any]) -> list[Any]:
+    """Read an object or a list of objects, with None in place of one that cannot be read."""
     if value in (None, "", "none", "None", [], {}, False):
         return []
     items = value if isinstance(value, list) else [value]
-    found = [
+    return [
         read({key_name(key): inner for key, inner in each.items()} if isinstance(each, dict) else {"do": each})
         for each in items[: MAX_CONDITIONS + 1]
     ]
-    return None if None in found else found
 
 
 def _condition(item: dict[str, Any]) -> RepliedCondition | None:
@@ -151,17 +151,13 @@ def _condition(item: dict[str, Any]) -> RepliedCondition | None:
 
 
 def _operation(item: dict[str, Any]) -> RepliedOperation | None:
-    words = key_name(item.get("do", item.get("kind", "")))
-    kind = DOINGS.get(words)
+    kind = DOINGS.get(key_name(item.get("do", item.get("kind", ""))))
     rank = _whole(item.get("rank"), 1)
     if kind is None or rank is None:
         return None
+    counted = key_name(item.get("counted")) in ("true", "yes", "1")
     compared = bool(item.get("compare")) or kind == "difference"
-    return RepliedOperation(kind, _text(item.get("field")), rank, _truth(item.get("counted")), compared)
-
-
-def _truth(value: Any) -> bool:
-    return value is True or key_name(value) in ("true", "yes", "1")
+    return RepliedOperation(kind, _text(item.get("field")), rank, counted, compared)
 
 
 def _text(value: Any) -> str:

@@ -92,7 +92,8 @@ def reply_of(kind: type[T]) -> Reply[T]:
     items of a list that do not fit are left out.
     """
     form: Any = kind
-    return Reply(lambda text: _read(kind, text), schema_of(form))
+    schema = schema_of(form)
+    return Reply(lambda text: _read(kind, schema, text), schema)
 
 
 @lru_cache
@@ -115,21 +116,18 @@ def schema_of(kind: Any) -> dict[str, Any]:
     }
 
 
-def example_of(kind: Any) -> Any:
-    """Return a JSON value that shows a type, for messages."""
-    if get_origin(kind) is Annotated:
-        return example_of(get_args(kind)[0])
-    if get_origin(kind) is Literal:
-        return get_args(kind)[0]
-    if get_origin(kind) is tuple:
-        return [example_of(get_args(kind)[0])]
-    if not is_dataclass(kind):
-        return {str: "...", int: 1, float: 0.5}[kind]
-    hints = get_type_hints(kind, include_extras=True)
-    return {_form(hint).name or name: example_of(hint) for name, hint in hints.items()}
+def example_of(schema: Mapping[str, Any]) -> Any:
+    """Return a JSON value that shows a schema, for messages."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "items" in schema:
+        return [example_of(schema["items"])]
+    if "properties" in schema:
+        return {name: example_of(each) for name, each in schema["properties"].items()}
+    return {"string": "...", "integer": 1, "number": 0.5}[schema["type"]]
 
 
-def _read(kind: type[T], text: str) -> Reading[T]:
+def _read(kind: type[T], schema: Mapping[str, Any], text: str) -> Reading[T]:
     for found in reversed(json_values(last_part(text))):
         left_out: list[Any] = []
         try:
@@ -140,7 +138,7 @@ def _read(kind: type[T], text: str) -> Reading[T]:
             return Reading(_object(value, kind, left_out, inner=False), found.repaired or bool(left_out))
         except ValueError:
             continue
-    return Reading(None, problem=f"It is not of the form {json.dumps(example_of(kind))}.")
+    return Reading(None, problem=f"It is not of the form {json.dumps(example_of(schema))}.")
 
 
 def _form(hint: Any) -> Form:

@@ -66,6 +66,7 @@ def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Readi
     """
     thought, rest, repaired = _parted(text[: 2 * MAX_READ_CHARS] if isinstance(text, str) else "")
     rest = rest[:MAX_READ_CHARS]
+    form = FORM if schemas else ANSWER_FORM
     try:
         opened, invented = _OPENED.search(rest), _INVENTED.search(rest)
         if opened is not None and invented is not None and invented.start() < opened.start():
@@ -79,29 +80,23 @@ def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Readi
             ignored = len(_OPENED.findall(rest, tag.end() if tag else end))
             closed = tag is not None and tag[0].lower() == "</answer>"
             return Reading(ToolReply(thought, answer=answer, ignored=ignored), repaired or not closed or bool(ignored))
+        body = rest[opened.end() :] if opened else rest[: invented.start() if invented else None]
+        closing = body.lower().find("</tool_call>") if opened else -1
+        values = [each for each in json_values(body) if closing < 0 or each.start < closing]
         if opened is None:
-            values = json_values(rest[: invented.start()] if invented else rest)
-            values = [each for each in values if isinstance(each.value, dict) and _first(each.value, _NAME_KEYS)]
-            values, ignored, repaired = values[:1], 0, True
-        else:
-            body = rest[opened.end() :]
-            closing = body.lower().find("</tool_call>")
-            values = [each for each in json_values(body) if closing < 0 or each.start < closing]
-            ignored = len(values) - 1 + len(_OPENED.findall(body, values[0].end)) if values else 0
-            repaired = repaired or closing < 0 or any(each.repaired for each in values[:1])
+            values = [each for each in values if isinstance(each.value, dict) and _first(each.value, _NAME_KEYS)][:1]
         if not values:
-            raise _Wrong("Its call has no JSON object." if opened else "")
+            raise _Wrong("Its call has no JSON object.") if opened else ValueError(f"It is not of the form {form}.")
+        ignored = len(values) - 1 + len(_OPENED.findall(body, values[0].end))
+        repaired = repaired or closing < 0 or values[0].repaired
         calls = values[0].value if isinstance(values[0].value, list) else [values[0].value]
         name, arguments, changed = _call(calls[0] if calls else None, schemas)
     except _Wrong as wrong:
-        text = str(wrong) or "It is not of the form"
-        form = FORM if schemas else ANSWER_FORM
-        return Reading(None, problem=f"{text} {'It must be ' if str(wrong) else ''}{form}.")
+        return Reading(None, problem=f"{wrong} It must be {form}.")
     except ValueError as wrong:
         return Reading(None, problem=str(wrong))
     ignored += len(calls) - 1
-    reply = ToolReply(thought, name, arguments, ignored=ignored)
-    return Reading(reply, repaired or changed or bool(ignored))
+    return Reading(ToolReply(thought, name, arguments, ignored=ignored), repaired or changed or bool(ignored))
 
 
 class _Wrong(Exception):
@@ -133,10 +128,8 @@ def _call(call: Any, schemas: Sequence[Mapping[str, Any]]) -> tuple[str, dict[st
     if schema is None:
         names = ", ".join(str(each["name"]) for each in schemas)
         raise ValueError(f"There is no tool {_shown(name)}. The tools are {names}.")
-    given = arguments
-    if isinstance(given, str):
-        values = json_values(given)
-        given = values[0].value if values else None
+    values = json_values(arguments) if isinstance(arguments, str) else []
+    given = values[0].value if values else arguments
     checked, changed = checked_arguments(given, schema)
     return str(name), checked, changed or given is not arguments
 

@@ -22,8 +22,7 @@ from kgqa.errors import QuestionError, SettingsError
 from kgqa.graph.opening import open_graph_of
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import MAX_IMAGE_BYTES, Image, Message, TypedPrompt
-from kgqa.llm.replies.answers import AnswersReply, read_answers
-from kgqa.llm.replies.cited_answers import read_cited_answers
+from kgqa.llm.replies.answers import AnswersReply, read_answers, read_cited_answers
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Reply, schema_of
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.replies.cited_answers import CitedAnswer, read_cited_answers
+from kgqa.llm.replies.answers import CitedAnswer, read_cited_answers
 from kgqa.llm.replies.tool_calls import read_tool_reply
 from kgqa.methods.evograph.tools import SCHEMAS
 
