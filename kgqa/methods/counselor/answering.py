@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.action_lines import FORMS, Call, call_text
 from kgqa.llm.replies.json_values import Reading
-from kgqa.methods.counselor.counsel import Counsel, Memory, PromptTooLong, Transcript, within
+from kgqa.methods.counselor.counsel import Counsel, Memory, PromptTooLong, within
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES
 from kgqa.methods.counselor.observations import Observation
@@ -100,7 +100,7 @@ class Trial:
 
     def __init__(self, counsel: Counsel, memory: Memory, number: int) -> None:
         self.counsel, self.memory, self.number = counsel, memory, number
-        self.lines = Transcript()
+        self.lines: list[str] = []
         self.text = self.ended = self.judged = ""
         self.answer: Answer | None = None
         self.verdict = ""
@@ -166,7 +166,7 @@ class Trial:
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
         steps, first = self.counsel.settings.steps, stage == "act" and step == 1
-        return self.counsel.ask(name, stage, read, self.lines.shown(), self.memory, task=first, step=step, steps=steps)
+        return self.counsel.ask(name, stage, read, self.lines, self.memory, task=first, step=step, steps=steps)
 
     def run(self, call: Call, step: int, repeat: Repeat | None) -> Sequence[str]:
         """Run a call; return what the model is shown."""
@@ -182,7 +182,7 @@ class Trial:
         """Add what the calls returned to the lines."""
         texts = [*self._notes, *(text for result in results for text in result)]
         for text in texts:
-            self.lines.add("Seen", step, text)
+            self.add("Seen", step, text)
         found = [each.found for each in self._found if each.found is not None]
         count = sum(each.total or len(each.values) for each in found)
         approximate = any(each.approximate for each in found)
@@ -201,18 +201,22 @@ class Trial:
                     if text := self.counsel.relations_of(named):
                         yield text
 
+    def add(self, label: str, step: int, text: str) -> None:
+        """Add a line."""
+        self.lines.append(f"{label} {step}: {text}")
+
     def add_plan(self, text: str | None, step: int, *, need: bool = False) -> None:
         """Add a plan or a missing fact to the lines, if it could be read."""
         if text:
             self.counsel.trace.record(StepPlanned(text=text, need=need, trial=self.number, step=step))
-            self.lines.add("Need" if need else "Plan", step, text)
+            self.add("Need" if need else "Plan", step, text)
 
     def add_actions(self, calls: Sequence[Call], problem: str, step: int) -> tuple[Sequence[Call], str]:
         """Add the calls of a reply, or that they could not be read, to the lines; return them."""
         texts, raw = tuple(map(call_text, calls)), self.counsel.reply
         event = ActionRead(reply=raw, actions=texts, problem=problem, trial=self.number, step=step)
         self.counsel.trace.record(event)
-        self.lines.add("Action", step, ", ".join(texts) or UNREADABLE)
+        self.add("Action", step, ", ".join(texts) or UNREADABLE)
         return calls, problem
 
 
@@ -261,11 +265,11 @@ def verify(trial: Trial, read: Callable[[str], Reading[Judgment]] = read_judgmen
             "total": len(trial.answer.answers),
             "published": published,
         }
-        lines, ask = trial.lines, trial.counsel.ask
+        ask = trial.counsel.ask
         try:
-            judgment = ask("verify", "verify", read, lines.shown(SHOWN_TO_JUDGE), trial.memory, **values).value
+            judgment = ask("verify", "verify", read, within(trial.lines, SHOWN_TO_JUDGE), trial.memory, **values).value
         except PromptTooLong:
-            judgment = ask("verify", "verify", read, lines.shown(SHORTER), Memory(), **values).value
+            judgment = ask("verify", "verify", read, within(trial.lines, SHORTER), Memory(), **values).value
         trial.verdict = judgment.verdict if judgment else "unparsed"
         trial.judged = judgment.text if judgment else "The verdict could not be read."
     verified = AnswerVerified(verdict=trial.verdict, text=trial.judged, asked=asked, trial=trial.number)
@@ -277,7 +281,7 @@ def reflect(trial: Trial) -> Memory:
     counsel, kind = trial.counsel, trial.counsel.settings.reflect
     seen = (each.text for each in counsel.functions.observed if each.found is not None)
     facts = tuple(within(list(dict.fromkeys(seen)), FACTS))
-    lines = trial.lines.shown(SHOWN_TO_REFLECT)
+    lines = within(trial.lines, SHOWN_TO_REFLECT)
     if kind == "last-trial":
         return Memory("\n".join(lines), facts)
     return Memory(reflection(trial, "reflect" if kind == "full" else f"reflect_{kind}", lines), facts)

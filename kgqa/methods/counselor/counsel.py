@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.llm.asking import ask_readings
-from kgqa.llm.client import Prompt, Stage
+from kgqa.llm.client import Stage
 from kgqa.llm.replies.action_lines import MAX_CALLS, MAX_DEPTH, Call, read_action_line
 from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Reply
@@ -137,7 +137,7 @@ class Counsel:
             lines=lines,
             **values,
         )
-        if prompt_tokens(prompt) > MAX_PROMPT_TOKENS:
+        if sum(tokens_of(message.text) for message in prompt.messages) > MAX_PROMPT_TOKENS:
             raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
         if task:
             texts = {message.role: message.text for message in prompt.messages}
@@ -149,30 +149,9 @@ class Counsel:
         return reading
 
 
-class Transcript:
-    """The lines of a trial, in order."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def add(self, label: str, step: int, text: str) -> None:
-        """Add a line such as `Plan 1: text`; an empty text adds nothing."""
-        if text:
-            self._lines.append(f"{label} {step}: {text}")
-
-    def shown(self, tokens: int | None = None) -> list[str]:
-        """Return the lines; if they are longer than so many tokens, the longest are cut."""
-        return list(self._lines) if tokens is None else within(self._lines, tokens)
-
-
 def tokens_of(text: str) -> int:
     """Estimate the number of tokens of a text."""
     return len(text.encode(errors="replace")) // BYTES_PER_TOKEN
-
-
-def prompt_tokens(prompt: Prompt) -> int:
-    """Estimate the number of tokens of a prompt."""
-    return sum(tokens_of(message.text) for message in prompt.messages)
 
 
 def within(lines: Sequence[str], tokens: int) -> list[str]:

@@ -7,7 +7,7 @@ names of relations among the graph's relations; no text becomes part of a query.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -54,14 +54,8 @@ class _Refused(Exception):
     """A call that cannot be run. The text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """What a call found, and its text without the call. `notes`: how names in it and in inner calls were read."""
-
-    found: Found
-    text: str
-    shown: tuple[Named, ...] = ()
-    notes: tuple[str, ...] = ()
+_Result = tuple[Found, str, tuple[Named, ...]]
+"""What a call found, its text without the call, and the values that the text names."""
 
 
 class GraphFunctions:
@@ -100,7 +94,7 @@ class GraphFunctions:
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
         self.seen = ShownValues(self._writer.words)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
-        self._results: dict[str, _Result] = {}
+        self._results: dict[str, tuple[_Result, list[str]]] = {}
         self._notes: list[str] = []
         functions: Mapping[str, Callable[[Call], _Result]] = {
             "Retrieve": self._retrieve,
@@ -124,9 +118,9 @@ class GraphFunctions:
         self._notes = []
         name = safe(call_text(call))
         try:
-            result = self._result(call)
-            text = " ".join([f"{name}:", *result.notes, result.text])
-            observed = Observation(call, result.found, text[:MAX_CHARS], shown=result.shown)
+            found, text, shown = self._result(call)
+            text = " ".join([f"{name}:", *dict.fromkeys(self._notes), text])
+            observed = Observation(call, found, text[:MAX_CHARS], shown=shown)
         except _Refused as refused:
             observed = Observation(call, None, f"{name}: {refused}"[:MAX_CHARS], str(refused))
         except FAILURES as error:
@@ -143,12 +137,12 @@ class GraphFunctions:
         if key not in self._results:
             outer, self._notes = self._notes, []
             try:
-                result = self._functions[call.name](call)
-                self._results[key] = replace(result, notes=tuple(dict.fromkeys(self._notes)))
+                self._results[key] = self._functions[call.name](call), self._notes
             finally:
                 self._notes = outer
-        self._notes += self._results[key].notes
-        return self._results[key]
+        result, notes = self._results[key]
+        self._notes += notes
+        return result
 
     # --- the functions
 
@@ -169,7 +163,7 @@ class GraphFunctions:
         sets = [topic_set(each.value, each.name) for each in named if isinstance(each.value, Entity)]
         for nodes, each in zip(sets, named):
             self.seen.add_topic(nodes, each)
-        return _Result(Found((named[0],), sets[0], total=1), f"{texts[0]}{others}", tuple(named))
+        return Found((named[0],), sets[0], total=1), f"{texts[0]}{others}", tuple(named)
 
     def _neighbour(self, call: Call) -> _Result:
         start, named = self._start_and_hop(call)
@@ -194,7 +188,7 @@ class GraphFunctions:
         found, text, shown = self._writer.values(found, "", nothing)
         fields = dict.fromkeys(named for each in found.records for own in each.fields.values() for named in own)
         records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(text))
-        return _Result(found, f"{text}{records}", (*shown, *fields))
+        return found, f"{text}{records}", (*shown, *fields)
 
     def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
         """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""
@@ -221,7 +215,7 @@ class GraphFunctions:
         named = self.graph.named(start.nodes) if len(start.nodes) == 1 else []
         numbers = (Number(counts[hop[0]], each, hop=hop) for each in named for hop in present if len(hop) == 1)
         found = Found(nodes=start, total=len(listed), listed=tuple(numbers))
-        return _Result(found, text or "nothing: there are no relations.")
+        return found, text or "nothing: there are no relations.", ()
 
     def _degree(self, call: Call) -> _Result:
         start, named_hop = self._start_and_hop(call)
@@ -243,7 +237,7 @@ class GraphFunctions:
         texts = (f"{self._writer.node(each, typed=False)}: {n.number}" for n, each in zip(numbers, nodes_named))
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
         found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
-        return _Result(found, text, tuple(nodes_named[: self._writer.shown]))
+        return found, text, tuple(nodes_named[: self._writer.shown])
 
     def _combine(self, call: Call) -> _Result:
         combine = intersection if call.name == "Intersect" else difference
@@ -252,7 +246,7 @@ class GraphFunctions:
             first = combine(self.graph, first, other)
         combined = dict.fromkeys(source.candidate.words for each in sets for source in each.sources)
         found = Found(nodes=first, total=None if first.approximate else len(first.values), combined=tuple(combined))
-        return _Result(*self._writer.values(found, "", "is empty"))
+        return self._writer.values(found, "", "is empty")
 
     def _count(self, call: Call) -> _Result:
         nodes = self._nodes(self._arguments(call, 1, 1)[0])
@@ -265,7 +259,7 @@ class GraphFunctions:
                 number = self._counted(candidate)
         elif nodes.approximate:
             raise _Refused(f"The set is too large to be counted: more than {number}.")
-        return _Result(Found(numbers=(Number(number, None, candidate),), total=1), str(number))
+        return Found(numbers=(Number(number, None, candidate),), total=1), str(number), ()
 
     def _counted(self, candidate: Candidate) -> int:
         options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
@@ -283,7 +277,7 @@ class GraphFunctions:
         nodes, best = most_shared(start, hop, pairs, words=words, cut=cut)
         found = Found(nodes=nodes, total=len(nodes.values))
         shared = f"shared by {best} of {len(start.nodes)}{' (approximate: not all were read)' if cut else ''}: "
-        return _Result(*self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”"))
+        return self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”")
 
     # --- arguments
 
@@ -295,7 +289,7 @@ class GraphFunctions:
     def _nodes(self, argument: str | Call) -> NodeSet:
         """Return the set that an argument stands for: the result of a call, ids, or names."""
         if isinstance(argument, Call):
-            found = self._result(argument).found
+            found, *_ = self._result(argument)
             if found.numbers and not found.nodes.sources:
                 raise _Refused(f"{safe(call_text(argument))} is a number, not a node.")
             return found.nodes

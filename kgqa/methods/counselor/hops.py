@@ -13,12 +13,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Expansion
 from kgqa.graph.tables.graph_tables import GraphTables
-from kgqa.methods.counselor.retrieval import lexical_similarity
+from kgqa.methods.counselor.retrieval import similarities
 from kgqa.methods.prompt_view import ambiguous_in
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -58,8 +56,7 @@ class NamedHop:
 class UnknownHop:
     """A name that no hop has. `nearest`: names of hops; `several`: whether the given name fits all of them."""
 
-    name: str
-    nearest: tuple[str, ...]
+    nearest: tuple[str, ...] = ()
     several: bool = False
 
 
@@ -129,7 +126,7 @@ class HopNames:
                 hop = (direct or same)[0]
                 return NamedHop(hop, present[hop])
             if same:
-                return UnknownHop(text, tuple(present[hop] for hop in same)[:NEAREST], several=True)
+                return UnknownHop(tuple(present[hop] for hop in same)[:NEAREST], several=True)
         return self._nearest(text, present)
 
     def _may_turn(self, text: str, hop: Hop) -> bool:
@@ -257,17 +254,13 @@ class HopNames:
     def _nearest(self, text: str, present: dict[Hop, str]) -> NamedHop | UnknownHop:
         hops, names = list(present), list(present.values())
         if not names:
-            return UnknownHop(text, ())
-        if self._encoder is not None:
-            own = self._encoder.encode_questions([clean(text)[:200]])[0]
-            scores = self._encoder.encode(names) @ own
-        else:
-            scores = np.array([lexical_similarity(text[:200], name) for name in names])
-        order = sorted(range(len(names)), key=lambda at: (-float(scores[at]), names[at]))
+            return UnknownHop()
+        scores = similarities(self._encoder, text, names)
+        order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
         if self._encoder is not None and scores[order[0]] > MIN_SIMILARITY:
             best = order[0]
             return NamedHop(hops[best], names[best], f"“{clean(text)[:60]}” was read as “{names[best]}”.")
-        return UnknownHop(text, tuple(names[at] for at in order[:NEAREST]))
+        return UnknownHop(tuple(names[at] for at in order[:NEAREST]))
 
 
 def _words(text: str) -> list[str]:

@@ -107,7 +107,7 @@ class Retrieval:
             names.setdefault(match.entity, []).append(match.name)
         flat = [(entity, name) for entity, own in names.items() for name in own]
         scores: dict[Entity, float] = {}
-        for (entity, _), score in zip(flat, self._similarity(text, [name for _, name in flat])):
+        for (entity, _), score in zip(flat, similarities(self._encoder, text, [name for _, name in flat])):
             scores[entity] = max(score, scores.get(entity, -1.0))
         return _best(scores)
 
@@ -120,14 +120,6 @@ class Retrieval:
             words = dict.fromkeys(form for own in forms.values() for form in list(own)[:FORMS])
             found = names.containing(list(words), limit=MATCHES) if words else []
         return found
-
-    def _similarity(self, text: str, names: Sequence[str]) -> list[float]:
-        if not names:
-            return []
-        if self._encoder is None:
-            return [lexical_similarity(text[:MAX_SEARCH_CHARS], name) for name in names]
-        own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
-        return [float(score) for score in self._encoder.encode([clean(name) for name in names]) @ own]
 
     def _by_all_names(self, text: str) -> Retrieved:
         assert self._encoder is not None
@@ -168,7 +160,15 @@ class Retrieval:
         return known[1], known[2]
 
 
-def lexical_similarity(text: str, name: str) -> float:
+def similarities(encoder: CachedEncoder | None, text: str, names: Sequence[str]) -> list[float]:
+    """Return how similar each name is to a text, by an embedding model or else by the letters."""
+    if encoder is None or not names:
+        return [_lexical_similarity(text[:MAX_SEARCH_CHARS], name) for name in names]
+    own = encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
+    return [float(score) for score in encoder.encode([clean(name) for name in names]) @ own]
+
+
+def _lexical_similarity(text: str, name: str) -> float:
     """Return the cosine of the stems of two texts, or how similar they are spelled if that is nearly the same."""
     one, other = set(terms(text)), set(terms(name))
     cosine = len(one & other) / (len(one) * len(other)) ** 0.5 if one and other else 0.0

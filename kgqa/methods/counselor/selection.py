@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -86,19 +86,13 @@ class Choice:
                     yield Comparison(each, Literal(text, YEAR))
 
 
-@dataclass
+@dataclass(frozen=True)
 class LookUp:
     """What was looked up of nodes along a hop: their values, or only their numbers of values."""
 
     hop: Hop
-    values: dict[Entity, Sequence[Value]] = field(default_factory=dict)
-    counts: dict[Entity, int] = field(default_factory=dict)
-
-    def add(self, found: Found) -> None:
-        """Add what a call found."""
-        self.values |= found.pairs
-        numbers = {n.node.value: n.number for n in found.numbers if n.node}
-        self.counts |= {node: number for node, number in numbers.items() if isinstance(node, Entity)}
+    values: Mapping[Entity, Sequence[Value]]
+    counts: Mapping[Value, int] = field(default_factory=dict)
 
 
 def selections(
@@ -139,15 +133,18 @@ def selections(
                 yield from _chosen(choice, part_of, sorted(part_of.every, key=str), hop, looked_up.values())
 
 
+def _look_up(hop: Hop, found: Collection[Found]) -> LookUp:
+    values = {node: own for each in found for node, own in each.pairs.items()}
+    return LookUp(hop, values, {n.node.value: n.number for each in found for n in each.numbers if n.node})
+
+
 def _chosen(
-    choice: Choice, source: Source, every: Sequence[Value], hop: Hop, found: Iterable[Found]
+    choice: Choice, source: Source, every: Sequence[Value], hop: Hop, found: Collection[Found]
 ) -> Iterator[Candidate]:
     """Yield the path with the operations and conditions on its ends that select the wanted nodes."""
     if not choice.wanted < set(every):
         return
-    looked_up, place = LookUp(hop), len(source.candidate.path)
-    for each in found:
-        looked_up.add(each)
+    looked_up, place = _look_up(hop, found), len(source.candidate.path)
     operations = (replace(source.candidate, operation=each) for each in _extremes(choice, looked_up))
     conditioned = (
         replace(source.candidate, conditions=(*source.candidate.conditions, replace(each, at=place)))
@@ -156,13 +153,10 @@ def _chosen(
     yield from chain(operations, conditioned) if choice.has_superlative else chain(conditioned, operations)
 
 
-def _compared(choice: Choice, topics: tuple[Entity, ...], hop: Hop, found: Iterable[Found]) -> Iterator[Candidate]:
+def _compared(choice: Choice, topics: tuple[Entity, ...], hop: Hop, found: Collection[Found]) -> Iterator[Candidate]:
     """Yield the comparison of the topics for which the same hop was looked up."""
-    looked_up = LookUp(hop)
-    for each in found:
-        looked_up.add(each)
     if len(topics) > 1 and choice.wanted <= set(topics):
-        for operation in _extremes(choice, looked_up):
+        for operation in _extremes(choice, _look_up(hop, found)):
             path = RelationPath(topics[0])
             yield Candidate(path, "comparison of topics", operation=replace(operation, topics=topics))
 
@@ -186,7 +180,7 @@ def _by_records(choice: Choice, found: Found) -> Iterator[Candidate]:
             for end in each.values:
                 if isinstance(end.value, Entity):
                     values.setdefault(end.value, []).extend(named.value for named in each.fields.get(step, ()))
-        looked_up = LookUp((step,), {**values})
+        looked_up = LookUp((step,), values)
         for condition in _conditions(choice, source.values, looked_up):
             yield replace(source.candidate, conditions=(*source.candidate.conditions, replace(condition, at=at)))
         extremes += [each for each in _extremes(choice, looked_up) if not each.counted]

@@ -27,7 +27,7 @@ from kgqa.methods.counselor.answering import (
     why_not,
     with_text,
 )
-from kgqa.methods.counselor.counsel import Counsel, Memory
+from kgqa.methods.counselor.counsel import Counsel, Memory, within
 from kgqa.methods.counselor.replies import MAX_LINE, Judgment, read_sentences
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
@@ -84,8 +84,10 @@ class PublishedTrial(Trial):
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
-        lines, label, first = self.lines.shown(), LABELS[name], stage == "act" and step == 1
-        return self.counsel.ask("published_step", stage, read, lines, self.memory, task=first, label=label, step=step)
+        label, first = LABELS[name], stage == "act" and step == 1
+        return self.counsel.ask(
+            "published_step", stage, read, self.lines, self.memory, task=first, label=label, step=step
+        )
 
     def refusal(self, answer: Answer) -> str:
         """Refuse nothing."""
@@ -102,7 +104,7 @@ def reflect(trial: Trial) -> Memory:
     """Return what the next trial is told: the reflection only; what the graph returned is forgotten."""
     counsel, kind = trial.counsel, trial.counsel.settings.reflect
     counsel.functions = counsel.new_functions()
-    lines = trial.lines.shown(SHORTER)
+    lines = within(trial.lines, SHORTER)
     if kind == "last-trial":
         return Memory("\n".join(lines))
     return Memory(reflection(trial, "reflect" if kind == "full" else f"reflect_{kind}", lines))
