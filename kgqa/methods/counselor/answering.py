@@ -64,25 +64,45 @@ def answer(
 ) -> Answer:
     """Answer by Graph Counselor (algorithm 1); arguments and errors as in `top.answer`. Topics are ignored."""
     empty = Answer(question, "no_answer", method=METHOD)
+    trials, found = take_trials(empty, trace, partial(Counsel, empty, resources, trace), Trial, verify, reflect)
+    if found is not None:
+        return found
+    best = latest(trials)
+    if best is not None and resources.settings.ask.on_exhausted == "none":
+        return replace(empty, reason=why_not(best))
+    return not_accepted(best, trials, empty)
+
+
+def take_trials(
+    empty: Answer,
+    trace: Trace,
+    new_counsel: Callable[[], Counsel],
+    new_trial: Callable[[Counsel, Memory, int], Trial],
+    judge: Callable[[Trial], None],
+    remember: Callable[[Trial], Memory],
+) -> tuple[list[Trial], Answer | None]:
+    """Return the trials, and the answer of one that is accepted, or what is left of them when the budget is used up."""
     trials: list[Trial] = []
     try:
         with within_budget(trace):
-            counsel, memory = Counsel(empty, resources, trace), Memory()
+            counsel, memory = new_counsel(), Memory()
             for number in range(counsel.settings.reflections + 1):
-                trials.append(trial := Trial(counsel, memory, number))
+                trials.append(trial := new_trial(counsel, memory, number))
                 trial.play()
-                verify(trial)
+                judge(trial)
                 if trial.verdict == "yes":
-                    return with_text(trial)
+                    return trials, with_text(trial)
                 if number < counsel.settings.reflections:
-                    memory = reflect(trial)
+                    memory = remember(trial)
     except BudgetExhausted as error:
-        return so_far(trials, empty, error.reason)
-    best = latest(trials)
+        return trials, so_far(trials, empty, error.reason)
+    return trials, None
+
+
+def not_accepted(best: Trial | None, trials: Sequence[Trial], empty: Answer) -> Answer:
+    """Return the answer of a trial that was not accepted, or why there is none."""
     if best is None:
         return replace(empty, reason=" ".join(filter(None, [NO_ANSWER, trials[-1].ended])))
-    if resources.settings.ask.on_exhausted == "none":
-        return replace(empty, reason=why_not(best))
     return with_text(best, why_not(best))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -15,9 +15,11 @@ from kgqa.llm.replies.answers import is_no_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.observations import Found, Number, Observation
 from kgqa.methods.counselor.selection import selections
-from kgqa.methods.counselor.shown import MAX_ANSWERS, Chosen, plain_value
+from kgqa.methods.counselor.sets import extended, topic_set
+from kgqa.methods.counselor.writing import MAX_ANSWERS, Chosen, plain_value
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
+from kgqa.model.conditions import Operation
 from kgqa.rank.lexical import terms
 from kgqa.text.words import display_name, normalise
 from kgqa.trace import GaveUp
@@ -68,12 +70,12 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
 def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer | None:
     repeated = _repeated(text, functions.observed)
     counted = _number(text, functions.observed, empty.question.text) if repeated is None else None
-    if repeated is not None and repeated.number is not None and not repeated.values:
+    if repeated is not None and len(repeated.numbers) == 1 and not repeated.values:
         counted = repeated, [repeated.numbers[0]]
     elif repeated is not None and repeated.values:
         return _of_values(repeated.values[:MAX_ANSWERS], functions, empty, trace)
     found, numbers = counted or (Found(), [])
-    tried = ((number, candidate) for number in numbers for candidate in found.counting(number))
+    tried = ((number, candidate) for number in numbers for candidate in _counting(found, number))
     for number, candidate in islice(tried, MOST_READ):
         answer = _exact(functions.graph, candidate, partial(_is_number, number.number), empty, trace)
         if answer is not None:
@@ -116,6 +118,26 @@ def _number(text: str, observed: Sequence[Observation], question: str) -> tuple[
         if any(isinstance(named.value, Literal) and named.name == value for named in each.shown):
             return None
     return None
+
+
+def _counting(found: Found, number: Number) -> Collection[Candidate]:
+    """Return candidates that count to a number: along the path of the set that has the node, then from the node.
+
+    If the graph states the number, the hop leads to it, and nothing is counted.
+    """
+    if number.node is None or not isinstance(number.node.value, Entity):
+        return (number.candidate,) if number.candidate else ()
+    start, node = found.of[0] if found.of is not None else found.nodes, number.node
+    hop = (number.stated,) if number.stated is not None else number.hop
+    candidates: dict[object, Candidate] = {}
+    for source in (*start.among({node.value}).sources, *topic_set(number.node.value, node.name).sources):
+        each = extended(source, hop, {}, words="", cut=False)
+        candidate = (
+            each.candidate if number.stated is not None else replace(each.candidate, operation=Operation("count"))
+        )
+        if each.exact:
+            candidates[candidate.identity] = candidate
+    return candidates.values()
 
 
 def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer:

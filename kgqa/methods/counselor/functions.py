@@ -28,11 +28,11 @@ from kgqa.methods.counselor.sets import (
     topic_set,
     union,
 )
-from kgqa.methods.counselor.shown import ShownValues
 from kgqa.methods.counselor.writing import (
     LISTED_CHARS,
     MAX_CHARS,
     MAX_NODES,
+    ShownValues,
     ValueWriter,
     list_text,
     records_text,

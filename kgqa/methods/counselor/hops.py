@@ -99,11 +99,7 @@ class HopNames:
             nodes: The nodes from which the hop is to lead.
             types: Types of the nodes, as far as they are known; they may make a query for the nodes' hops needless.
         """
-        certain = self._certain(text)
-        if certain is None and len(types) == 1:
-            known = self._single(text)
-            fitting = [hop for hop in known if self._graph.tables.target_type(hop[0].reversed()) in types]
-            certain = fitting[0] if len(fitting) == 1 else None
+        certain = self._certain(text, types)
         if certain is not None:
             return NamedHop(certain, self.name(certain), may_turn=self._may_turn(text, certain))
         return self.find_present(text, nodes)
@@ -168,35 +164,29 @@ class HopNames:
         direct = [(step,) for step in steps if not graph.tables.leads_to_mediator(step)]
         return [*direct, *hops]
 
-    def _certain(self, text: str) -> Hop | None:
-        """Return the only hop of the graph with this name, found without a query."""
-        known = self._single(text)
-        if len(known) == 1:
-            return known[0]
-        if normalise(text) in ("name", "label"):
-            return next(
-                ((Step(each),) for each in self._graph.schema.label if each in self._graph.tables.relations), None
-            )
-        parts = _THROUGH.split(text.strip(), maxsplit=1) if not known else ()
-        if len(parts) == 2:
-            graph = self._graph
-            into = [step for step in self._steps(parts[0]) if graph.tables.mediators.extent(step) != "none"]
-            onward = [
-                step for step in self._steps(parts[1]) if graph.tables.mediators.extent(step.reversed()) != "none"
-            ]
-            through = [(first, second) for first in into for second in onward if first.reversed() != second]
-            return through[0] if len(through) == 1 else None
-        return None
-
-    def _single(self, text: str) -> list[Hop]:
-        """Return the single steps with a name that neither enter nor leave mediators."""
-        graph = self._graph
-        steps = self._steps(text)
-        return [
+    def _certain(self, text: str, types: Collection[str]) -> Hop | None:
+        """Return the only hop of the graph with this name, or the only one from nodes of a type, without a query."""
+        tables = self._graph.tables
+        known: list[Hop] = [  # those that neither enter nor leave mediators
             (step,)
-            for step in steps
-            if not graph.tables.leads_to_mediator(step) and not graph.tables.leads_to_mediator(step.reversed())
+            for step in self._steps(text)
+            if not tables.leads_to_mediator(step) and not tables.leads_to_mediator(step.reversed())
         ]
+        if len(known) != 1 and normalise(text) in ("name", "label"):
+            labels: list[Hop] = [(Step(each),) for each in self._graph.schema.label if each in tables.relations]
+            known = labels[:1] or known
+        if len(known) > 1 and len(types) == 1:
+            known = [hop for hop in known if tables.target_type(hop[0].reversed()) in types]
+        elif not known and len(parts := _THROUGH.split(text.strip(), maxsplit=1)) == 2:
+            into, onward = map(self._steps, parts)
+            known = [
+                (first, second)
+                for first in into
+                for second in onward
+                if tables.mediators.extent(first) != "none" and tables.mediators.extent(second.reversed()) != "none"
+                if first.reversed() != second
+            ]
+        return known[0] if len(known) == 1 else None
 
     def _steps(self, text: str) -> tuple[Step, ...]:
         table = self._tables()[2]
@@ -232,24 +222,18 @@ class HopNames:
         if known is None or known[0] is not relations:
             labels = dict(graph.tables.relation_labels)
             unnamed = sorted({name for name in graph.tables.inverses if name not in labels})
-            found = graph.labels(map(Entity, unnamed)) if graph.schema.wording == "label" else {}
+            named = graph.labels(map(Entity, unnamed)) if graph.schema.wording == "label" else {}
             if graph.schema.wording == "label":
-                labels |= {name: found.get(Entity(name)) or relation_words(name, graph.schema) for name in unnamed}
-            known = _TABLES[graph.tables] = (relations, labels, self._steps_by_name(relations, labels))
+                labels |= {name: named.get(Entity(name)) or relation_words(name, graph.schema) for name in unnamed}
+            steps: dict[str, dict[Step, None]] = {}
+            for relation in relations:
+                # if the inverse has edges, it leads there itself
+                back = () if graph.tables.inverses.get(relation) in relations else (Step(relation, "in"),)
+                for step in (Step(relation), *back):
+                    for key in self._step_keys(step, labels):
+                        steps.setdefault(key, {})[step] = None
+            known = _TABLES[graph.tables] = relations, labels, {key: tuple(own) for key, own in steps.items()}
         return known
-
-    def _steps_by_name(self, relations: Collection[str], labels: dict[str, str]) -> dict[str, tuple[Step, ...]]:
-        graph = self._graph
-        found: dict[str, dict[Step, None]] = {}
-        for relation in relations:
-            back = graph.tables.inverses.get(relation)
-            steps = [Step(relation, "out")]
-            if back not in relations:  # otherwise the inverse itself leads there
-                steps.append(Step(relation, "in"))
-            for step in steps:
-                for key in self._step_keys(step, labels):
-                    found.setdefault(key, {})[step] = None
-        return {key: tuple(steps) for key, steps in found.items()}
 
     def _nearest(self, text: str, present: dict[Hop, str]) -> NamedHop | UnknownHop:
         hops, names = list(present), list(present.values())

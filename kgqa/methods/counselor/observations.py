@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.hops import Hop
-from kgqa.methods.counselor.sets import NodeSet, Source, counting, ordered, start_of
+from kgqa.methods.counselor.sets import NodeSet, Source, ordered, start_of
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.model.conditions import Condition
 from kgqa.text.words import local_words
@@ -76,19 +76,6 @@ class Found:
         """The paths along which the values, or the ends that were counted, were found."""
         counted = (each.candidate for each in self.numbers if each.candidate)
         return (*(source.candidate for source in self.nodes.sources), *counted)
-
-    def counting(self, number: Number) -> tuple[Candidate, ...]:
-        """Return candidates that count to one of the numbers, the best first."""
-        start = self.of[0] if self.of is not None else self.nodes
-        if number.node is None or not isinstance(number.node.value, Entity):
-            return (number.candidate,) if number.candidate else ()
-        hop = (number.stated,) if number.stated is not None else number.hop
-        return counting(start, number.node.value, number.node.name, hop, stated=number.stated is not None)
-
-    @property
-    def number(self) -> int | None:
-        """The number, if there is exactly one."""
-        return self.numbers[0].number if len(self.numbers) == 1 else None
 
     @property
     def approximate(self) -> bool:

@@ -161,23 +161,6 @@ def start_of(source: Source) -> tuple[Candidate, bool]:
     return replace(old, operation=None, restricted=(*old.restricted, (place, picked))), True
 
 
-def counting(
-    start: NodeSet, node: Entity, name: str, hop: Sequence[Step], *, stated: bool = False
-) -> tuple[Candidate, ...]:
-    """Return candidates that count what a hop leads to from one node of a set: along the set's path, then from it.
-
-    If the graph states the number (`stated`), the hop leads to it, and nothing is counted.
-    """
-    sources = (*start.among({node}).sources, *topic_set(node, name).sources)
-    found: dict[object, Candidate] = {}
-    for source in sources:
-        each = extended(source, hop, {}, words="", cut=False)
-        candidate = each.candidate if stated else replace(each.candidate, operation=Operation("count"))
-        if each.exact:
-            found[candidate.identity] = candidate
-    return tuple(found.values())
-
-
 def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
     """Return the values of both sets. Two paths that meet become one path with a join."""
     common = set(first.values) & set(second.values)

@@ -8,7 +8,6 @@ trial only the reflection remains; the last trial counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -17,23 +16,20 @@ from kgqa.llm.replies.action_lines import Call
 from kgqa.llm.replies.json_values import Reading, last_part
 from kgqa.methods.counselor.answering import (
     METHOD,
-    NO_ANSWER,
     SHORTER,
     Trial,
+    not_accepted,
     reflection,
-    so_far,
+    take_trials,
     think,
     verify,
-    why_not,
-    with_text,
 )
 from kgqa.methods.counselor.counsel import Counsel, Memory, within
 from kgqa.methods.counselor.replies import MAX_LINE, Judgment, read_sentences
 from kgqa.methods.resources import Resources
-from kgqa.methods.text.searching import within_budget
 from kgqa.model import Answer, Named, Question, Value
 from kgqa.text.words import clean
-from kgqa.trace.trace import BudgetExhausted, Trace
+from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
 DEPTH = 2
@@ -51,24 +47,11 @@ def answer(
 ) -> Answer:
     """Answer by Graph Counselor as published; arguments and errors as in `top.answer`. Topics are ignored."""
     empty = Answer(question, "no_answer", method=METHOD)
-    trials: list[Trial] = []
-    try:
-        with within_budget(trace):
-            counsel, memory = Counsel(empty, resources, trace, depth=DEPTH, ids_only=True), Memory()
-            for number in range(counsel.settings.reflections + 1):
-                trials.append(trial := PublishedTrial(counsel, memory, number))
-                trial.play()
-                verify(trial, read_published_judgment, published=True)
-                if trial.verdict == "yes":
-                    return with_text(trial)
-                if number < counsel.settings.reflections:
-                    memory = reflect(trial)
-    except BudgetExhausted as error:
-        return so_far(trials, empty, error.reason)
-    last = trials[-1]
-    if last.answer is None:
-        return replace(empty, reason=" ".join(filter(None, [NO_ANSWER, last.ended])))
-    return with_text(last, why_not(last))
+    counsel = partial(Counsel, empty, resources, trace, depth=DEPTH, ids_only=True)
+    judge = partial(verify, read=read_published_judgment, published=True)
+    trials, found = take_trials(empty, trace, counsel, PublishedTrial, judge, reflect)
+    last = trials[-1] if trials and trials[-1].answer is not None else None
+    return found if found is not None else not_accepted(last, trials, empty)
 
 
 class PublishedTrial(Trial):

@@ -57,8 +57,8 @@ def test_a_relation_is_named_by_its_words_its_id_or_through_a_mediator(graph):
 
 def test_a_relation_without_an_inverse_is_followed_backwards_where_it_leads_nowhere(graph):
     found = run(graph, "Count[Neighbour[Retrieve[m.male], gender]]")
-    assert found.found.number == 3 and "followed backwards" in found.text
-    assert run(graph, "Count[Neighbour[Retrieve[m.male], people.person.gender]]").found.number == 0
+    assert found.found.numbers[0].number == 3 and "followed backwards" in found.text
+    assert run(graph, "Count[Neighbour[Retrieve[m.male], people.person.gender]]").found.numbers[0].number == 0
 
 
 def test_a_similar_name_of_a_relation_is_used_and_said():
@@ -98,7 +98,7 @@ def test_sets_numbers_and_lists_of_nodes(graph):
     assert names(run(graph, "Neighbour[[m.ann, m.bob], spouses]")) == ["Bob", "Ann"]
     numbers = run(graph, "Degree[[m.ann, m.bob], spouses]").found.numbers
     assert [(each.node.name, each.number) for each in numbers] == [("Ann", 1), ("Bob", 1)]
-    assert run(graph, "Degree[Retrieve[m.cid], children]").found.number == 0
+    assert run(graph, "Degree[Retrieve[m.cid], children]").found.numbers[0].number == 0
     assert names(run(graph, "Without[Neighbour[Retrieve[m.ann], spouses], m.bob]")) == []
 
 
@@ -150,7 +150,7 @@ def test_sets_that_are_too_large_are_counted_by_the_graph(monkeypatch):
     graph = memory_graph(ns(*(f"m.a x.y.to m.n{number:04}" for number in range(60))))
     found = run(graph, "Neighbour[Retrieve[m.a], to]")
     assert found.found.approximate and found.found.total == 60 and "60 values" in found.text
-    assert run(graph, "Count[Neighbour[Retrieve[m.a], to]]").found.number == 60
+    assert run(graph, "Count[Neighbour[Retrieve[m.a], to]]").found.numbers[0].number == 60
 
 
 COAUTHORS = ns(
