@@ -17,7 +17,7 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.counselor.counsel import Counsel, Memory, PromptTooLong, within
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES
-from kgqa.methods.counselor.observations import Observation
+from kgqa.methods.counselor.observations import Found, Observation
 from kgqa.methods.counselor.replies import (
     Actions,
     Judgment,
@@ -125,7 +125,6 @@ class Trial:
         self.answer: Answer | None = None
         self.verdict = ""
         self._notes: list[str] = []
-        self._found: list[Observation] = []
         self._told: set[str] = set()
 
     def play(self) -> None:
@@ -188,28 +187,25 @@ class Trial:
         steps, first = self.counsel.settings.steps, stage == "act" and step == 1
         return self.counsel.ask(name, stage, read, self.lines, self.memory, task=first, step=step, steps=steps)
 
-    def run(self, call: Call, step: int, repeat: Repeat | None) -> Sequence[str]:
+    def run(self, call: Call, step: int, repeat: Repeat | None) -> tuple[Sequence[str], Found]:
         """Run a call; return what the model is shown."""
         if repeat is not None:
-            return [f"{safe(call_text(call))}: you made this call before; see Seen {repeat.first}."]
+            return [f"{safe(call_text(call))}: you made this call before; see Seen {repeat.first}."], Found()
         observed = self.counsel.functions.run(call)
         self.counsel.trace.record(_called(call, observed, trial=self.number, step=step))
-        self._found.append(observed)
         form = f" The form is {FORMS[call.name]}." if observed.problem else ""
-        return [f"{observed.text}{form}", *self._relations_of(call)]
+        return [f"{observed.text}{form}", *self._relations_of(call)], observed.found or Found()
 
-    def show(self, results: Sequence[Sequence[str]], step: int, *, last: bool) -> None:
+    def show(self, results: Sequence[tuple[Sequence[str], Found]], step: int, *, last: bool) -> None:
         """Add what the calls returned to the lines."""
-        texts = [*self._notes, *(text for result in results for text in result)]
+        texts = [*self._notes, *(text for own, _ in results for text in own)]
         for text in texts:
             self.add("Seen", step, text)
-        found = [each.found for each in self._found if each.found is not None]
-        count = sum(each.total or len(each.values) for each in found)
-        approximate = any(each.approximate for each in found)
+        count = sum(found.total or len(found.values) for _, found in results)
+        approximate = any(found.approximate for _, found in results)
         self.counsel.trace.record(
             Seen(text="\n".join(texts), count=count, approximate=approximate, trial=self.number, step=step)
         )
-        self._found = []
 
     def _relations_of(self, call: Call) -> Iterator[str]:
         """Yield the relations of each node that a call retrieves, once a trial, unless the prompt shows all."""
@@ -355,10 +351,8 @@ def _retrieves(call: Call) -> Iterator[Call]:
 
 
 def _called(call: Call, observed: Observation, *, trial: int, step: int) -> Called:
-    found = observed.found
+    found = observed.found or Found()
     texts = tuple(call_text(each) if isinstance(each, Call) else each for each in call.arguments)
-    if found is None:
-        return Called(name=call.name, arguments=texts, failed=True, trial=trial, step=step)
     paths = dict.fromkeys(found.combined or (each.words for each in found.candidates))
     names = [str(each.number) for each in found.numbers] or [each.name for each in found.values]
     return Called(
@@ -367,6 +361,7 @@ def _called(call: Call, observed: Observation, *, trial: int, step: int) -> Call
         paths=tuple(paths)[:NAMES],
         names=tuple(names)[:NAMES],
         total=found.total if found.total is not None else len(found.values),
+        failed=observed.found is None,
         trial=trial,
         step=step,
     )

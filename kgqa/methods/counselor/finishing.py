@@ -15,8 +15,8 @@ from kgqa.llm.replies.answers import is_no_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.observations import Found, Number, Observation
 from kgqa.methods.counselor.selection import selections
-from kgqa.methods.counselor.sets import extended, topic_set
-from kgqa.methods.counselor.writing import MAX_ANSWERS, Chosen, plain_value
+from kgqa.methods.counselor.sets import extended, returned, topic_set
+from kgqa.methods.counselor.writing import MAX_NAMED, Chosen, plain_value
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
 from kgqa.model.conditions import Operation
@@ -73,7 +73,7 @@ def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -
     if repeated is not None and len(repeated.numbers) == 1 and not repeated.values:
         counted = repeated, [repeated.numbers[0]]
     elif repeated is not None and repeated.values:
-        return _of_values(repeated.values[:MAX_ANSWERS], functions, empty, trace)
+        return _of_values(repeated.values[:MAX_NAMED], functions, empty, trace)
     found, numbers = counted or (Found(), [])
     tried = ((number, candidate) for number in numbers for candidate in _counting(found, number))
     for number, candidate in islice(tried, MOST_READ):
@@ -189,10 +189,9 @@ def _exact(
     Observed neighbours include the topic of a path. Where this matters, the path has the walk rule `free`.
     """
     ways = [graph] if graph.paths.walk_rule == "free" else [graph, graph.with_walks("free")]
-    options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
     try:
         for way in ways:
-            if fits(way.run_exported(way.answer_query(candidate.path, **options))):
+            if fits(returned(way, candidate)):
                 topics = _topics(way, candidate)
                 answer = answer_of_path(way, candidate, None, topics, trace)
                 if answer is None:
@@ -213,6 +212,6 @@ def _topics(graph: KnowledgeGraph, candidate: Candidate) -> tuple[Named, ...]:
 
 def _of_model(chosen: Chosen, empty: Answer) -> Answer:
     """Return the answer that the language model gives, without a query."""
-    named = (*chosen.values, *(Named(Literal(text), "", text) for text in chosen.others[:MAX_ANSWERS]))
+    named = (*chosen.values, *(Named(Literal(text), "", text) for text in chosen.others[:MAX_NAMED]))
     notes = (f"{NOT_OBSERVED}{', '.join(chosen.others[:5])[:300]}.",) if chosen.others else ()
     return replace(empty, status="answered", answers=named, grounding="model", notes=(*empty.notes, *notes))

@@ -25,6 +25,7 @@ from kgqa.methods.counselor.sets import (
     intersection,
     most_shared,
     relation_beside,
+    returned,
     topic_set,
     union,
 )
@@ -256,16 +257,11 @@ class GraphFunctions:
         if source is not None and source.candidate.path.steps and source.candidate.operation is None:
             candidate = replace(source.candidate, operation=Operation("count"))
             if nodes.approximate:  # more than were read
-                number = self._counted(candidate)
+                (counted,) = returned(self.graph, candidate)
+                number = int(counted.value) if isinstance(counted, Literal) else number
         elif nodes.approximate:
             raise _Refused(f"The set is too large to be counted: more than {number}.")
         return Found(numbers=(Number(number, None, candidate),), total=1), str(number), ()
-
-    def _counted(self, candidate: Candidate) -> int:
-        options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
-        (value,) = self.graph.run_exported(self.graph.answer_query(candidate.path, **options))
-        assert isinstance(value, Literal)
-        return int(value.value)
 
     def _most(self, call: Call) -> _Result:
         self._arguments(call, 2, 2)

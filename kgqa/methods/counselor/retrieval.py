@@ -13,7 +13,7 @@ import numpy as np
 
 from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.names.index import MAX_SEARCH_CHARS, NameMatch
+from kgqa.graph.names.index import MAX_SEARCH_CHARS
 from kgqa.graph.names.reading import NameReader
 from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
@@ -103,23 +103,18 @@ class Retrieval:
         if named:
             return Retrieved(named[0], named[1 : 1 + RUNNERS_UP], "name")
         names: dict[Entity, list[str]] = {}
-        for match in self._similar_names(text[:MAX_SEARCH_CHARS]):
+        matches = self._graph.names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES)
+        if not matches:  # other forms or spellings of its words
+            forms = self._graph.names.similar_words(normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_WORDS])
+            words = dict.fromkeys(form for own in forms.values() for form in list(own)[:FORMS])
+            matches = self._graph.names.containing(list(words), limit=MATCHES) if words else []
+        for match in matches:
             names.setdefault(match.entity, []).append(match.name)
         flat = [(entity, name) for entity, own in names.items() for name in own]
         scores: dict[Entity, float] = {}
         for (entity, _), score in zip(flat, similarities(self._encoder, text, [name for _, name in flat])):
             scores[entity] = max(score, scores.get(entity, -1.0))
         return _best(scores)
-
-    def _similar_names(self, text: str) -> list[NameMatch]:
-        """Return names with words of a text, else names with other forms or spellings of its words."""
-        names = self._graph.names
-        found = names.search(text, limit=MATCHES)
-        if not found:
-            forms = names.similar_words(normalise(text).split()[:MAX_WORDS])
-            words = dict.fromkeys(form for own in forms.values() for form in list(own)[:FORMS])
-            found = names.containing(list(words), limit=MATCHES) if words else []
-        return found
 
     def _by_all_names(self, text: str) -> Retrieved:
         assert self._encoder is not None

@@ -161,6 +161,12 @@ def start_of(source: Source) -> tuple[Candidate, bool]:
     return replace(old, operation=None, restricted=(*old.restricted, (place, picked))), True
 
 
+def returned(graph: KnowledgeGraph, candidate: Candidate) -> Sequence[Value]:
+    """Return what the query of a candidate returns."""
+    options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
+    return graph.run_exported(graph.answer_query(candidate.path, **options))
+
+
 def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
     """Return the values of both sets. Two paths that meet become one path with a join."""
     common = set(first.values) & set(second.values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from kgqa.corpus.extraction.rules.values import read_value
 from kgqa.graph.graph import KnowledgeGraph
@@ -20,11 +19,9 @@ from kgqa.text.words import clean, local_name, normalise, type_words
 Types = Mapping[Value, str]
 """The types of nodes in words."""
 MAX_NAMED = 1000
-"""Most values of a result that are named, if only by their ids."""
+"""Most values of a result or answer that are named, if only by their ids."""
 MAX_NODES = 1000
-"""Most nodes of which something is looked up at once."""
-MAX_TYPES = 1000
-"""Most types that are read of a node."""
+"""Most nodes of which something is looked up at once, and most types that are read."""
 MAX_CHARS = 3000
 """Most characters of an observation."""
 LISTED_CHARS = 2600
@@ -36,7 +33,6 @@ LONGEST = 200
 LONGEST_ALONE = 2500
 MAX_FIELD_VALUES = 4
 """Most values of a field of a record that are shown."""
-MAX_ANSWERS = 1000
 MAX_WORDS = 4000
 """Most words of a text that are compared with names."""
 MAX_UNSEEN = 5
@@ -255,7 +251,7 @@ class ValueWriter:
             return found
         new = [node for node in nodes if node not in self._types][:MAX_NODES]
         for predicate in schema.types if new and schema.wording == "label" else ():
-            kinds = self._graph.paths.hop(new, (Step(predicate),), limit=MAX_TYPES)
+            kinds = self._graph.paths.hop(new, (Step(predicate),), limit=MAX_NODES)
             for node, own in kinds.items():
                 first = next((kind for kind in ordered(own) if isinstance(kind, Entity)), None)
                 self._types.setdefault(node, first.iri if first else "")
@@ -288,7 +284,7 @@ class ShownValues:
         types: The types in words with which nodes are shown, as far as they are known by now.
     """
 
-    def __init__(self, types: Mapping[Value, str] = MappingProxyType({})) -> None:
+    def __init__(self, types: Types) -> None:
         self._types = types
         self._topics: dict[Value, NodeSet] = {}
         self._by_key: dict[str, dict[Value, tuple[Named, NodeSet]]] = {}
@@ -361,7 +357,7 @@ class ShownValues:
                 values |= {value: named for value, named in found.items() if value not in values}
             at, before = end, found
         others += _left_over(text[at:])
-        return Chosen(tuple(values.values())[:MAX_ANSWERS], tuple(others))
+        return Chosen(tuple(values.values())[:MAX_NAMED], tuple(others))
 
     def _spans(self, text: str) -> list[tuple[int, int, dict[Value, Named]]]:
         """Return the places of names in a text, with the values that have them; the longest where they overlap."""

@@ -8,7 +8,7 @@ import pytest
 
 from kgqa.llm.replies.action_lines import Call, call_text
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.model import Candidate
+from kgqa.methods.counselor.sets import returned
 from tests.graph.facts import RDFS, ns
 from tests.memory_graph import memory_graph
 
@@ -42,12 +42,6 @@ def random_call(draw, depth):
     return Call(name, (first, draw.choice(hops)))
 
 
-def returned(graph, candidate: Candidate):
-    options = {**candidate.limits, "restricted": dict(candidate.restricted), "operation": candidate.operation}
-    free = graph.with_walks("free")
-    return set(free.run_exported(free.answer_query(candidate.path, **options)))
-
-
 @pytest.mark.soak
 def test_paths_of_whole_sets_return_these_sets():
     draw = random.Random(7)
@@ -65,6 +59,6 @@ def test_paths_of_whole_sets_return_these_sets():
             for source in observation.found.nodes.sources:
                 if source.whole and source.candidate.path.steps:
                     whole += 1
-                    got = returned(graph, source.candidate)
+                    got = set(returned(graph.with_walks("free"), source.candidate))
                     assert got == set(source.values), (call_text(call), source.candidate, graph.store)
     assert whole > 100
