@@ -227,8 +227,9 @@ class Trial:
             self.counsel.trace.record(StepPlanned(text=text, need=need, trial=self.number, step=step))
             self.add("Need" if need else "Plan", step, text)
 
-    def add_actions(self, calls: Sequence[Call], problem: str, step: int) -> tuple[Sequence[Call], str]:
-        """Add the calls of a reply, or that they could not be read, to the lines; return them."""
+    def add_actions(self, reading: Reading[tuple[Call, ...]], step: int) -> tuple[Sequence[Call], str]:
+        """Add the calls of a reply, or that they could not be read, to the lines; return them, or the problem."""
+        calls, problem = reading.value or (), "" if reading.value else reading.problem
         texts, raw = tuple(map(call_text, calls)), self.counsel.reply
         event = ActionRead(reply=raw, actions=texts, problem=problem, trial=self.number, step=step)
         self.counsel.trace.record(event)
@@ -242,7 +243,7 @@ def plan(trial: Trial, step: int) -> Sequence[Call]:
     if isinstance(reading.value, Call):
         planned = StepPlanned(text=call_text(reading.value), trial=trial.number, step=step)
         trial.counsel.trace.record(planned)
-        return trial.add_actions([reading.value], "", step)[0]
+        return trial.add_actions(Reading((reading.value,)), step)[0]
     trial.add_plan(reading.value, step)
     return ()
 
@@ -255,8 +256,7 @@ def think(trial: Trial, step: int) -> None:
 
 def act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
     """Ask for the calls of a step (execution agent)."""
-    reading = trial.ask("act", "act", trial.counsel.read_calls, step)
-    return trial.add_actions(reading.value or (), "" if reading.value else reading.problem, step)
+    return trial.add_actions(trial.ask("act", "act", trial.counsel.read_calls, step), step)
 
 
 def plan_think_act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
@@ -265,7 +265,7 @@ def plan_think_act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
     actions = reading.value or Actions(())
     trial.add_plan(actions.plan if trial.counsel.settings.plan == "on" else "", step)
     trial.add_plan(actions.need, step, need=True)
-    return trial.add_actions(actions.calls, "" if actions.calls else reading.problem, step)
+    return trial.add_actions(Reading(actions.calls, problem=reading.problem), step)
 
 
 def verify(trial: Trial, read: Callable[[str], Reading[Judgment]] = read_judgment, *, published: bool = False) -> None:

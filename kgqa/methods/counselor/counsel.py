@@ -23,7 +23,7 @@ from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import BYTES_PER_TOKEN
 from kgqa.model import Answer, Entity, Named, Step
-from kgqa.rank.embedding.encoder import CachedEncoder, cosines
+from kgqa.rank.embedding.encoder import cosines
 from kgqa.rank.lexical import bm25
 from kgqa.text.words import type_words
 from kgqa.trace import GaveUp, TaskGiven
@@ -106,10 +106,18 @@ class Counsel:
             return ()
 
     def relations_of(self, named: Named) -> str:
-        """Return what is said of a retrieved node: its relations nearest to the question."""
-        question, hops, encoder = self.empty.question.text, self.functions.hops, self.resources.encoder
-        names = self.tolerant(lambda: nearest_relations(named, question, hops, encoder))
-        return f"Relations of {safe(named.name)} nearest to the question: {'; '.join(names)}" if names else ""
+        """Return what is said of a retrieved node: its relations nearest to the question, nearest first."""
+        node, question, encoder = named.value, self.empty.question.text, self.resources.encoder
+        present = self.functions.hops.present
+        names = self.tolerant(
+            lambda: list(dict.fromkeys(present((node,)).values())) if isinstance(node, Entity) else ()
+        )
+        if len(names) > 1:
+            scores = bm25(question, names) if encoder is None else cosines(encoder, question, names)
+            order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
+            names = tuple(names[at] for at in order[:NEAREST])
+        nearest = "; ".join(map(safe, names))
+        return f"Relations of {safe(named.name)} nearest to the question: {nearest}" if names else ""
 
     def ask(
         self,
@@ -190,25 +198,6 @@ def definition_lines(graph: KnowledgeGraph, hops: HopNames) -> tuple[str, ...]:
     if known is None or known[0] != version:
         known = _KNOWN[graph.tables] = version, tuple(_lines(graph, hops))
     return known[1]
-
-
-def nearest_relations(named: Named, question: str, hops: HopNames, encoder: CachedEncoder | None) -> list[str]:
-    """Return the names of those relations of a node that are nearest to a question, nearest first.
-
-    Args:
-        named: The node.
-        question: The question.
-        hops: Names the relations of the node.
-        encoder: Compares texts; None to compare their words.
-    """
-    if not isinstance(named.value, Entity):
-        return []
-    names = list(dict.fromkeys(hops.present((named.value,)).values()))
-    if len(names) > 1:
-        scores = bm25(question, names) if encoder is None else cosines(encoder, question, names)
-        order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
-        names = [names[at] for at in order]
-    return [safe(name) for name in names[:NEAREST]]
 
 
 def _lines(graph: KnowledgeGraph, hops: HopNames) -> Iterator[str]:

@@ -62,8 +62,7 @@ class PublishedTrial(Trial):
         if self.counsel.settings.plan == "on":
             self.add_plan(self.ask("plan", "plan", partial(read_sentences, label="plan"), step).value, step)
         think(self, step)
-        reading = self.ask("act", "act", partial(self.counsel.read_calls, published=True), step)
-        return self.add_actions(reading.value or (), "" if reading.value else reading.problem, step)
+        return self.add_actions(self.ask("act", "act", partial(self.counsel.read_calls, published=True), step), step)
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
