@@ -14,8 +14,8 @@ from functools import partial
 
 from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.answering import answer_with
-from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored
+from kgqa.methods.tog.chain_search import LISTED, ChainSearch
+from kgqa.methods.tog.chains import Chain
 from kgqa.methods.tog.replies import BRACES, FORM, answer_braces, best_relations, listed_scores, separated
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Step, Value
 from kgqa.search.tolerance import TOLERATED, without_failures
@@ -37,11 +37,13 @@ def answer(
     names: Mapping[Value, Sequence[str]],
 ) -> Answer:
     """Answer a question; arguments and errors as in `top.answer`. Names of topics are not masked."""
-    return answer_with(PublishedSearch(question, resources, trace), question, resources, trace, topics)
+    return PublishedSearch(question, resources, trace).answer(topics)
 
 
 class PublishedSearch(ChainSearch):
     """The search for one question. Replies are read as the published program reads them, in one form only."""
+
+    prompts = "tog/"
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         super().__init__(question, resources, trace)
@@ -101,7 +103,8 @@ class PublishedSearch(ChainSearch):
         """Return the id of a relation, whatever its direction."""
         return self._graph.schema.short_id(step.relation)
 
-    def read_relations(self, text: str, names: list[str]) -> Reading[Scored]:
+    @staticmethod
+    def read_relations(text: str, names: list[str]) -> Reading[tuple[tuple[str, float], ...]]:
         """Read the relations in the form {name (Score: 0.5)}."""
         found: dict[str, float] = {}
         for line in text[-20_000:].splitlines():
@@ -110,18 +113,20 @@ class PublishedSearch(ChainSearch):
                 found.setdefault(match[1], min(float(match[2]), 1.0))
         return best_relations(found)
 
-    def read_sufficient(self, text: str) -> Reading[tuple[str, ...]]:
+    @staticmethod
+    def read_sufficient(text: str) -> Reading[tuple[str, ...]]:
         """Read the first text in braces as the verdict, and all later ones as answers."""
         verdict = (*BRACES.findall(text[:20_000]), "")[0].strip().lower()
         if verdict == "no":
             return Reading((), False, "")
         return (
-            self.read_answer(text)
+            separated(answer_braces(text))
             if verdict == "yes"
             else Reading(None, False, "It begins neither with {Yes} nor with {No}.")
         )
 
-    def read_answer(self, text: str) -> Reading[tuple[str, ...]]:
+    @staticmethod
+    def read_answer(text: str) -> Reading[tuple[str, ...]]:
         """Read all texts in braces as answers."""
         return separated(answer_braces(text))
 

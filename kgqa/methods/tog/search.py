@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from kgqa.graph.tables.labels import is_blank_node
-from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.prompt_view import path_words
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.answering import answer_with
-from kgqa.methods.tog.chains import LISTED, Chain, ChainSearch, Scored
-from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
+from kgqa.methods.tog.chain_search import LISTED, ChainSearch
+from kgqa.methods.tog.chains import Chain
+from kgqa.methods.tog.replies import read_entities
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
 from kgqa.search.conditions.rows import Row, read_rows
@@ -45,7 +44,7 @@ def answer(
     names: Mapping[Value, Sequence[str]],
 ) -> Answer:
     """Answer by Think-on-Graph; arguments and errors as in `top.answer`. Names of topics are not masked."""
-    return answer_with(ThinkOnGraph(question, resources, trace), question, resources, trace, topics)
+    return ThinkOnGraph(question, resources, trace).answer(topics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,6 @@ class Reached:
 
 class ThinkOnGraph(ChainSearch):
     """The search for one question. Replies are read in any form."""
-
-    prompts = "tog/robust_"
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         super().__init__(question, resources, trace)
@@ -224,15 +221,6 @@ class ThinkOnGraph(ChainSearch):
                 name = words if step.direction == "out" else f"{words} (backwards)"
             named.setdefault(name, step)
         return named
-
-    def read_relations(self, text: str, names: list[str]) -> Reading[Scored]:
-        return read_relations(text, names)
-
-    def read_sufficient(self, text: str) -> Reading[tuple[str, ...]]:
-        return read_sufficient(text)
-
-    def read_answer(self, text: str) -> Reading[tuple[str, ...]]:
-        return read_answer(text)
 
 
 _ANY = Entity("")
