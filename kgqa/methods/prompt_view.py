@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Ends
-from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
-from kgqa.search.masking import Span, leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.masking import leaks, placeholders, replace_spans, topic_spans
 from kgqa.search.topics import generic_topics
 from kgqa.settings.values import Settings
 from kgqa.text.words import ambiguous_relations, is_unnamed, prompt_words, published_words
@@ -35,8 +33,6 @@ TOO_MANY = "too many to be listed"
 
 class PromptView:
     """One question as a language model sees it.
-
-    `spans` are the result of `topic_spans` for the question, if it is known.
 
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
@@ -57,7 +53,6 @@ class PromptView:
         names: Mapping[Value, Sequence[str]],
         settings: Settings,
         trace: Trace,
-        spans: Sequence[Span] | None = None,
     ) -> None:
         self._graph = graph
         self._topics = topics
@@ -73,7 +68,7 @@ class PromptView:
         self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
         self._marks: dict[Entity, str] = {}
         self.question = text
-        spans = topic_spans(text, self._named) if spans is None else spans
+        spans = topic_spans(text, self._named)
         mentioned = {span.topic for span in spans}
         self.generic = set() if self.published else generic_topics(graph, list(self._named), mentioned)
         if self.masks:
@@ -243,16 +238,13 @@ def path_words(graph: KnowledgeGraph, path: RelationPath) -> tuple[str, ...]:
     )
 
 
-_AMBIGUOUS: WeakKeyDictionary[GraphTables, tuple[dict[str, int], frozenset[str]]] = WeakKeyDictionary()
-
-
 def ambiguous_in(graph: KnowledgeGraph) -> frozenset[str]:
     """Return the ambiguous relations of a graph; they are computed again after an edit."""
-    relations = graph.tables.relations
-    known = _AMBIGUOUS.get(graph.tables)
-    if known is None or known[0] is not relations:
-        found = ambiguous_relations(
-            relations, graph.schema, of_mediators=lambda relation: graph.tables.leads_to_mediator(Step(relation, "in"))
-        )
-        known = _AMBIGUOUS[graph.tables] = (relations, found)
-    return known[1]
+    tables = graph.tables
+
+    def of_mediators(relation: str) -> bool:
+        return tables.leads_to_mediator(Step(relation, "in"))
+
+    return tables.values.get(
+        "ambiguous relations", lambda: ambiguous_relations(tables.relations, graph.schema, of_mediators=of_mediators)
+    )

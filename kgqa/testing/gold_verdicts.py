@@ -10,7 +10,7 @@ from kgqa.evaluation.datasets.questions import GoldQuestion
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.methods.tournament.shown_paths import ANSWER, ShownPath, ShownPaths
+from kgqa.methods.tournament.shown_paths import ANSWER, ShownPath
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.search.conditions.rows import FieldKey, read_rows
@@ -54,7 +54,7 @@ def gold_verdict(
     rows = read_rows(graph, [Candidate(path, "")], Trace())
     if not rows:
         return None
-    (shown,) = ShownPaths(graph, view, rows, resources.encoder).paths
+    shown = ShownPath(graph, view, rows[0], resources.encoder)
     conditions = [_condition(graph, shown, each) for each in found.conditions]
     operation = _operation(graph, shown, found.operation, len(path)) if found.operation else {}
     if None in conditions or operation is None:

@@ -115,7 +115,7 @@ def read_for_model(
     named = entity_names(names)
     spans = topic_spans(question, named)
     start = starts(graph, [t.value for t in topics if isinstance(t.value, Entity)], all_topics=True)
-    view = PromptView(graph, question, topics, names, settings, trace, spans)
+    view = PromptView(graph, question, topics, names, settings, trace)
     masked, spans = _masked(question, named, spans, topics, settings, trace, prompted=view.question)
     cues = _cues(question, question, spans, topics, trace)
     kind = AskedKind(graph, cues.value, cues.noun)

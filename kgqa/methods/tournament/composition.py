@@ -7,7 +7,7 @@ grounded in the graph only if every item in the answer is an end node of a path.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.path_answers import answer_of_entities
-from kgqa.methods.tournament.shown_paths import ShownPaths
+from kgqa.methods.tournament.shown_paths import ShownPath
 from kgqa.model import Answer, Candidate, Literal, Named, Value
 from kgqa.search.conditions.rows import read_rows
 from kgqa.search.tolerance import TOLERATED, without_failures
@@ -35,19 +35,8 @@ MOST_WITH_ROWS = 5
 """Most paths whose ends are shown with their fields."""
 
 
-@dataclass(frozen=True)
-class Retained:
-    """A path for the answer prompt.
-
-    Attributes:
-        candidate: The path.
-        ends: All end nodes of the path.
-        shown: How many of the end nodes the prompt shows.
-    """
-
-    candidate: Candidate
-    ends: tuple[Named, ...]
-    shown: int
+Retained = tuple[Candidate, tuple[Named, ...]]
+"""A path for the answer prompt, with all its end nodes."""
 
 
 def compose(
@@ -93,8 +82,8 @@ def compose(
         )
     wanted = {item.value for item in found}
     # the path that leads to most of the answers comes first; among equals, the path with the fewest other end nodes
-    fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each.ends}), len(each.ends)))
-    return answer_of_entities(graph, empty, found, (each.candidate for each in fittest), trace)
+    fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each[1]}), len(each[1])))
+    return answer_of_entities(graph, empty, found, (candidate for candidate, _ in fittest), trace)
 
 
 def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
@@ -107,11 +96,7 @@ def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Ans
         for candidate, ends in every
     ]
     names = {item.value: item for item in graph.named(value for _, values in found for value in values)}
-    return [
-        Retained(candidate, tuple(names[value] for value in values), min(len(values), MOST_ENTITIES))
-        for candidate, values in found
-        if values
-    ]
+    return [(candidate, tuple(names[value] for value in values)) for candidate, values in found if values]
 
 
 def _ask(
@@ -122,15 +107,15 @@ def _ask(
     notes = {} if with_triples else _notes_on_ends(graph, retained[:MOST_WITH_ROWS], view, resources, trace)
     paths: list[dict[str, Any]] = [
         {
-            "path": " ".join(view.elements(each.candidate)),
+            "path": " ".join(view.elements(candidate)),
             "entities": [
-                view.name(item.value, item.name) + notes.get((each.candidate.identity, item.value), "")
-                for item in each.ends[: each.shown]
+                view.name(item.value, item.name) + notes.get((candidate.identity, item.value), "")
+                for item in ends[:MOST_ENTITIES]
             ],
-            "more": len(each.ends) - each.shown,
-            "triples": _triples(graph, each.candidate, view) if with_triples else [],
+            "more": max(len(ends) - MOST_ENTITIES, 0),
+            "triples": _triples(graph, candidate, view) if with_triples else [],
         }
-        for each in retained
+        for candidate, ends in retained
     ]
     view.texts.update(text for path in paths for text in (*path["entities"], *path["triples"]))
     form = Reply(partial(read_numbered_answers, size=len(_numbered(retained))))
@@ -142,11 +127,11 @@ def _notes_on_ends(
     graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
 ) -> dict[tuple[Hashable, Value], str]:
     """Return the fields that touch the question, as a judge sees them, by path and end."""
-    rows = read_rows(graph, [each.candidate for each in retained], trace)
+    rows = read_rows(graph, [candidate for candidate, _ in retained], trace)
     return {
-        (shown.candidate.identity, end): f" ({note})"
-        for shown in ShownPaths(graph, view, rows, resources.encoder).paths
-        for end, note in shown.notes.items()
+        (each.candidate.identity, end): f" ({note})"
+        for each in rows
+        for end, note in ShownPath(graph, view, each, resources.encoder).notes.items()
         if note
     }
 
@@ -170,15 +155,15 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> l
 
 def _numbered(retained: Sequence[Retained]) -> list[Named]:
     """Return the numbered entities of the prompt, in order."""
-    return [item for each in retained for item in each.ends[: each.shown]]
+    return [item for _, ends in retained for item in ends[:MOST_ENTITIES]]
 
 
 def _resolved(replied: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
     """Return the end nodes named by the answers; None if an answer does not name exactly one end node."""
     numbered = _numbered(retained)
     by_name: dict[str, list[Named]] = {}
-    for each in retained:
-        for item in each.ends:
+    for _, ends in retained:
+        for item in ends:
             by_name.setdefault(normalise(item.name), []).append(item)
     found: dict[Value, Named] = {}
     for answer in replied:

@@ -10,8 +10,8 @@ import pytest
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation
 from kgqa.methods.prompt_view import PromptView
-from kgqa.methods.tournament.replied_conditions import replied_candidate
-from kgqa.methods.tournament.shown_paths import ShownPaths
+from kgqa.methods.tournament.judge import replied_candidate
+from kgqa.methods.tournament.shown_paths import ShownPath
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
 from kgqa.search.conditions.rows import read_rows
 from kgqa.trace.trace import Trace
@@ -38,7 +38,7 @@ class View:
 def answers(graph: KnowledgeGraph, path: RelationPath, verdict: PathVerdict, question: str) -> list[str]:
     """Return the values or ids of the answers that a verdict gives."""
     rows = read_rows(graph, [Candidate(path, "path")], Trace())
-    (shown,) = ShownPaths(graph, cast(PromptView, View(question)), rows, None).paths
+    shown = ShownPath(graph, cast(PromptView, View(question)), rows[0], None)
     found = replied_candidate(shown, verdict, ())
     query = graph.answer_query(found.path, **{**found.limits, "restricted": dict(found.restricted)}, operation=found.operation)  # fmt: skip
     values = graph.run_exported(query)
