@@ -17,11 +17,10 @@ from kgqa.methods.tournament.judge import Judge
 from kgqa.methods.tournament.ranking import Ranked, Ranking, with_confidence
 from kgqa.methods.tournament.search import Search
 from kgqa.model import WEAK, Answer, Candidate, Named, Question, Value
-from kgqa.search.beam import BeamSettings, HopResult, explore, path_cost
+from kgqa.search.beam import BeamSettings, explore, path_cost
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.topics import declined
-from kgqa.trace import Leaks
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 METHOD = "top"
@@ -81,8 +80,7 @@ def answer_by_scores(
         last_only=settings.explore.prune_by == "last-relation",
     )
 
-    def enough(hops: Sequence[HopResult]) -> bool:
-        search.hops = hops
+    def enough() -> bool:
         ranked, stop = search.ranked(), settings.explore.stop
         if search.meets_all_topics(ranked):
             return True
@@ -94,17 +92,8 @@ def answer_by_scores(
 
     are_answers = asked.cues.asks_topic and any(each.path.steps for each in asked.start)
     try:
-        search.hops = explore(
-            graph,
-            [] if are_answers else asked.start,
-            beam,
-            prefilter=ranking.shortlist,
-            tournament=ranking.tournament,
-            trace=trace,
-            kept=[each for each in asked.start if each.path.steps],
-            select=search.select,
-            enough=enough,
-        )
+        kept = [each for each in asked.start if each.path.steps]
+        search.explore([] if are_answers else asked.start, beam, enough, search.select, kept)
         ranked: Ranked = [(each, 1.0) for each in asked.start] if are_answers else search.ranked()
         search.record_ranked(ranked)
         wording, beside = Wording(asked.text, asked.spans, asked.excluded, asked.cues), Beside(graph, resources.encoder)
@@ -151,15 +140,14 @@ def answer_by_model(
         last_only=settings.explore.prune_by == "last-relation",
     )
 
-    def enough(hops: Sequence[HopResult]) -> bool:
-        search.hops = hops
+    def enough() -> bool:
         if stop == "converged":
             return search.converges(search.finalists())
         return judge is not None and judge.judge(search.finalists()) == "complete"
 
     def select(frontier: Sequence[Candidate]) -> list[Candidate]:
         focus = judge.focus.path if judge and judge.focus else None
-        return search.select([each for each in frontier if each.path == focus] or frontier, view)
+        return search.select([each for each in frontier if each.path == focus] or frontier)
 
     def extend(candidate: Candidate) -> list[Candidate]:
         longer = replace(beam, depth=path_cost(graph, candidate.path, beam) + 1)
@@ -169,28 +157,15 @@ def answer_by_model(
         kept = more[-1].kept if more else ()
         return [replace(each, joins=candidate.joins, conditions=candidate.conditions) for each in kept]
 
-    try:
-        search.hops = explore(
-            graph,
-            asked.start,
-            beam,
-            prefilter=ranking.shortlist,
-            tournament=ranking.tournament,
-            trace=trace,
-            kept=[each for each in asked.start if each.path.steps],
-            select=select,
-            enough=enough,
-        )
+    def found() -> Answer:
+        search.explore(asked.start, beam, enough, select, [each for each in asked.start if each.path.steps])
         if judge is None or (composed and judge.accepted is None):
-            found = compose(graph, empty, search.retained(), view, resources, trace)
-        else:
-            paths = search.finalists()
-            paths = [judge.accepted] if judge.accepted else judge.finish(paths, extend)
-            accepted = judge.accepted
-            ranked: Ranked = [(each, None) for each in ([accepted] if accepted else paths)]
-            search.record_ranked(ranked)
-            found, _ = search.answer(empty, ranked, lambda each, score: each is accepted, "the language model")
-    except BudgetExhausted as error:
-        found = search.best_so_far(empty, error)
-    trace.record(Leaks(texts=len(view.texts), leaks=view.leaked()))
-    return found
+            return compose(graph, empty, search.retained(), view, resources, trace)
+        paths = search.finalists()
+        paths = [judge.accepted] if judge.accepted else judge.finish(paths, extend)
+        accepted = judge.accepted
+        ranked: Ranked = [(each, None) for each in ([accepted] if accepted else paths)]
+        search.record_ranked(ranked)
+        return search.answer(empty, ranked, lambda each, score: each is accepted, "the language model")[0]
+
+    return search.within_budget(empty, found)

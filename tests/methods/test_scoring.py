@@ -15,18 +15,18 @@ from kgqa.methods.tournament.scoring import (
     PLAIN,
     UNKNOWN_TYPE,
     PathScores,
-    ScoreWeights,
 )
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import XSD
 from kgqa.search.cues import Cues
 from kgqa.search.kinds import AskedKind
+from kgqa.settings.values import resolve
 
 from ..memory_graph import memory_graph
 
 TOPIC = Entity("http://e/t")
 ANY = AskedKind(memory_graph([], schema="rdfs"), "", "")
-WEIGHTS = ScoreWeights(alignment=0.5, deeper=0.15, shallower=0.07, answer_type=0.2)
+WEIGHTS = replace(resolve({}).rank, alignment=0.5, depth_penalty=0.15, answer_type=0.2)
 
 
 class LetterEncoder:
@@ -49,7 +49,7 @@ def constant_similarity(question, candidates):
 
 
 def scores(cues, candidates, *, encoder=None, weights=WEIGHTS, kind=ANY, similarity=constant_similarity):
-    found = PathScores("question", cues, encoder=encoder, weights=weights, kind=kind, similarity=similarity)
+    found = PathScores("question", cues, encoder=encoder, rank=weights, kind=kind, similarity=similarity)
     return found.complete(candidates), found.promising(candidates)
 
 
@@ -102,5 +102,5 @@ def test_beginning_of_a_chain_is_promising():
 
 
 def test_ranking_by_words_without_an_encoder():
-    found = PathScores("place of birth", Cues((), 1), encoder=None, weights=WEIGHTS, kind=ANY)
+    found = PathScores("place of birth", Cues((), 1), encoder=None, rank=WEIGHTS, kind=ANY)
     assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1

@@ -15,7 +15,7 @@ from kgqa.llm.model_chooser import ModelChooser
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.asked import Asked
-from kgqa.methods.tournament.scoring import PathScores, ScoreWeights
+from kgqa.methods.tournament.scoring import PathScores
 from kgqa.model import WEAK, Answer, Candidate, Entity
 from kgqa.plugins import is_ours
 from kgqa.rank.confidence import Features, calibration, is_calibrated
@@ -45,11 +45,12 @@ class Ranking:
         asked: The question.
         resources: The resources of the run.
         trace: Records the tournaments.
-        view: The question as a language model sees it; None if no language model decides.
+        view: See the attribute.
         clauses: Map from a topic to the text with which its paths are compared; if empty, paths are compared with the
             whole question.
 
     Attributes:
+        view: The question as a language model sees it; None if no language model decides.
         name: The name of the chooser.
         question: The text of the question with which the chooser compares paths.
         chooser: Compares paths in a hop, and selects entities.
@@ -69,7 +70,7 @@ class Ranking:
         self.trace = trace
         self.question = asked.masked if view is None else view.question
         self._settings = settings = resources.settings
-        self._clauses, self._view, self._encoder = clauses, view, resources.encoder
+        self._clauses, self.view, self._encoder = clauses, view, resources.encoder
         if "trained" in (settings.rank.chooser, settings.rank.prefilter) and resources.ranker is None:
             raise SettingsError(
                 "The value `trained` of rank.chooser or rank.prefilter needs a trained ranker.",
@@ -110,16 +111,13 @@ class Ranking:
         return self._encoder if self._encoder is not None and is_calibrated(self._encoder.name) else None
 
     def _scores(self, encoder: CachedEncoder | None, similarity: Scorer | None = None) -> PathScores:
-        rank, asked = self._settings.rank, self.asked
-        weights = ScoreWeights(alignment=rank.alignment, deeper=rank.depth_penalty, answer_type=rank.answer_type)
-        return PathScores(
-            asked.masked, asked.cues, encoder=encoder, weights=weights, kind=asked.kind, similarity=similarity
-        )
+        asked, rank = self.asked, self._settings.rank
+        return PathScores(asked.masked, asked.cues, encoder=encoder, rank=rank, kind=asked.kind, similarity=similarity)
 
     def _opened(self, resources: Resources) -> Chooser:
         settings = self._settings
-        if self._view is not None:
-            return model_chooser(self._view, resources, self.trace)
+        if self.view is not None:
+            return model_chooser(self.view, resources, self.trace)
         if self.is_random:
             return RandomChooser(settings.rank.seed)
         if self.accepted_by:
@@ -134,7 +132,7 @@ class Ranking:
 
     def shortlist(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """Select the paths that enter the tournament; those from a generic topic only join those from others."""
-        generic = self._view.generic if self._view else ()
+        generic = self.view.generic if self.view else ()
         return self.prefilter([each for each in pool if each.path.topic not in generic] or pool)
 
     def prefilter(self, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -167,8 +165,8 @@ class Ranking:
 
     def play(self, question: str, pool: Sequence[Candidate], chooser: CachingChooser) -> list[Candidate]:
         """Return the winners of a tournament, best first."""
-        if self._view is not None and not self._view.published:
-            pool = self._view.distinct(pool)
+        if self.view is not None and not self.view.published:
+            pool = self.view.distinct(pool)
         parameters = {name: self._settings.values[key] for name, key in self._tournament.parameters.items()}
         before = chooser.calls
         try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from kgqa.rank.alignment import HopAligner
 from kgqa.rank.confidence import NO_WORDS, Features, explained, margin, root
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.lexical import terms
-from kgqa.rank.tournaments.chooser import text_similarity
+from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.search.cues import Cues
 from kgqa.search.kinds import AskedKind
 from kgqa.search.words import stems, word_table
+from kgqa.settings.table import RankSettings
 from kgqa.text.words import relation_words
 
 ONE_HOP = 0.3
@@ -33,26 +33,10 @@ AGREES = 0.75
 """Additional similarity if a path's ends are of the kind that the question asks for; the same is subtracted if not."""
 AGAINST = 0.02
 """Penalty per step against a relation's direction; its words then mislead (`children` backwards leads to parents)."""
+SHALLOWER = 0.07
+"""Penalty for each hop missing from the number of hops that the question's wording suggests."""
 Scores = np.ndarray[Any, np.dtype[np.float64]]
 """float64 of shape (n,)."""
-Similarity = Callable[[str, Sequence[Candidate]], Scores]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreWeights:
-    """Weights of the parts of a score.
-
-    Attributes:
-        alignment: Weight of the alignment, 0 to 1; the similarity of the whole path has the weight 1 - `alignment`.
-        deeper: Penalty for each hop beyond the number of hops that the question's wording suggests.
-        shallower: Penalty for each hop missing from the number of hops that the question's wording suggests.
-        answer_type: Weight of the similarity between the expected type of answer and the type of the path's end nodes.
-    """
-
-    alignment: float = 0.4
-    deeper: float = 0.15
-    shallower: float = 0.07
-    answer_type: float = 0.2
 
 
 class PathScores:
@@ -62,9 +46,10 @@ class PathScores:
         asked: The question without the mentions of its topics.
         cues: Cues in the question's wording about the path.
         encoder: The embedding model; None if there is none.
-        weights: Weights of the parts of a score.
+        rank: The weights of the parts of a score.
         kind: The kind that the question asks for.
-        similarity: Similarity of the question to whole paths; None for the cosine, or for BM25 without an encoder.
+        similarity: Similarity of the question to whole paths; None for the cosine, or without an encoder for BM25,
+            scaled to 0 to 1.
     """
 
     def __init__(
@@ -73,25 +58,24 @@ class PathScores:
         cues: Cues,
         *,
         encoder: CachedEncoder | None,
-        weights: ScoreWeights,
+        rank: RankSettings,
         kind: AskedKind,
-        similarity: Similarity | None = None,
+        similarity: Scorer | None = None,
     ) -> None:
         self._asked = asked
         self._cues = cues
-        self._weights = weights
+        self._rank = rank
         self._kind = kind
-        self._similarity = similarity or similarity_of(encoder)
+        self._similarity = similarity
+        self._of_texts = text_similarity(encoder)
         self._encoder = encoder
-        self._deeper = weights.deeper + PLAIN * cues.plain if weights.deeper else 0.0
-        self._shallower = weights.shallower if weights.deeper else 0.0
+        self._deeper = rank.depth_penalty + PLAIN * cues.plain if rank.depth_penalty else 0.0
+        self._shallower = SHALLOWER if rank.depth_penalty else 0.0
         self._asked_for = (
-            encoder.encode_questions([cues.asked_for])[0]
-            if encoder and cues.asked_for and weights.answer_type
-            else None
+            encoder.encode_questions([cues.asked_for])[0] if encoder and cues.asked_for and rank.answer_type else None
         )
         # for one-hop paths, the alignment adds little information
-        self._share = min(weights.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
+        self._share = min(rank.alignment, 1.0) * (1.0 if cues.hops > 1 else ONE_HOP)
         self._aligner = (
             HopAligner(cues.words, encode_questions=encoder.encode_questions, encode=encoder.encode)
             if encoder is not None and cues.words and self._share
@@ -151,13 +135,16 @@ class PathScores:
         lengths = np.array([len(c.hops) for c in candidates])
         over, under = lengths - self._cues.hops, self._cues.hops - lengths
         fits = np.array(self._kind.fits([each.kinds for each in candidates]))
-        deeper = np.where((fits > 0) & self._kind.may_be_further, self._weights.deeper, self._deeper)
+        deeper = np.where((fits > 0) & self._kind.may_be_further, self._rank.depth_penalty, self._deeper)
         depth = deeper * np.maximum(over, 0) + self._shallower * np.maximum(under, 0)
-        scores: Scores = similar - depth + self._weights.answer_type * (self._fitting(candidates) + AGREES * fits)
+        scores: Scores = similar - depth + self._rank.answer_type * (self._fitting(candidates) + AGREES * fits)
         return scores
 
     def _similar(self, candidates: Sequence[Candidate]) -> Scores:
-        return self._similarity(self._asked, candidates) - AGAINST * self._against(candidates)
+        words = [each.words for each in candidates]
+        own = self._similarity
+        similar = own(self._asked, candidates) if own else self._of_texts(self._asked, words)
+        return similar - AGAINST * np.array([sum(s.direction == "in" for s in c.path.steps) for c in candidates], float)
 
     def _fitting(self, candidates: Sequence[Candidate]) -> Scores:
         """Return the similarity between each path's type of end nodes and the expected type, minus `UNKNOWN_TYPE`.
@@ -172,10 +159,6 @@ class PathScores:
         found[known] = fits
         return found
 
-    @staticmethod
-    def _against(candidates: Sequence[Candidate]) -> Scores:
-        return np.array([sum(step.direction == "in" for step in c.path.steps) for c in candidates], dtype=float)
-
     def _mixed(self, similar: Scores, aligned: Scores) -> Scores:
         return (1 - self._share) * similar + self._share * aligned
 
@@ -185,9 +168,3 @@ def _short_names(tables: GraphTables) -> frozenset[str]:
     kept = (each for each in tables.relations if not tables.is_noise(each))
     names = (terms(relation_words(each, tables.schema, tables.relation_labels)) for each in kept)
     return frozenset(root(word) for words in names if len(words) <= 2 for word in words)
-
-
-def similarity_of(encoder: CachedEncoder | None) -> Similarity:
-    """Return a function that computes the cosine of question and path; without an encoder, BM25 scaled to 0 to 1."""
-    score = text_similarity(encoder)
-    return lambda question, candidates: score(question, [candidate.words for candidate in candidates])

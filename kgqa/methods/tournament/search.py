@@ -9,18 +9,17 @@ from itertools import zip_longest
 
 from kgqa.errors import PartialResult, StoreError, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.methods.tournament.ranking import Ranked, Ranking
 from kgqa.model import Answer, Candidate, Entity, Value
-from kgqa.search.beam import HopResult
+from kgqa.search.beam import BeamSettings, HopResult, explore
 from kgqa.search.conjunction import JoinFinder
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.masking import placeholders
 from kgqa.settings.values import Settings
 from kgqa.text.hints import Option
 from kgqa.text.words import paths_key
-from kgqa.trace import Accepted, GaveUp, PathsRanked, RankedPath, Rejected
+from kgqa.trace import Accepted, GaveUp, Leaks, PathsRanked, RankedPath, Rejected
 from kgqa.trace.trace import BudgetExhausted
 
 ALTERNATIVES = 4
@@ -35,27 +34,65 @@ class Search:
     """What the search has found so far.
 
     Attributes:
+        graph: The graph.
+        ranking: What ranks the paths.
         hops: The finished hops.
     """
 
     def __init__(self, graph: KnowledgeGraph, ranking: Ranking, settings: Settings) -> None:
         self.hops: Sequence[HopResult] = ()
-        self._graph, self._ranking, self._settings = graph, ranking, settings
+        self.graph, self.ranking, self._settings = graph, ranking, settings
         self._topics = ranking.asked.entities
         self._joins = JoinFinder(graph)
         self._last: tuple[HopResult | None, Ranked] = (None, [])
         self._ends_before: frozenset[Value] | None = None
 
+    def explore(
+        self,
+        start: Sequence[Candidate],
+        beam: BeamSettings,
+        enough: Callable[[], bool],
+        select: Callable[[Sequence[Candidate]], list[Candidate]] | None = None,
+        kept: Sequence[Candidate] = (),
+    ) -> None:
+        """Explore the graph hop by hop until it is enough; see `search.beam.explore`."""
+
+        def after(hops: Sequence[HopResult]) -> bool:
+            self.hops = hops
+            return enough()
+
+        self.hops = explore(
+            self.graph,
+            start,
+            beam,
+            prefilter=self.ranking.shortlist,
+            tournament=self.ranking.tournament,
+            trace=self.ranking.trace,
+            kept=kept,
+            select=select,
+            enough=after,
+        )
+
+    def within_budget(self, empty: Answer, answer: Callable[[], Answer]) -> Answer:
+        """Return the answer with a language model, or the best so far if the question's budget is spent."""
+        try:
+            found = answer()
+        except BudgetExhausted as error:
+            found = self.best_so_far(empty, error)
+        if view := self.ranking.view:
+            self.ranking.trace.record(Leaks(texts=len(view.texts), leaks=view.leaked()))
+        return found
+
     def ranked(self) -> Ranked:
         """Rank the paths that may be the answer by their scores; paths joined with other topics come first."""
         if self.hops and self._last[0] is self.hops[-1]:
             return self._last[1]
-        best_first = self._ranking.best_first
+        best_first = self.ranking.best_first
         ranked: Ranked = list(best_first([candidate for hop in self.hops for candidate in hop.kept]))
         if self._has_joins:
             # a join with a second topic is stronger evidence than a score, so all paths of the prefilter may be joined
             every = best_first([candidate for hop in self.hops for candidate in hop.shortlist])
-            joined = self._joins.join_topics([each for each, _ in every], self._near(), self._ranking.trace)
+            joined = self._joins.join_topics([each for each, _ in every], self._near(), self.ranking.trace)
             scores = {(each.path, each.restricted): score for each, score in every}
             if self._joins.timed_out:
                 ranked = [(replace(each, approximate=True), score) for each, score in ranked]
@@ -79,27 +116,27 @@ class Search:
         """Join paths of several topics, with at most `ALTERNATIVES` joins per path; kept paths come first."""
         if not self._has_joins:
             return []
-        others = self._ranking.best_first([candidate for hop in self.hops for candidate in hop.shortlist])
+        others = self.ranking.best_first([candidate for hop in self.hops for candidate in hop.shortlist])
         kept = self._kept()
         every = list({(each.path, each.restricted): each for each in [*kept, *(c for c, _ in others)]}.values())
         near = self._near()
         partners = {topic: [*(c for c in kept if c.path.topic == topic), *near[topic]] for topic in near}
-        return self._joins.join_topics(every, partners, self._ranking.trace, alternatives=ALTERNATIVES)[:COMPARED]
+        return self._joins.join_topics(every, partners, self.ranking.trace, alternatives=ALTERNATIVES)[:COMPARED]
 
     @property
     def _has_joins(self) -> bool:
-        several = len(self._ranking.asked.topics) > 1
+        several = len(self.ranking.asked.topics) > 1
         return several and bool(self.hops) and self._settings.explore.combine == "intersect"
 
     def _near(self) -> dict[Entity, list[Candidate]]:
         """Return the one-hop paths of each topic, best first; a mediator does not count as a hop."""
-        near = self._ranking.best_first([each for each in self.hops[0].pool if len(each.hops) == 1])
+        near = self.ranking.best_first([each for each in self.hops[0].pool if len(each.hops) == 1])
         return {topic: [each for each, _ in near if each.path.topic == topic] for topic in self._topics}
 
     def record_accepted(self, candidate: Candidate, score: float | None) -> bool:
         """Record that a path ends the search; return True."""
         why = "its score is high enough" if score is not None else "the language model accepts it"
-        self._ranking.trace.record(Accepted(why=why, path=candidate.words, score=rounded(score)))
+        self.ranking.trace.record(Accepted(why=why, path=candidate.words, score=rounded(score)))
         return True
 
     def meets_all_topics(self, ranked: Ranked) -> bool:
@@ -107,10 +144,10 @@ class Search:
 
         The path may have fewer hops than the question's wording suggests; a stricter rule would cost 2 points on CWQ.
         """
-        others = len(self._ranking.asked.topics) - 1
+        others = len(self.ranking.asked.topics) - 1
         if others < 1 or not ranked or len(ranked[0][0].joins) < others:
             return False
-        self._ranking.trace.record(Accepted(why="it meets all topics", path=ranked[0][0].words))
+        self.ranking.trace.record(Accepted(why="it meets all topics", path=ranked[0][0].words))
         return True
 
     def converges(self, best: Sequence[Candidate]) -> bool:
@@ -123,22 +160,22 @@ class Search:
         same = bool(first) and (first == self._ends_before or sets[1:] == [first])
         self._ends_before = first
         if same:
-            self._ranking.trace.record(Accepted(why="the answers no longer change", path=best[0].words))
+            self.ranking.trace.record(Accepted(why="the answers no longer change", path=best[0].words))
         return same
 
     def _ends(self, candidate: Candidate) -> frozenset[Value] | None:
         try:
-            found = self._graph.paths.ends([candidate], limit=ENDS)[0]
+            found = self.graph.paths.ends([candidate], limit=ENDS)[0]
         except (StoreTimeout, PartialResult) as error:
-            self._ranking.trace.record(GaveUp(path=candidate.words, error=str(error)))
+            self.ranking.trace.record(GaveUp(path=candidate.words, error=str(error)))
             return None
         return None if found.approximate else frozenset(found.values)
 
-    def select(self, frontier: Sequence[Candidate], view: PromptView | None = None) -> list[Candidate]:
+    def select(self, frontier: Sequence[Candidate]) -> list[Candidate]:
         """Restrict the paths that are extended to the entities that the chooser selects, if the settings say so."""
         if self._settings.explore.shape != "path+entity":
             return list(frontier)
-        marks, settings = placeholders(self._topics), self._settings
+        marks, settings, view = placeholders(self._topics), self._settings, self.ranking.view
         # without a tournament there is one prompt; without a prefilter, all entities are offered
         whole = settings.rank.tournament in ("single", "pointwise")
 
@@ -146,18 +183,18 @@ class Search:
             return marks.get(entity, name) if view is None else view.noted_name(entity, name)
 
         return select_entities(
-            self._graph,
-            self._ranking.question,
+            self.graph,
+            self.ranking.question,
             frontier,
-            self._ranking.chooser,
+            self.ranking.chooser,
             k=settings.explore.beam,
             pool=sys.maxsize if settings.rank.prefilter == "none" else settings.explore.entity_pool,
             chunk=sys.maxsize if whole else settings.explore.entity_chunk,
-            prefilter=self._ranking.prefilter,
+            prefilter=self.ranking.prefilter,
             shown=shown,
             worded=lambda candidate: " ".join(view.elements(candidate)) if view else candidate.words,
             named_only=view is not None and not view.published,
-            trace=self._ranking.trace,
+            trace=self.ranking.trace,
         )
 
     def answer(
@@ -177,7 +214,7 @@ class Search:
         Raises:
             StoreError: A query failed, and no other path has an answer.
         """
-        trace, late, skipped, accepted = self._ranking.trace, None, list[str](), True
+        trace, late, skipped, accepted = self.ranking.trace, None, list[str](), True
         for candidate, score in ranked:
             if accepted and not accepts(candidate, score):
                 trace.record(
@@ -190,7 +227,7 @@ class Search:
                     return self._rejected(empty, candidate, score, by, first=first), None
                 accepted = False
             try:
-                found = answer_of_path(self._graph, candidate, score, empty.topics, trace)
+                found = answer_of_path(self.graph, candidate, score, empty.topics, trace)
             except (StoreTimeout, PartialResult) as error:
                 late = error
                 trace.record(GaveUp(path=candidate.words, error=str(error)))
@@ -222,11 +259,11 @@ class Search:
 
     def best_so_far(self, empty: Answer, error: BudgetExhausted) -> Answer:
         """Answer from the finished hops, last hop first; called when the question's budget is spent."""
-        trace, spent = self._ranking.trace, replace(empty, status="budget_exhausted", reason=error.reason)
+        trace, spent = self.ranking.trace, replace(empty, status="budget_exhausted", reason=error.reason)
         with trace.grace():
             for candidate in dict.fromkeys(self._kept()):
                 try:
-                    found = answer_of_path(self._graph, replace(candidate, approximate=True), None, empty.topics, trace)
+                    found = answer_of_path(self.graph, replace(candidate, approximate=True), None, empty.topics, trace)
                 except (StoreError, BudgetExhausted) as failure:
                     trace.record(GaveUp(path=candidate.words, error=str(failure)))
                     continue
@@ -238,10 +275,10 @@ class Search:
     def record_ranked(self, ranked: Ranked) -> None:
         """Record the ranked paths in the trace."""
         paths = tuple(RankedPath(each.words, rounded(score), len(each.joins)) for each, score in ranked[:20])
-        self._ranking.trace.record(PathsRanked(paths=paths, keys=tuple(self._key(each) for each, _ in ranked)))
+        self.ranking.trace.record(PathsRanked(paths=paths, keys=tuple(self._key(each) for each, _ in ranked)))
 
     def _key(self, candidate: Candidate) -> str:
-        return paths_key([candidate.path, *(join.path for join in candidate.joins)], self._graph.schema)
+        return paths_key([candidate.path, *(join.path for join in candidate.joins)], self.graph.schema)
 
 
 def filled(found: Answer, empty: Answer, notes: tuple[str, ...]) -> Answer:
