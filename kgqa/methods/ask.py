@@ -50,7 +50,7 @@ from kgqa.storage.corpus_file import read_corpus_file
 from kgqa.text.display import progress_bar
 from kgqa.text.hints import Command, Install, Option
 from kgqa.text.words import relation_words
-from kgqa.trace import Event, Failed, GaveUp, NoReply, StageModels
+from kgqa.trace import Failed, GaveUp, NoReply, StageModels
 from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 
 MAX_TOPICS = 5
@@ -275,19 +275,15 @@ def ask(
             resources.close()
     usage, events = trace.usage(), trace.events()
     if usage.no_usable_reply and resources.models is not None:
-        found = _without_model(found, resources.models.name, events)
+        model = resources.models.name
+        why = next((f" ({each.text or each.failure})" for each in events if isinstance(each, NoReply)), "")
+        others = (note for note in found.notes if note != f"Compared by {model}.")
+        found = replace(found, notes=(f"No reply of {model} could be used{why}.", *others))
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
     if trace.stopped.is_set():
         found = replace(found, hints=())  # nothing more is wanted
     prefixes = used_prefixes((found.sparql, found.evidence_sparql), resources.graph.schema.prefixes)
     return replace(found, usage=usage, trace=events, graph=asked, prefixes=tuple(prefixes.items()))
-
-
-def _without_model(found: Answer, model: str, events: Sequence[Event]) -> Answer:
-    """Return an answer whose notes say that no reply of the model could be used, and not that it compared."""
-    why = next((f" ({each.text or each.failure})" for each in events if isinstance(each, NoReply)), "")
-    notes = [note for note in found.notes if note != f"Compared by {model}."]
-    return replace(found, notes=(f"No reply of {model} could be used{why}.", *notes))
 
 
 def ask_all(

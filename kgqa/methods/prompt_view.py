@@ -114,10 +114,6 @@ class PromptView:
             return name
         return replace_spans(name, topic_spans(name, self._named), placeholders(self._named))
 
-    def noted_name(self, value: Value, name: str) -> str:
-        """Return the text shown for a value, and note that it is shown."""
-        return self._noted(self.name(value, name))
-
     def look_up(self, candidates: Sequence[Candidate]) -> None:
         """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
         new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
@@ -179,21 +175,22 @@ class PromptView:
         names = self._texts_of(values[: self._sampled])
         if found.approximate or len(names) < len(values):
             names.append(f"{f'more than {self._counted}' if found.approximate else len(values)} in all")
-        return self._noted("; ".join(names) or "only what the question names")
+        return self.noted("; ".join(names) or "only what the question names")
 
     def _ends(self, candidate: Candidate) -> str:
         found, values = self._found(candidate), self._shown(candidate)
         if not isinstance(found, Ends):
-            return self._noted(TOO_MANY)
+            return self.noted(TOO_MANY)
         if not values:
-            return self._noted("only what the question names" if found.values else "nothing")
+            return self.noted("only what the question names" if found.values else "nothing")
         texts = self._texts_of(values[:MOST_ENDS])
         others = (self._counted if found.approximate else len(values)) - len(texts)
         if found.approximate or others > 0:
             texts.append(f"and {'more than ' if found.approximate else ''}{others} others")
-        return self._noted("; ".join(texts))
+        return self.noted("; ".join(texts))
 
-    def _noted(self, text: str) -> str:
+    def noted(self, text: str) -> str:
+        """Note that a text is shown, and return it."""
         self.texts.add(text)
         return text
 

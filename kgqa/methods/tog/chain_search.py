@@ -15,10 +15,10 @@ from kgqa.methods.direct import UNREADABLE, recalled
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.chains import Chain, paths_to
 from kgqa.methods.tog.replies import read_answer, read_relations, read_sufficient
-from kgqa.methods.tournament.path_answers import answer_of_entities
+from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, nodes_named
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.search.tolerance import without_failures
-from kgqa.text.words import hop_words, normalise
+from kgqa.text.words import hop_words
 from kgqa.trace import Accepted, GaveUp
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -167,15 +167,11 @@ class ChainSearch(ABC):
 
     def _grounded(self, texts: Sequence[str], empty: Answer) -> Answer:
         """Return an answer of nodes if each string names exactly one node of the chains, else an answer of strings."""
-        by_name: dict[str, list[Named]] = {}
-        for named in self._graph.named(dict.fromkeys(node for chain in self.chains for node in chain.nodes)):
-            by_name.setdefault(normalise(named.name.replace(";", ",")), []).append(named)
-        found = [by_name.get(normalise(text), []) for text in texts]
-        if not all(len(same) == 1 for same in found):
-            answers = tuple(Named(Literal(text), "", text) for text in texts)
+        nodes = self._graph.named(dict.fromkeys(node for chain in self.chains for node in chain.nodes))
+        if (found := nodes_named(texts, nodes)) is None:
             note = "Answered by the language model: not every answer is an entity that the search reached."
-            return replace(empty, status="answered", answers=answers, grounding="model", notes=(*empty.notes, note))
-        wanted = {same[0].value: same[0] for same in found}
+            return answer_of_model(empty, texts, note)
+        wanted = {each.value: each for each in found}
         return answer_of_entities(self._graph, empty, list(wanted.values()), self._leading_to(set(wanted)), self._trace)
 
     def _leading_to(self, wanted: Collection[Value]) -> list[Candidate]:

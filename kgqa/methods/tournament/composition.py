@@ -17,12 +17,12 @@ from kgqa.llm.replies.reply import Reply
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.methods.tournament.path_answers import answer_of_entities
+from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, nodes_named
 from kgqa.methods.tournament.shown_paths import ShownPath
-from kgqa.model import Answer, Candidate, Literal, Named, Value
+from kgqa.model import Answer, Candidate, Named, Value
 from kgqa.search.conditions.rows import read_rows
 from kgqa.search.tolerance import TOLERATED, without_failures
-from kgqa.text.words import normalise, relation_words
+from kgqa.text.words import relation_words
 from kgqa.trace import Composed
 from kgqa.trace.trace import Trace
 
@@ -68,18 +68,16 @@ def compose(
         return replace(empty, reason=UNREADABLE)
     if not replied:
         return replace(empty, reason="The language model found no answer in the paths, and knew no answer itself.")
-    found = _resolved(replied, retained)
-    trace.record(Composed(said=replied[:50], resolved=found is not None))
-    if found is None:
-        numbered = _numbered(retained)
+    numbered = _numbered(retained)
+    chosen = [numbered[each] for each in replied if isinstance(each, int)]
+    named = nodes_named(
+        (each for each in replied if isinstance(each, str)), (end for _, ends in retained for end in ends)
+    )
+    trace.record(Composed(said=replied[:50], resolved=named is not None))
+    if named is None:
         texts = (numbered[each].name if isinstance(each, int) else each for each in replied)
-        return replace(
-            empty,
-            status="answered",
-            answers=tuple(Named(Literal(text), "", text) for text in dict.fromkeys(texts)),
-            grounding="model",
-            notes=(*empty.notes, "Answered from the language model's own knowledge, not from the graph."),
-        )
+        return answer_of_model(empty, texts, "Answered from the language model's own knowledge, not from the graph.")
+    found = list({item.value: item for item in (*chosen, *named)}.values())
     wanted = {item.value for item in found}
     # the path that leads to most of the answers comes first; among equals, the path with the fewest other end nodes
     fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each[1]}), len(each[1])))
@@ -156,22 +154,3 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> l
 def _numbered(retained: Sequence[Retained]) -> list[Named]:
     """Return the numbered entities of the prompt, in order."""
     return [item for _, ends in retained for item in ends[:MOST_ENTITIES]]
-
-
-def _resolved(replied: Sequence[int | str], retained: Sequence[Retained]) -> tuple[Named, ...] | None:
-    """Return the end nodes named by the answers; None if an answer does not name exactly one end node."""
-    numbered = _numbered(retained)
-    by_name: dict[str, list[Named]] = {}
-    for _, ends in retained:
-        for item in ends:
-            by_name.setdefault(normalise(item.name), []).append(item)
-    found: dict[Value, Named] = {}
-    for answer in replied:
-        if isinstance(answer, int):
-            found[numbered[answer].value] = numbered[answer]
-            continue
-        same = {item.value: item for item in by_name.get(normalise(answer), ())}
-        if len(same) != 1:
-            return None  # the name is unknown or ambiguous
-        found |= same
-    return tuple(found.values())

@@ -29,7 +29,7 @@ from kgqa.model import (
     Value,
 )
 from kgqa.schema import INSTANCE_OF, TYPE
-from kgqa.text.words import arrow_words, counted, local_words, short_words
+from kgqa.text.words import arrow_words, counted, local_words, normalise, short_words
 from kgqa.trace import GaveUp, Read
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -246,6 +246,21 @@ def answer_of_entities(
         grounding="graph" if not missing else "model",
         notes=(*empty.notes, note),
     )
+
+
+def nodes_named(texts: Iterable[str], nodes: Iterable[Named]) -> list[Named] | None:
+    """Return the nodes that texts of a language model name; None if a text does not name exactly one."""
+    by_name: dict[str, dict[Value, Named]] = {}
+    for node in nodes:
+        by_name.setdefault(normalise(node.name), {})[node.value] = node
+    found = [by_name.get(normalise(text), {}) for text in texts]
+    return [node for same in found for node in same.values()] if all(len(same) == 1 for same in found) else None
+
+
+def answer_of_model(empty: Answer, texts: Iterable[str], note: str) -> Answer:
+    """Return an answer in a language model's own words, with a note that says so."""
+    answers = tuple(Named(Literal(text), "", text) for text in dict.fromkeys(texts))
+    return replace(empty, status="answered", answers=answers, grounding="model", notes=(*empty.notes, note))
 
 
 def gather_evidence(

@@ -55,6 +55,7 @@ class Ranking:
         question: The text of the question with which the chooser compares paths.
         chooser: Compares paths in a hop, and selects entities.
         accepted_by: The chooser of another package that accepts or rejects paths; "" if scores decide.
+        calibrated_encoder: The embedding model, if confidence was measured with it.
         orders_winners: Whether the winners of a tournament need no further comparison.
     """
 
@@ -79,6 +80,8 @@ class Ranking:
                 ". Create the file with `kgqa rank train`.",
             )
         self._trained = resources.ranker
+        known = self._encoder is not None and is_calibrated(self._encoder.name)
+        self.calibrated_encoder = self._encoder if known else None
         self._tournament = tournament(settings.rank.tournament)
         self.orders_winners = self._tournament.orders_winners
         name = settings.rank.chooser
@@ -98,17 +101,8 @@ class Ranking:
     @cached_property
     def plain_scores(self) -> PathScores:
         """The scores on which the confidence is based, whatever chooser is used."""
-        encoder = self.calibrated_encoder
-        return (
-            self.scores
-            if self._encoder is encoder and self._settings.rank.chooser != "trained"
-            else self._scores(encoder)
-        )
-
-    @property
-    def calibrated_encoder(self) -> CachedEncoder | None:
-        """The embedding model, if confidence was measured with it."""
-        return self._encoder if self._encoder is not None and is_calibrated(self._encoder.name) else None
+        plain = self._encoder is self.calibrated_encoder and self._settings.rank.chooser != "trained"
+        return self.scores if plain else self._scores(self.calibrated_encoder)
 
     def _scores(self, encoder: CachedEncoder | None, similarity: Scorer | None = None) -> PathScores:
         asked, rank = self.asked, self._settings.rank

@@ -180,7 +180,7 @@ class Search:
         whole = settings.rank.tournament in ("single", "pointwise")
 
         def shown(entity: Entity, name: str) -> str:
-            return marks.get(entity, name) if view is None else view.noted_name(entity, name)
+            return marks.get(entity, name) if view is None else view.noted(view.name(entity, name))
 
         return select_entities(
             self.graph,
