@@ -395,7 +395,6 @@ def _missing_paths(trace: Trace) -> list[tuple[str, str]]:
     for event in trace.events():
         if isinstance(event, GaveUp) and not event.evidence:
             where = f" ({event.path})" if event.path else ""
-            found.setdefault(
-                event.error, f"A query failed during the search{where}; a path may be missing: {event.error}"
-            )
+            note = f"A query failed during the search{where}; a path may be missing: {event.error}"
+            found.setdefault(event.error, note)
     return list(found.items())[:SHOWN_ERRORS]

@@ -258,7 +258,7 @@ def _named_in(text: str, graph: KnowledgeGraph) -> list[tuple[int, Named]]:
         mentions = find_mentions(graph, text, whole_only=True)
     except NamesNotIndexed:
         return []
-    # "Who" at the beginning of a question is no name of an organisation
+    # "Who" at the beginning of a question is not the name of an organisation (WHO)
     certain = {
         start: mention.matches[0].entity
         for mention in mentions

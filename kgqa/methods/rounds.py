@@ -14,7 +14,6 @@ from kgqa.methods.grounding import ground
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import TextSearch, within_budget
 from kgqa.model import Answer, Piece, Question
-from kgqa.settings.values import preset_names
 from kgqa.trace import Planned, Stopped, SubQuestion
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -157,8 +156,3 @@ def unless_accepted(state: Rounds, found: Outcome, accepted: bool, note: str) ->
     if state.resources.settings.ask.on_exhausted == "none":
         return Outcome(reason=note)
     return replace(found, accepted=False, notes=(*found.notes, note))
-
-
-def is_published(resources: Resources) -> bool:
-    """Return whether the method is asked for as it was published."""
-    return "as-published" in preset_names(resources.settings.ask.preset)

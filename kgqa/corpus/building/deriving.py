@@ -141,7 +141,7 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
 
 
 def set_community_size(corpus: Corpus, size: int) -> None:
-    """Choose how many entities a community without communities inside has at most; other ones are found anew."""
+    """Set how many entities a lowest-level community has at most; a new number makes all communities anew."""
     state = corpus.database.build
     if state.state(_SIZE) != str(size):
         state.put_state(_SIZE, str(size))

@@ -168,7 +168,7 @@ class Tools:
 
     def _web_search(self, query: str, step: int) -> Observation:
         if self._web is None:
-            return Observation(notes=("There is no search of the web here.",), failed=True)
+            return Observation(notes=("Web search is not available.",), failed=True)
         try:
             passages = self._web(query, self._settings.results)
         except KgqaError as error:

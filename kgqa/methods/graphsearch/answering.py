@@ -15,6 +15,8 @@ from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import LIKELY, CheckedReply, Exhibits, shown_passages
 from kgqa.methods.graphsearch.channels import Channels, interleaved, prompt_values
 from kgqa.methods.graphsearch.replies import (
+    LAST_STEP,
+    NOT_VERIFIED,
     Plan,
     SubQuestion,
     Verdict,
@@ -27,6 +29,7 @@ from kgqa.methods.graphsearch.sub_queries import (
     MAX_NAMES,
     MAX_STEPS,
     GroundedQuery,
+    Step,
     SubQuery,
     fill_in,
     levels,
@@ -34,8 +37,6 @@ from kgqa.methods.graphsearch.sub_queries import (
     references,
     without_unknown,
 )
-from kgqa.methods.published import graphsearch as published
-from kgqa.methods.published.graphsearch import LAST_STEP, NOT_VERIFIED
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import (
     NOTHING_FOUND,
@@ -43,7 +44,6 @@ from kgqa.methods.rounds import (
     Rounds,
     answer_in_rounds,
     in_rounds,
-    is_published,
     unless_accepted,
 )
 from kgqa.methods.text.declarations import GraphSearchSettings
@@ -74,33 +74,7 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by GraphSearch over a corpus; arguments and errors as in `top.answer`. Topics are ignored."""
-    if is_published(resources):
-        return published.answer(question, resources=resources, trace=trace)
     return answer_in_rounds("graphsearch", Search(question, resources, trace), run, best)
-
-
-@dataclass(frozen=True)
-class Step:
-    """A sub-question as it was asked, and the reply to it."""
-
-    query: GroundedQuery
-    reply: CheckedReply[Piece]
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """The answers; if some stand in verified quotes, only these."""
-        return self.reply.stated or self.reply.answers
-
-    @property
-    def disputed(self) -> bool:
-        """Whether answers without a verified quote were left out, or several answers have none."""
-        return len(self.answers) < len(self.reply.answers) or (len(self.answers) > 1 and not self.reply.stated)
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The sub-question with its answer as prompts show it."""
-        names = "; ".join(self.answers[:MAX_NAMES])
-        return {"number": self.query.number, "question": self.query.text, "answer": names}
 
 
 @dataclass
@@ -123,10 +97,6 @@ class Search(Rounds):
         super().__post_init__()
         self.own = self.resources.settings.of(GraphSearchSettings)
         self.channels = Channels(self.search, self.own)
-
-    def uses(self, module: str) -> bool:
-        """Return whether a module is used: qd, cr, qg, ld, or all for those after them."""
-        return self.own.modules == "all" or module in self.own.modules.split(",")
 
     @property
     def shown_steps(self) -> list[dict[str, Any]]:
@@ -160,7 +130,7 @@ class Search(Rounds):
 def run(state: Search) -> Outcome:
     """Decompose the question, answer the sub-questions, then draft, verify and expand until a draft is accepted."""
     if state.channels.searchable:
-        answer_plan(state, decompose(state) if state.uses("qd") else planned(state.question, ()))
+        answer_plan(state, decompose(state) if state.own.uses("qd") else planned(state.question, ()))
     if not any(True for _ in state.pieces):
         state.stopped(0, "nothing was retrieved")
         return result(state)
@@ -179,12 +149,12 @@ def decompose(state: Search) -> tuple[SubQuery, ...]:
 def answer_plan(state: Search, queries: Sequence[SubQuery]) -> None:
     """Ground, retrieve and answer sub-questions level by level, each level in one batch."""
     left, waiting = MAX_STEPS, len(queries)
-    for level in levels(queries) if state.uses("qg") else [list(queries)]:
+    for level in levels(queries) if state.own.uses("qg") else [list(queries)]:
         grounded: list[GroundedQuery] = []
         for query in level:
             waiting -= 1
             several = [GroundedQuery(query.number, query.text, query.patterns, not query.needs)]
-            if state.uses("qg") and query.needs:
+            if state.own.uses("qg") and query.needs:
                 several = list(fill_in(query, state.names, state.texts, most=left - waiting))
                 for each in several:
                     state.trace.record(Grounded(step=each.number, text=each.text, filled=each.filled))
@@ -230,12 +200,12 @@ def write_draft(state: Search, number: int) -> CheckedReply[Piece] | None:
     shown = Exhibits(state.corpus, [*kept, *list(facts)[:MAX_DRAFT_FACTS]])
     state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in shown)))
     values = prompt_values(shown)
-    if state.uses("ld"):
+    if state.own.uses("ld"):
         form = draft_reply(len(shown))
         prompt = state.prompt("graphsearch/draft", "decide", form, steps=state.shown_steps, **values)
     else:  # the question is answered like a sub-question
         values |= {"number": 1 + max(step.query.number for step in state.steps), "sub_question": state.question}
-        values["known"] = state.known if state.uses("qg") else []
+        values["known"] = state.known if state.own.uses("qg") else []
         prompt = state.prompt("graphsearch/step", "decide", step_reply(len(shown)), **values)
     (read,) = state.ask([prompt])
     if read is None:
@@ -265,7 +235,7 @@ def _claims(draft: CheckedReply[Piece]) -> list[tuple[str, bool]]:
 
 def verify(state: Search, number: int, draft: CheckedReply[Piece]) -> tuple[CheckedReply[Piece], Verdict] | None:
     """Return a draft with the verdict on it if more is to be asked; None if the search ends."""
-    if not state.uses("all"):
+    if not state.own.uses("all"):
         state.accepted = draft.sound
         return None
     verdict = judge(state, number, draft)

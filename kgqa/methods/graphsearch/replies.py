@@ -17,6 +17,8 @@ from kgqa.text.words import clean, normalise
 
 MAX_TEXTS = 20
 """Most sub-questions that are read."""
+LAST_STEP = "This is the answer of the last sub-question that was answered."
+NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."
 _NUMBERED = re.compile(r"(?:sub\W?(?:question|query)\W*)?(\d{1,2})", re.IGNORECASE)
 
 

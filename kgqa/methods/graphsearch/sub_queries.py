@@ -6,8 +6,11 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
+from typing import Any
 
+from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.text.pattern_paths import Pattern, is_unknown
+from kgqa.model import Piece
 from kgqa.trace import SubQuestion
 
 MAX_STEPS = 6
@@ -47,6 +50,30 @@ class GroundedQuery:
     text: str
     patterns: tuple[Pattern, ...] = ()
     filled: bool = True
+
+
+@dataclass(frozen=True)
+class Step:
+    """A sub-question as it was asked, and the reply to it."""
+
+    query: GroundedQuery
+    reply: CheckedReply[Piece]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The answers; if some stand in verified quotes, only these."""
+        return self.reply.stated or self.reply.answers
+
+    @property
+    def disputed(self) -> bool:
+        """Whether answers without a verified quote were left out, or several answers have none."""
+        return len(self.answers) < len(self.reply.answers) or (len(self.answers) > 1 and not self.reply.stated)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The sub-question with its answer as prompts show it."""
+        names = "; ".join(self.answers[:MAX_NAMES])
+        return {"number": self.query.number, "question": self.query.text, "answer": names}
 
 
 def planned(

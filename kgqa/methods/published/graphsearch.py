@@ -6,6 +6,7 @@ in its code.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.graphsearch.channels import RELATIONAL, Channels, prompt_values
 from kgqa.methods.graphsearch.replies import (
+    LAST_STEP,
+    NOT_VERIFIED,
     ShortAnswers,
     copies_reply,
     numbered_reply,
@@ -30,7 +33,7 @@ from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds
 from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.replies import PROSE, prose
 from kgqa.methods.text.searching import within_tokens
-from kgqa.model import Answer, Piece, Question
+from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.text.words import clean, safe_text
 from kgqa.trace import Drafted, DraftVerified, Grounded, PiecesKept, StepAnswered
 from kgqa.trace.trace import Trace
@@ -40,8 +43,6 @@ ONE_ROUND_TOKENS = 12_000
 UNREFINED_TOKENS = 500
 """About how many tokens of passages stand in for a refined context that could not be read."""
 MAX_ANSWER_CHARS = 500
-NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."
-LAST_STEP = "This is the answer of the last sub-question that was answered."
 T = TypeVar("T")
 ANSWERS: Reply[tuple[str, ...]] = Reply(read_answers, schema_of(ShortAnswers))
 
@@ -97,14 +98,10 @@ class Search(Rounds):
         self.retrieval = Channels(self.search, self.own, published=True)
         self.channels = [Channel(name) for name in self.retrieval.names]
 
-    def uses(self, module: str) -> bool:
-        """Return whether a module is used: qd, cr, qg, ld, or all for those after them."""
-        return self.own.modules == "all" or module in self.own.modules.split(",")
-
     @property
     def reflects(self) -> bool:
         """Whether drafts are verified; if nothing follows from a verdict, none is asked for."""
-        return self.uses("all") and self.own.gate != "never"
+        return self.own.uses("all") and self.own.gate != "never"
 
     def reply(self, name: str, stage: Stage, form: Reply[T], **values: Any) -> T | None:
         """Send one prompt, and return its reply."""
@@ -112,15 +109,22 @@ class Search(Rounds):
         return read
 
 
-def answer(question: Question, *, resources: Resources, trace: Trace) -> Answer:
-    """Answer by GraphSearch as published; see `graphsearch.answering.answer`."""
+def answer(
+    question: Question,
+    *,
+    resources: Resources,
+    trace: Trace,
+    topics: Sequence[Named] = (),
+    names: Mapping[Value, Sequence[str]] = {},
+) -> Answer:
+    """Answer by GraphSearch as published; arguments and errors as in `top.answer`. Topics are ignored."""
     return answer_in_rounds("graphsearch", Search(question, resources, trace), run, best)
 
 
 def run(state: Search) -> Outcome:
     """Answer the sub-questions of each channel, reflect once in each, and write the final text."""
     background = ""
-    if state.retrieval.searchable and not state.uses("qd"):
+    if state.retrieval.searchable and not state.own.uses("qd"):
         background = one_round(state)
     elif state.retrieval.searchable:
         for channel in state.channels:
@@ -135,10 +139,10 @@ def run(state: Search) -> Outcome:
     if not background and not any(entry.context for channel in state.channels for entry in channel.entries):
         state.stopped(0, "nothing was retrieved")
         return result(state)
-    name = "published_draft" if state.uses("ld") else "published_answer"
+    name = "published_draft" if state.own.uses("ld") else "published_answer"
     steps = [step for channel in state.channels for step in channel.steps]
     state.final = state.reply(name, "decide", PROSE, background=background, steps=steps) or ""
-    if state.final and state.uses("ld"):
+    if state.final and state.own.uses("ld"):
         state.trace.record(Drafted(text=state.final, round=1))
     judged = state.reflects or not state.final  # else there is nothing that accepts an answer
     accepted = not judged or any(each.accepted for each in state.channels)
@@ -173,7 +177,7 @@ def answer_step(state: Search, channel: Channel, query: SubQuery) -> None:
     grounded = ground(state, channel, query)
     context = refine(state, channel, grounded)
     read: tuple[str, ...] | None = ()
-    if state.uses("qg"):
+    if state.own.uses("qg"):
         if context:
             read = state.reply("answer", "decide", ANSWERS, **channel.asked(grounded), context=context)
         found = (read or ())[:20]
@@ -190,7 +194,7 @@ def ground(state: Search, channel: Channel, query: SubQuery) -> GroundedQuery:
     In words, those with a reference are grounded; in triples, all after the first.
     """
     found = GroundedQuery(query.number, query.text, query.patterns, not query.needs)
-    if not state.uses("qg") or not (query.needs or (channel.name == RELATIONAL and channel.entries)):
+    if not state.own.uses("qg") or not (query.needs or (channel.name == RELATIONAL and channel.entries)):
         return found
     form: Reply[Any] = triples_reply() if channel.name == RELATIONAL else question_reply()
     plan = [channel.words(each) for each in channel.queries]

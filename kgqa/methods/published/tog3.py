@@ -9,7 +9,7 @@ if an answer is accepted in round r, 5K + 2 after K rounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import ClassVar
@@ -31,7 +31,7 @@ from kgqa.methods.tog3.replies import (
     sufficient_reply,
 )
 from kgqa.methods.tog3.retrieval import KINDS, pieces_of, reworded
-from kgqa.model import Answer, Entity, Piece, Question
+from kgqa.model import Answer, Entity, Named, Piece, Question, Value
 from kgqa.rank.tournaments.chooser import text_similarity
 from kgqa.text.quotes import find_name
 from kgqa.text.words import normalise
@@ -70,8 +70,15 @@ class Trajectory(Exploration):
     shown: Exhibits[Piece] = field(init=False)
 
 
-def answer(question: Question, *, resources: Resources, trace: Trace) -> Answer:
-    """Answer by ToG-3 as published; see `tog3.answering.answer`."""
+def answer(
+    question: Question,
+    *,
+    resources: Resources,
+    trace: Trace,
+    topics: Sequence[Named] = (),
+    names: Mapping[Value, Sequence[str]] = {},
+) -> Answer:
+    """Answer by ToG-3 as published; arguments and errors as in `top.answer`. Topics are ignored."""
     return answer_in_rounds("tog3", Trajectory(question, resources, trace), run, best)
 
 

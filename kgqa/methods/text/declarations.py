@@ -92,6 +92,7 @@ class Tog3Settings(Section, name="tog3"):
 TOG3 = Method(
     "kgqa.methods.tog3.answering:answer",
     summary="Rounds of retrieval with an evidence graph",
+    published="kgqa.methods.published.tog3:answer",
     topics=False,
     corpus=True,
     model=True,
@@ -143,10 +144,15 @@ class GraphSearchSettings(Section, name="graphsearch"):
     semantic_from: Literal["text", "graph", "all"] = variant("text", "what the semantic channel retrieves")
     relational_from: Literal["text", "graph", "all"] = variant("graph", "what the relational channel retrieves")
 
+    def uses(self, module: str) -> bool:
+        """Return whether a module is used: qd, cr, qg, ld, or all for those after them."""
+        return self.modules == "all" or module in self.modules.split(",")
+
 
 GRAPHSEARCH = Method(
     "kgqa.methods.graphsearch.answering:answer",
     summary="Sub-questions, answers and a verified draft",
+    published="kgqa.methods.published.graphsearch:answer",
     topics=False,
     corpus=True,
     model=True,

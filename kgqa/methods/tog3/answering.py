@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from kgqa.llm.replies.reply import reply_of
 from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
-from kgqa.methods.published import tog3 as published
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds, is_published
+from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
 from kgqa.methods.tog3.exploration import Exploration, best, outcome
 from kgqa.methods.tog3.replies import (
     NOTHING_SAID,
@@ -48,8 +47,6 @@ def answer(
 
     Topics are ignored. If the budget is spent, the last answer with a verified quote is returned.
     """
-    if is_published(resources):
-        return published.answer(question, resources=resources, trace=trace)
     return answer_in_rounds("tog3", Search(question, resources, trace), run, best)
 
 
