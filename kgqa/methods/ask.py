@@ -374,6 +374,7 @@ def _answer(
             entities = link_topics(graph, text, mentions[:MAX_TOPICS], notes, trace)
         question = replace(question, topics=tuple(entities))
         named, names = names_of_topics(graph, text, entities, mentions, given=bool(topics))
+    notes += [chosen.published_note] if chosen.published_note else []
     found = chosen.answer(question, resources=resources, trace=trace, topics=named, names=names)
     if not chosen.graph:
         return replace(found, method=name)
@@ -382,8 +383,7 @@ def _answer(
     tests = (condition.test for path in found.paths for condition in path.conditions)
     used = [f"“{test.value.value}”" for test in tests if isinstance(test, Comparison)]
     notes[:] = [note for note in notes if not any(text in note for text in used)]
-    known_notes = "\n".join(found.notes)
-    notes += [*found.notes, *(note for error, note in missing if error not in known_notes)]
+    notes += [*found.notes, *(note for error, note in missing if error not in "\n".join(found.notes))]
     # the graph's notes say what could not be determined about a large graph; this may explain a missing answer
     notes = list(dict.fromkeys((*notes, *graph.tables.notes)))
     return replace(found, method=name, notes=tuple(notes), approximate=found.approximate or bool(missing))

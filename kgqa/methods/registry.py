@@ -24,6 +24,7 @@ class Method(MethodExtension):
             string such as "mypackage.search:answer" names a function that is imported when the method is used.
         published: Called in place of `answer` with the preset "as-published": a method of its own, in
             `kgqa.methods.published`, that follows the publication. It needs a language model.
+        published_note: What of the publication can't be followed, a note of each answer with this preset.
         published_by: The methods that the publication describes, if this is none of them.
         topics: Whether the method needs the topic entities of the question. If so, kgqa finds and checks them, and
             declines questions that paths cannot answer.
@@ -39,6 +40,7 @@ class Method(MethodExtension):
     answer: Callable[..., Answer] | Any
     _: KW_ONLY
     published: str = ""
+    published_note: str = ""
     published_by: tuple[str, ...] = ()
     topics: bool = True
     corpus: bool = False
@@ -69,6 +71,8 @@ def method(name: str, *, preset: str = "ours") -> Method:
                 *(part for other in found.published_by[1:] for part in (" or ", Option("method", other))),
             )
         found = replace(found, answer=found.published, model=True)
+    else:
+        found = replace(found, published_note="")
     place = found.answer
     if not isinstance(place, str):
         return found

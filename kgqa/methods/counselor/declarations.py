@@ -50,6 +50,7 @@ class CounselorSettings(Section, name="counselor"):
 COUNSELOR = Method(
     "kgqa.methods.counselor.answering:answer",
     published="kgqa.methods.published.counselor:answer",
+    published_note="As published, except that an answer is judged once, not twice.",
     summary="Functions of the graph, called in steps, with reflection",
     topics=False,
     model=True,

@@ -64,6 +64,7 @@ class EvographSettings(Section, name="evograph"):
 EVOGRAPH = Method(
     "kgqa.methods.evograph.answering:answer",
     published="kgqa.methods.published.evograph:answer",
+    published_note="As published, except that the trained weights are not available, and images are not indexed.",
     summary="Searches and edits of the corpus, in turns",
     topics=False,
     corpus=True,

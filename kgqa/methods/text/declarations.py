@@ -153,6 +153,7 @@ GRAPHSEARCH = Method(
     "kgqa.methods.graphsearch.answering:answer",
     summary="Sub-questions, answers and a verified draft",
     published="kgqa.methods.published.graphsearch:answer",
+    published_note="As published, except that kgqa's own search takes the place of LightRAG.",
     topics=False,
     corpus=True,
     model=True,

@@ -32,6 +32,7 @@ def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(run, f
     part = "lighthouse of Tarn Harbour was finished"
     replies = (SEARCH, tool("delete", content=part), tool("kb_search", query="Tarn Harbour"), final("1830"))
     asked = run(*replies, question=QUESTION, folder=folder, ask__preset="as-published")
+    assert any(note.startswith("As published, except that the trained weights") for note in asked.answer.notes)
     assert '"kb_search"' in asked.requests[0][0]["content"] and '"sources"' not in asked.requests[0][0]["content"]
     assert asked.events(EditDecided)[-1].state == "committed"
     with Corpus.open(folder) as corpus:
