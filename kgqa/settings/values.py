@@ -133,10 +133,9 @@ def resolve(
     unchecked |= variants
     table, errors = known_settings(unchecked, installed=installed)
     public = {key: each for key, each in table.items() if not each.variant}
-    if hidden := [
-        key for key, each in table.items() if each.variant and unchecked.keys() & {*each.keywords} - {*variants}
-    ]:
-        raise SettingsError(f"{hidden[0]} is set by presets only.", "Combine presets: ", Option("preset", "NAME,NAME"))
+    for key, each in table.items():
+        if each.variant and (each.variable in environment or unchecked.keys() & {*each.keywords} - {*variants}):
+            raise _set_by_presets_only(each, str(unchecked.get("ask.method")))
     values = {setting.key: setting.default for setting in table.values()}
     origins = dict.fromkeys(values, "default")
 
@@ -213,6 +212,19 @@ def _known(name: str, settings: Mapping[str, Setting], *, where: str = "", error
     meant = did_you_mean(name, [each for each in (*settings, *ARGUMENTS) if ("." in each) == ("." in name)])
     raise SettingsError(
         f"{where}{'u' if where else 'U'}nknown setting {name}.", ". ".join((meant + LIST_ALL, " ".join(errors)))
+    )
+
+
+def _set_by_presets_only(variant: Setting, method: str) -> SettingsError:
+    """Return the error for a user's value of a variant; it names the presets of the methods that set it."""
+    methods = (method, variant.key.partition(".")[0])
+    presets = {name: preset for each in methods for name, preset in method_extension(each).presets.items()}
+    options = [Option("preset", name) for name, preset in presets.items() if variant.key in preset and name != "ours"]
+    advice = [part for option in options for part in (", or ", option)][1:]
+    return SettingsError(
+        f"{variant.key} ({variant.variable}) is set by presets only.",
+        "Use ",
+        *(advice or [Option("preset", "NAME,NAME")]),
     )
 
 

@@ -175,13 +175,13 @@ def test_presets_and_rows_of_tables_set_variants_and_users_do_not(package, tmp_p
     assert plan_and_rounds({"ask.preset": "no-plan, fast"}) == ("off", 1)
     assert plan_and_rounds({"ask.preset": "fast,no-plan", "mine.rounds": 5}) == ("off", 5)
     assert plan_and_rounds(variants={"mine.plan": "off"}) == ("off", 2)
-    assert plan_and_rounds(environment={"KGQA_MINE_PLAN": "off"}) == ("on", 2)
     for given, text, more in (
+        ({}, "", {"environment": {"KGQA_MINE_PLAN": "off"}}),
         ({"mine.plan": "off"}, "", {}),
         ({"mine_plan": "off"}, "", {}),
         ({}, "[mine]\nplan = 'off'\n", {}),
     ):
-        with pytest.raises(SettingsError, match="mine.plan is set by presets only"):
+        with pytest.raises(SettingsError, match="mine.plan .* is set by presets only.*no-plan"):
             plan_and_rounds(given, text, **more)
     with pytest.raises(SettingsError, match="mine.plan .table. must be one of on, off"):
         plan_and_rounds(variants={"mine.plan": "some"})
