@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from kgqa.evaluation.metrics.rewards import Reward, RewardForm, checked_weights, reward
 from kgqa.evaluation.runs.run_files import Run
+from kgqa.methods.evograph.tools import SCHEMAS
 from kgqa.report.files import ReportError
 from kgqa.report.trajectories.messages import plain_data, tools_in
 from kgqa.report.trajectories.scripts import reward_script
@@ -136,6 +137,13 @@ def export_trajectories(
             new = verl_row(trajectory, len(rows)) if plan.format == "verl" else trl_row(trajectory)
             tools |= {each["name"]: each for each in tools_in(trajectory)}
             rows.append(new)
+    ours = {each["name"]: each["parameters"] for each in SCHEMAS}
+    if foreign := [name for name, each in tools.items() if each["parameters"] != ours.get(name)]:
+        raise ReportError(
+            f"Rollouts of {plan.format} run our tools, and the prompts of this run tell of others: "
+            f"{', '.join(foreign)}.",
+            "Choose sft or jsonl, or export a run that is not as published",
+        )
     if not count:
         raise ReportError(
             "No question of the run has a trajectory: its method does not act in turns.",

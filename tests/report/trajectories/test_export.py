@@ -12,6 +12,7 @@ import pytest
 
 from kgqa.errors import KgqaError
 from kgqa.methods.evograph.tools import SCHEMAS
+from kgqa.methods.published.evograph import PublishedSession
 from kgqa.report.trajectories.export import ExportPlan, export_trajectories
 from kgqa.report.trajectories.verl import compute_score
 from kgqa.report.trajectories.verl_tools import CorpusTool
@@ -61,6 +62,16 @@ def test_trainers_of_tool_calls_refuse_graph_counselor(format, tmp_path):
     export_trajectories([own], tmp_path / "out", ExportPlan("sft"))
     (row,) = lines(tmp_path / "out" / "chats.jsonl")
     assert row["messages"][0] == {"role": "system", "content": "Calls."}
+
+
+@pytest.mark.parametrize("format", ["verl", "trl"])
+def test_trainers_refuse_tools_that_rollouts_could_not_run(format, tmp_path):
+    rules = "\n".join(json.dumps(tool) for tool in (*SCHEMAS[:1], *PublishedSession.schemas[:1]))
+    events = [TaskGiven(system=rules, user="Question: Who?"), *concluded(1, "Ada Lovelace")]
+    own = write_run(tmp_path / "run", [record("q1", events)])
+    with pytest.raises(KgqaError, match="tell of others: kb_search. Choose sft or jsonl"):
+        export_trajectories([own], tmp_path / "no", ExportPlan(format))
+    assert export_trajectories([own], tmp_path / "out", ExportPlan("sft")).rows == 1
 
 
 def test_everything_as_json_lines(run, tmp_path):
