@@ -70,7 +70,8 @@ SCHEMAS = (
 
 def allowed_tools(settings: EvographSettings, web: WebSearch | None) -> list[str]:
     """Return the names of the tools that may be called."""
-    return [name for name in settings.tools.split(",") if name != "web_search" or web is not None]
+    names = map(str.strip, settings.tools.split(","))
+    return [name for name in names if name != "web_search" or web is not None]
 
 
 class Tools:

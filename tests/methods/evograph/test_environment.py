@@ -35,7 +35,7 @@ def test_each_object_is_a_session_and_reset_forgets_it(written):
 
 
 def test_methods_are_the_tools_that_are_allowed(written):
-    made = make_environment(written[0], embeddings="off", tools="graph_search,insert")
+    made = make_environment(written[0], embeddings="off", tools="graph_search, insert")
     public = [name for name, _ in inspect.getmembers(made(), inspect.ismethod) if not name.startswith("_")]
     assert public == ["graph_search", "insert", "reset"]
     with pytest.raises(SettingsError, match="our tools"):

@@ -92,6 +92,8 @@ def test_only_allowed_tools_are_shown_and_called(run):
     assert '"insert"' not in asked.requests[0][0]["content"]
     assert "no tool insert" in user_texts(asked.requests[1])[-1]
     assert '"web_search"' not in run(final("x")).requests[0][0]["content"]  # there is no web
+    asked = run(final("x"), evograph__tools="graph_search, insert")
+    assert '"insert"' in asked.requests[0][0]["content"]
 
 
 def test_orders_in_results_are_fenced_data_without_marks(run, tmp_path):
