@@ -26,20 +26,17 @@ _END = re.compile(r"<\|(?:im_end|endoftext)\|>\s*\Z")
 
 def verl_row(trajectory: Trajectory, number: int) -> dict[str, Any]:
     """Return the row of a question in verl's parquet format; `number`: of the row, from 0."""
-    names = [each["name"] for each in tools_in(trajectory)]
     return {
         "data_source": plain(f"kgqa/{trajectory.dataset or 'questions'}"),
         "prompt": opening(trajectory),
         "ability": "question answering",
-        "agent_name": "tool_agent" if names else "single_turn_agent",
+        "agent_name": "tool_agent" if tools_in(trajectory) else "single_turn_agent",
         "reward_model": {"style": "rule", "ground_truth": plain_data(trajectory.gold)},
         "extra_info": {
             "index": number,
             "id": plain(trajectory.group),
             "question": plain(trajectory.question),
             "split": "train",
-            "need_tools_kwargs": bool(names),
-            "tools_kwargs": {name: {"create_kwargs": {"question": plain(trajectory.question)}} for name in names},
         },
     }
 
@@ -66,10 +63,7 @@ def write_parquet(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     message = pa.struct([("role", pa.string()), ("content", pa.string())])
     model = pa.struct([("style", pa.string()), ("ground_truth", pa.list_(pa.string()))])
     texts = [(name, pa.string()) for name in ("id", "question", "split")]
-    created = pa.struct([("create_kwargs", pa.struct([("question", pa.string())]))])
-    names = sorted({name for row in rows for name in row["extra_info"]["tools_kwargs"]})
-    kwargs = [("tools_kwargs", pa.struct([(name, created) for name in names]))] if names else []
-    extra = pa.struct([("index", pa.int64()), *texts, ("need_tools_kwargs", pa.bool_()), *kwargs])
+    extra = pa.struct([("index", pa.int64()), *texts])
     schema = pa.schema(
         [
             ("data_source", pa.string()),

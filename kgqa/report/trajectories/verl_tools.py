@@ -14,7 +14,7 @@ from typing import Any
 from kgqa.methods.evograph.environment import Environment, call_tool, make_environment
 
 MAX_SESSIONS = 10_000
-"""How many rollouts have a session at once; the oldest one is closed."""
+"""How many rollouts have a session at once; the one that was used longest ago is closed."""
 _sessions: OrderedDict[str, Environment] = OrderedDict()
 _lock = threading.Lock()
 _environment_class: Callable[..., Callable[[], Environment]] = cache(make_environment)
@@ -63,5 +63,6 @@ class CorpusTool:
                 _sessions[session] = _environment_class(self.config["corpus"], web=self.config.get("web", "none"))()
                 while len(_sessions) > MAX_SESSIONS:
                     _sessions.popitem(last=False)
+            _sessions.move_to_end(session)
             environment = _sessions[session]
         return call_tool(environment, self.name, parameters)

@@ -105,16 +105,14 @@ def test_verl_rows_carry_the_tools_of_the_method(tmp_path):
     events = [TaskGiven(system=rules, user="Question: Who?"), *concluded(1, "Ada Lovelace")]
     export_trajectories([write_run(tmp_path / "run", [record("q1", events)])], tmp_path / "out", ExportPlan("verl"))
     (row,) = pq.read_table(tmp_path / "out" / "questions.parquet").to_pylist()
-    asked = {"create_kwargs": {"question": "Who wrote the first program?"}}
-    assert row["agent_name"] == "tool_agent" and row["extra_info"]["need_tools_kwargs"]
-    assert row["extra_info"]["tools_kwargs"] == {"graph_search": asked, "insert": asked}
+    assert row["agent_name"] == "tool_agent"
     listed = json.loads((tmp_path / "out" / "tools.yaml").read_text())["tools"]
     assert [each["tool_schema"]["function"] for each in listed] == tools
     module, _, name = listed[0]["class_name"].rpartition(".")
     assert getattr(importlib.import_module(module), name) is CorpusTool
 
 
-def test_tools_of_a_rollout_of_verl_share_a_session(corpus_folder):
+def test_tools_of_a_rollout_of_verl_share_a_session(corpus_folder, monkeypatch):
     """The class as verl calls it: an object per tool, and the same request in all calls of a rollout."""
     config = {"corpus": str(corpus_folder), "web": "none"}
     made = {
@@ -133,6 +131,9 @@ def test_tools_of_a_rollout_of_verl_share_a_session(corpus_folder):
     assert '"number": 1' in call_in("a", "graph_search", query="first tide clock")
     assert "was not shown" in call_in("b", "insert", content="Mara Holt built it.", sources=[1])
     assert "was not shown" not in call_in("a", "insert", content="Mara Holt built it.", sources=[1])
+    monkeypatch.setattr("kgqa.report.trajectories.verl_tools.MAX_SESSIONS", 2)
+    call_in("c", "graph_search", query="first tide clock")  # closes the session of b, which was used before that of a
+    assert "Found again: 1" in call_in("a", "graph_search", query="first tide clock")
 
 
 RESULT = "\nuser\n<tool_response>\nRESULT\n</tool_response>\nassistant\n"
