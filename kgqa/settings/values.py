@@ -133,7 +133,7 @@ def resolve(
     unchecked |= variants
     table, errors = known_settings(unchecked, installed=installed)
     public = {key: each for key, each in table.items() if not each.variant}
-    for key, each in table.items():
+    for each in table.values():
         if each.variant and (each.variable in environment or unchecked.keys() & {*each.keywords} - {*variants}):
             raise _set_by_presets_only(each, str(unchecked.get("ask.method")))
     values = {setting.key: setting.default for setting in table.values()}
