@@ -5,7 +5,7 @@ Its nodes are the rows of the entities, then the rows of the chunks (HippoRAG 2,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any
@@ -46,6 +46,12 @@ class GraphMatrix:
         """Return the entities of a statement, or of a hyperedge, whose rows follow those of the statements."""
         nodes: list[int] = self.parties[self.starts[fact] : self.starts[fact + 1]].tolist()
         return nodes
+
+    def facts_of(self, entities: Collection[int]) -> list[int]:
+        """Return the statements and hyperedges, numbered as for `entities_of`, in which one of the entities takes part."""
+        places = np.flatnonzero(np.isin(self.parties, list(entities)))
+        facts: list[int] = np.unique(np.searchsorted(self.starts, places, side="right") - 1).tolist()
+        return facts
 
 
 def write_graph_matrix(

@@ -71,7 +71,7 @@ class PublishedSegments(Segments):
         scores: dict[str, float] = {}
         pieces = {piece.iri: piece for piece in (*similar, *by_entity)}
         first = sorted(by_entity, key=lambda each: (-len(each.triples), -self._weight(each.iri), each.iri))
-        second = sorted(by_text, key=lambda each: (-self._weight(each.iri), by_text.index(each)))
+        second = sorted(by_text, key=lambda each: -self._weight(each.iri))
         for ranking in (first, second):
             for rank, piece in enumerate(ranking, 1):
                 scores[piece.iri] = scores.get(piece.iri, 0.0) + 1 / rank
@@ -86,9 +86,7 @@ class PublishedSegments(Segments):
         return frozenset()
 
     def _weight(self, iri: str) -> float:
-        """Return the weight of a hyperedge: its completeness, 1 if it is unknown."""
-        record = self._overlay.record(iri)
-        return 1.0 if record is None or record.completeness is None else record.completeness
+        return weight_of(self._overlay.record(iri))
 
     def _is_deleted(self, iri: str) -> bool:
         """Return whether the session deleted a hyperedge and has not updated it since."""
@@ -99,14 +97,17 @@ class PublishedSegments(Segments):
         """Return the hyperedges in which the best entities take part."""
         (found,) = self._corpus.retriever("entity", self.channels).search([query], BEST)
         entities = {piece.iri for piece in found}
-        table, hidden = self._corpus.index.pieces("hyperedge"), self._overlay.removed
+        index, statements = self._corpus.index, len(self._corpus.index.pieces("statement"))
+        rows = [row for iri in entities if (row := index.pieces("entity").row(iri)) is not None]
+        places = (fact - statements for fact in index.graph.facts_of(rows) if fact >= statements)
+        hyperedges = map(index.pieces("hyperedge").piece, places)
+        added = (each for each in self._overlay.added if entities & {entity for _, entity in each.participants})
+        return [*(each for each in hyperedges if each.iri not in self._overlay.removed), *map(piece_of, added)]
 
-        def of_entities(records: Iterable[HyperedgeRecord]) -> list[HyperedgeRecord]:
-            return [each for each in records if entities & {entity for _, entity in each.participants}]
 
-        records = of_entities(self._corpus.reader.hyperedges()) if entities and len(table) else []
-        base = (table.get(record.iri) or piece_of(record) for record in records if record.iri not in hidden)
-        return [*base, *map(piece_of, of_entities(self._overlay.added))]
+def weight_of(record: HyperedgeRecord | None) -> float:
+    """Return the weight of a hyperedge: its completeness, 1 if it is unknown."""
+    return 1.0 if record is None or record.completeness is None else record.completeness
 
 
 class PublishedEdits(Edits):
@@ -133,9 +134,8 @@ class PublishedEdits(Edits):
         """Change the overlay; a deletion halves the weight."""
         if kind != "delete":
             return super().change(kind, target, content, sources, reason)
-        record = self.overlay.record(target)
-        weight = 1.0 if record is None or record.completeness is None else record.completeness
-        return self.overlay.reweigh(target, weight / 2, reason=f"{DELETED} by the language model")
+        weight = weight_of(self.overlay.record(target)) / 2
+        return self.overlay.reweigh(target, weight, reason=f"{DELETED} by the language model")
 
     def _record_with(self, text: str) -> HyperedgeRecord | None:
         """Return the hyperedge of which a text is a part, or which is a part of the text; the closest one first."""
