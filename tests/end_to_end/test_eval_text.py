@@ -134,7 +134,7 @@ def test_verdicts_that_cannot_be_read_are_asked_for_again(kgqa, tmp_path, corpus
     (row,) = [line for line in done.out.splitlines() if "Naive RAG" in line and "n=1" in line]
     assert "not run" not in row and row.endswith("| –"), row
     # the rows of hyperedges need a corpus of their own, and are not run over triples
-    assert "corpus of hyperedges with --corpus 2wikimultihopqa.hyper=FOLDER" in done.err
+    assert "not run: give a corpus of hyperedges with --corpus 2wikimultihopqa.hyper=FOLDER" in done.err
     assert all("not run" in line for line in done.out.splitlines() if "HyperGraphRAG" in line)
 
 

@@ -213,9 +213,9 @@ class _Filler:
             kinds = dict.fromkeys(row.corpus for row in table.rows if row.method) if table.corpora else {}
             missing = [kind for kind in kinds if not self._corpus(kind, column)]
             for kind in missing:
-                place, what = (f"{column}.{kind}", f"corpus of {kind}edges") if kind else (column, "corpus or graph")
+                place, what = (f"{column}.{kind}", "corpus of hyperedges") if kind else (column, "corpus or graph")
                 rows = f"The rows that need a {what} on {column} are" if kind else f"{column} is"
-                self._observer.note(f"{rows} not run: give its {what} with {Option('corpus', f'{place}=FOLDER')}")
+                self._observer.note(f"{rows} not run: give a {what} with {Option('corpus', f'{place}=FOLDER')}")
             if kinds and len(missing) == len(kinds):
                 continue
             if not any(row.method for row in table.rows):
