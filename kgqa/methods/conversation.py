@@ -166,18 +166,12 @@ def _rewritten(
     return Resolved(reply.question, topics, by="model" if topics or reply.question != question else "")
 
 
-def _numbers(value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(each) is int for each in value):
-        raise ValueError("no numbers")
-    return tuple(value)
-
-
 @dataclass(frozen=True)
 class Rewritten:
     """A question that can be understood alone, and the numbers of the entities that it is about."""
 
     question: Annotated[str, Form(chars=MAX_QUESTION_CHARS)]
-    refers_to: Annotated[tuple[int, ...], Form(read=_numbers)]
+    refers_to: Annotated[tuple[int, ...], Form(strict=True)]
 
 
 def rewritten_reply(size: int) -> Reply[Rewritten]:

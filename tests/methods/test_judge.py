@@ -63,7 +63,7 @@ def towns(values: dict[str, str], datatype: str) -> KnowledgeGraph:
 )
 def test_numbers_of_four_digits_are_no_years(values: dict[str, str], datatype: str, largest: list[str], over_5000: Any) -> None:  # fmt: skip
     graph, path = towns(values, datatype), RelationPath(Entity(E + "land"), (Step(E + "has"),))
-    most = PathVerdict("complete", 0, operation=RepliedOperation("most", "size"))
+    most = PathVerdict("complete", 0, operations=(RepliedOperation("most", "size"),))
     assert answers(graph, path, most, "Which town has the largest size?") == largest
     over = PathVerdict("complete", 0, (RepliedCondition("size", ">", "5000" if over_5000 is not None else "2000"),))
     expected = over_5000 if over_5000 is not None else [name for name, value in values.items() if value[:1] == "2"]
@@ -84,5 +84,5 @@ def test_exact_name_of_a_field_comes_first(question: str) -> None:
             f'<{NS}m.{name}> <{NS}type.object.name> "{name}"@en .',
         ]
     path = RelationPath(Entity(NS + "m.off"), (Step(NS + office), Step(NS + held + "office_holder")))
-    first = PathVerdict("complete", 0, operation=RepliedOperation("least", "from"))
+    first = PathVerdict("complete", 0, operations=(RepliedOperation("least", "from"),))
     assert answers(memory_graph(lines, schema="freebase"), path, first, question) == ["m.ann"]

@@ -14,7 +14,7 @@ from kgqa.errors import ModelUnavailable
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
-from kgqa.llm.replies.reply import Form, read_numbers, reply_of
+from kgqa.llm.replies.reply import Form, reply_of
 from kgqa.text.words import clean
 from kgqa.trace.trace import BudgetExhausted, Trace
 
@@ -30,7 +30,7 @@ _MAX_TEXT = 300
 class _SamePairs:
     """A reply: the numbers of the pairs that mean the same entity."""
 
-    same: Annotated[tuple[int, ...], Form(keys=("pairs", "numbers"), bare=True, read=read_numbers)]
+    same: Annotated[tuple[int, ...], Form(keys=("pairs", "numbers"), bare=True, strict=True)]
 
 
 REPLY = reply_of(_SamePairs)

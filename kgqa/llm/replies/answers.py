@@ -36,11 +36,41 @@ _NO_ANSWER = re.compile(
 )
 
 
+_QUOTED = re.compile(r"""[\s*_]*(["'])([^"']*)\1[\s*_.,!]*""")
+_BRACKETED_NUMBER = re.compile(r"\W*\[\s*\d{1,5}\s*\]")
+_LISTED = re.compile(r"(?:[-*\u2022]|\d{1,3}[.)]) ")
+_BRACED = re.compile(r"\{(?!\s*(?:yes|no)\s*\})([^{}]{1,600})\}", re.IGNORECASE)
+"""A text in braces; "yes" and "no" are verdicts, no answers."""
+_BETWEEN = re.compile(r"[\s,;&|()\[\]{}]+|\b(?:and|or)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan|\d+(?:-|\u2013|\u2014|\.\.+)\d+|to|through")
+_THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_CITED = re.compile(
+    r"[\[【](\s{0,5}(?:result\s{1,5})?\d{1,6}(?:\s{0,5}[,;–-]\s{0,5}\d{1,6}){0,50}\s{0,5})[\]】]", re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d{1,6}")
+_CITED_LABEL = re.compile(r"(?:the )?(?:final )?answers?(?: is| are)?: ?", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class AnswersReply:
     """A reply of only answers, for its schema."""
 
     answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One of the answers in a reply.
+
+    Attributes:
+        text: The answer, without quotes.
+        quoted: Whether it is in quotes.
+        is_number: Whether it begins with a number in brackets.
+    """
+
+    text: str
+    quoted: bool = False
+    is_number: bool = False
 
 
 def read_answers(text: str) -> Reading[tuple[str, ...]]:
@@ -55,7 +85,23 @@ def read_answers(text: str) -> Reading[tuple[str, ...]]:
     items, repaired = _items(text)
     if items is None:
         return Reading(None, problem='The reply gives no answers in the form {"answers": ["a name"]}.')
-    return _answers((item.text for item in items), repaired=repaired)
+    cleaned = [_clean(item.text) for item in items]
+    longer = any(len(item.text) > MAX_ANSWER_CHARS for item in items)
+    return Reading(_names(cleaned), repaired or longer or len({*cleaned} - {""}) < len(items))
+
+
+def read_names(value: Any) -> tuple[str, ...]:
+    """Return the answers in a JSON value, such as a list of names; empty if it states that there is none."""
+    return _names(_clean(item.text) for item in _in_json(value, None))
+
+
+def _names(texts: Iterable[str]) -> tuple[str, ...]:
+    kept = [text for text in dict.fromkeys(texts) if text][:MAX_ANSWERS]
+    return tuple(text for text in kept if not is_no_answer(text))
+
+
+def _clean(text: str) -> str:
+    return clean(text[: 4 * MAX_ANSWER_CHARS])[:MAX_ANSWER_CHARS].strip()
 
 
 def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | str, ...]]:
@@ -80,14 +126,14 @@ def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | st
     found: dict[int | str, None] = {}
     left_out: list[int | None] = []
     for item in items[:MAX_ANSWERS]:
-        numbers = _indices_in(item)
+        numbers = _numbers(item)
         if numbers is None:
-            answer = item.text if item.quoted is None else item.quoted
-            found.update(dict.fromkeys(_answers([answer], repaired=False).value or ()))
-            continue
-        known = [number for number in numbers if number is not None and 1 <= number <= size]
-        left_out += [number for number in numbers if number not in known]
-        found.update((number - 1, None) for number in known)
+            found |= dict.fromkeys(_names([_clean(item.text)]))
+        for number in numbers or ():
+            if number is not None and 1 <= number <= size:
+                found[number - 1] = None
+            else:
+                left_out.append(number)
     only_numbers = bool(found) and all(isinstance(each, int) for each in found)
     if left_out and (None in left_out or not only_numbers):
         listed = f"Give entities by their numbers, which go from 1 to {size}, and all else" if size else "Give answers"
@@ -95,32 +141,21 @@ def read_numbered_answers(text: str, *, size: int = 0) -> Reading[tuple[int | st
     return Reading(tuple(found), repaired=repaired or bool(left_out) or len(found) < len(items))
 
 
+def _numbers(item: _Item) -> list[int | None] | None:
+    """Return the numbers in an answer of only numbers (None for a number that is no index); None for other answers."""
+    if item.is_number:  # "[2]", or "[2] a name", which is ambiguous
+        number = re.fullmatch(r"\W*(\d{1,5})\W*", item.text, re.ASCII)
+        return [int(number[1]) if number else None]
+    tokens = _BETWEEN.split(_THOUSANDS.sub("0.0", clean(item.text[:MAX_ANSWER_CHARS])))
+    tokens = [token for each in tokens if (token := each.strip("*_`#."))]
+    if item.quoted or not all(map(_NUMBER.fullmatch, tokens)) or tokens in (["to"], ["through"]):
+        return None
+    return [int(token) if re.fullmatch(r"\d{1,9}", token, re.ASCII) else None for token in tokens] or [None]
+
+
 def is_no_answer(text: str) -> bool:
     """Return whether a text says that there is no answer: "none", "N/A", "I do not know"."""
     return bool(_NO_ANSWER.fullmatch(text))
-
-
-@dataclass(frozen=True, slots=True)
-class CitedAnswer:
-    """A short answer, and the numbers of the results that it cites."""
-
-    name: str
-    numbers: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """One of the answers in a reply.
-
-    Attributes:
-        text: The answer as written in the reply.
-        quoted: The text between the quotes, if the answer is in quotes; else None.
-        is_number: Whether the answer begins with a number in brackets.
-    """
-
-    text: str
-    quoted: str | None = None
-    is_number: bool = False
 
 
 def _items(text: str) -> tuple[list[_Item] | None, bool]:
@@ -134,26 +169,26 @@ def _items(text: str) -> tuple[list[_Item] | None, bool]:
         if there:
             return list(_in_json(value, found.text if found.repaired else None)), found.repaired
     text, _ = without_objects(raw)
-    labels = list(_ANSWER_LABEL.finditer(text))
-    rest = text[labels[-1].end() :].strip(" \n*_`" + OBJECT) if labels else ""
-    if rest:
-        lines = rest.split("\n")
-        listed = [line for line in lines if re.match(r"[-*\u2022] |\d{1,3}[.)] ", line)]
-        if listed and listed[0] is lines[0]:
-            texts = [re.sub(r"^(?:[-*\u2022]|\d{1,3}[.)]) ", "", line) for line in listed]
-            return [_in_prose(each, each) for each in texts], True
-        unbracketed = re.sub(r"[{}\[\]]", "", lines[0]).strip(" *_`")
-        pairs = zip(unbracketed.split(";"), lines[0].split(";"), strict=True)
-        return [_in_prose(each.strip(" '\""), written) for each, written in pairs], True
-    braced = [each for line in text.split("\n") if (each := _in_braces(line))]
-    if braced:
-        return [_in_prose(each, each) for each in braced[-1]], True
-    return None, False
+    return _in_prose(text), True
 
 
-def _in_braces(line: str) -> list[str]:
-    """Return the strings in braces, except "yes" and "no": these are verdicts, not answers."""
-    return [each for each in re.findall(r"\{([^{}]{1,600})\}", line) if each.strip().casefold() not in ("yes", "no")]
+def _in_prose(text: str) -> list[_Item] | None:
+    """Return the answers after the last label, on its line or in the list below, or else in the last line of braces."""
+    rest = _ANSWER_LABEL.split(text)[1:][-1:]
+    lines = rest[0].strip(" \n*_`" + OBJECT).split("\n") if rest else [""]
+    if _LISTED.match(lines[0]):
+        written = [_LISTED.sub("", line, count=1) for line in lines if _LISTED.match(line)]
+    elif lines[0]:
+        written = lines[0].split(";")
+        return [_written(re.sub(r"[{}\[\]]", "", each).strip(" *_`'\""), each) for each in written]
+    else:
+        written = next((braced for line in reversed(text.split("\n")) if (braced := _BRACED.findall(line))), [])
+    return [_written(each, each) for each in written] or None
+
+
+def _written(text: str, written: str) -> _Item:
+    quoted = _QUOTED.fullmatch(written)
+    return _Item(quoted[2] if quoted else text, quoted is not None, bool(_BRACKETED_NUMBER.match(written)))
 
 
 def _in_json(value: Any, source: str | None) -> Iterator[_Item]:
@@ -164,58 +199,19 @@ def _in_json(value: Any, source: str | None) -> Iterator[_Item]:
             if isinstance(item, str):
                 quoted = source is None or any(f"{mark}{item}{mark}" in source for mark in "\"'`")
                 parts = re.split(r"[;\n]", item) if item is value else [item]
-                yield from (
-                    _Item(part, part if quoted else None, bool(_BRACKETED_NUMBER.match(part))) for part in parts
-                )
-            elif isinstance(item, bool):
-                yield _Item(str(item).lower())
+                yield from (_Item(part, quoted, bool(_BRACKETED_NUMBER.match(part))) for part in parts)
             elif isinstance(item, int | float):
-                yield _Item(str(item))
+                yield _Item(str(item).lower() if isinstance(item, bool) else str(item))
             elif isinstance(each, dict):  # an object without a name
                 yield _Item("")
 
 
-def _in_prose(text: str, written: str) -> _Item:
-    quoted = _QUOTED.fullmatch(written)
-    return _Item(text, quoted[2] if quoted else None, bool(_BRACKETED_NUMBER.match(written)))
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """A short answer, and the numbers of the results that it cites."""
 
-
-_QUOTED = re.compile(r"""[\s*_]*(["'])([^"']*)\1[\s*_.,!]*""")
-_BRACKETED_NUMBER = re.compile(r"\W*\[\s*\d{1,5}\s*\]")
-_BETWEEN = re.compile(r"[\s,;&|()\[\]{}]+|\b(?:and|or)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan|\d+(?:-|\u2013|\u2014|\.\.+)\d+|to|through")
-_THOUSANDS = re.compile(r"(?<![\d,])\d{1,3}(?:,\d{3})+(?![\d,])")
-
-
-def _indices_in(item: _Item) -> list[int | None] | None:
-    """Return the indices in an answer of only numbers (None for a number that is no index); None for other answers."""
-    if item.is_number:  # "[2]", or "[2] a name", which is ambiguous
-        number = re.fullmatch(r"\W*(\d{1,5})\W*", item.text, re.ASCII)
-        return [int(number[1]) if number else None]
-    if item.quoted is not None:
-        return None
-    tokens = _BETWEEN.split(_THOUSANDS.sub("0.0", clean(item.text[:MAX_ANSWER_CHARS])))
-    tokens = [token for each in tokens if (token := each.strip("*_`#."))]
-    if not all(_NUMBER.fullmatch(token) for token in tokens) or tokens in (["to"], ["through"]):
-        return None
-    return [int(token) if re.fullmatch(r"\d{1,9}", token, re.ASCII) else None for token in tokens] or [None]
-
-
-def _answers(texts: Iterable[str], *, repaired: bool) -> Reading[tuple[str, ...]]:
-    given = list(texts)
-    cleaned = [clean(each[: 4 * MAX_ANSWER_CHARS])[:MAX_ANSWER_CHARS].strip() for each in given]
-    kept = tuple(dict.fromkeys(each for each in cleaned if each))[:MAX_ANSWERS]
-    names = tuple(each for each in kept if not is_no_answer(each))
-    return Reading(
-        names, repaired=repaired or len(kept) < len(given) or any(len(each) > MAX_ANSWER_CHARS for each in given)
-    )
-
-
-_CITED = re.compile(
-    r"[\[【](\s{0,5}(?:result\s{1,5})?\d{1,6}(?:\s{0,5}[,;–-]\s{0,5}\d{1,6}){0,50}\s{0,5})[\]】]", re.IGNORECASE
-)
-_DIGITS = re.compile(r"\d{1,6}")
-_CITED_LABEL = re.compile(r"(?:the )?(?:final )?answers?(?: is| are)?: ?", re.IGNORECASE)
+    name: str
+    numbers: tuple[int, ...] = ()
 
 
 def read_cited_answers(text: str, *, split: bool = True) -> tuple[CitedAnswer, ...]:
@@ -228,22 +224,18 @@ def read_cited_answers(text: str, *, split: bool = True) -> tuple[CitedAnswer, .
         split: whether the text may contain several answers.
     """
     protected = _CITED.sub(lambda match: f"[{','.join(_DIGITS.findall(match[1]))}]", text)
-    parts = re.split(r"[;\n]", protected) if split else [protected]
+    parts = re.split(r"[;\n]", protected)[: 2 * MAX_CITED] if split else [protected]
     found: list[CitedAnswer] = []
-    for part in parts[: 2 * MAX_CITED]:
-        numbers = tuple(dict.fromkeys(int(n) for match in _CITED.finditer(part) for n in _DIGITS.findall(match[1])))
+    alone: list[int] = []
+    following: list[int] = []
+    for part in reversed(parts):
+        numbers = [int(n) for match in _CITED.finditer(part) for n in _DIGITS.findall(match[1])]
         name = _CITED_LABEL.sub("", clean(_CITED.sub(" ", part)).strip(" -*•"), count=1)[:MAX_ANSWER_CHARS].strip()
         name = name[:-1].rstrip() if name.endswith(".") and name.count(".") == 1 and not name[-2:-1].isupper() else name
-        if not name and found and numbers:
-            found[-1] = CitedAnswer(found[-1].name, tuple(dict.fromkeys((*found[-1].numbers, *numbers))))
-        elif name and not is_no_answer(name):
-            found.append(CitedAnswer(name, numbers))
-    return tuple(_completed(found[:MAX_CITED]))
-
-
-def _completed(found: list[CitedAnswer]) -> list[CitedAnswer]:
-    following: tuple[int, ...] = ()
-    for at in range(len(found) - 1, -1, -1):
-        following = found[at].numbers or following
-        found[at] = CitedAnswer(found[at].name, following)
-    return found
+        if name and not is_no_answer(name):
+            following = [*numbers, *alone] or following
+            found.append(CitedAnswer(name, tuple(dict.fromkeys(following))))
+            alone = []
+        elif not name:  # numbers alone belong to the answer before
+            alone = [*numbers, *alone]
+    return tuple(reversed(found))[:MAX_CITED]

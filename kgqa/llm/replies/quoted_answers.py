@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from kgqa.llm.replies.answers import read_answers
+from kgqa.llm.replies.answers import read_names
 from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of
 
 MAX_SUPPORTS = 100
 _WORD = re.compile(r"[^\W_]")
-
-
-def read_names(value: Any) -> tuple[str, ...]:
-    """Return the answers in a JSON value; a ValueError if it has none."""
-    try:
-        names = read_answers(json.dumps({"answers": value})).value
-    except RecursionError:
-        names = None
-    if names is None:
-        raise ValueError("no answers")
-    return names
 
 
 Names = Annotated[tuple[str, ...], Form(keys=("answers", "answer"), read=read_names)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from kgqa.llm.replies.json_values import Reading, find_key, json_values, key_name, last_part
 from kgqa.text.words import clean, safe_text
@@ -30,6 +30,7 @@ class Form:
         lines: Whether a text keeps its line breaks.
         optional: Whether the schema allows a reply without the field.
         bare: Whether a reply that is only a list is the value of the field.
+        strict: Whether a value or an item that does not fit makes the object unusable, instead of being left out.
         read: Converts the JSON value of the field, instead of the rules of its type; raises ValueError if it cannot.
     """
 
@@ -39,19 +40,12 @@ class Form:
     lines: bool = False
     optional: bool = False
     bare: bool = False
+    strict: bool = False
     read: Callable[[Any], Any] | None = None
 
 
 Prose = Annotated[str, Form(chars=20_000, lines=True)]
 """A text of several lines."""
-
-
-def read_numbers(value: Any) -> tuple[int, ...]:
-    """Return the numbers in a list; a ValueError if it has anything else, which must not be left out."""
-    listed = [] if value is None else value
-    if not isinstance(listed, list):
-        raise ValueError("no list")
-    return tuple(_number(each, int) for each in listed)
 
 
 @dataclass(frozen=True)
@@ -83,35 +77,78 @@ class Reply(Generic[T]):
         return Reply(read, self.schema, self.choices)
 
 
-def reply_of(kind: type[T]) -> Reply[T]:
-    """Return the form of a JSON object with the fields of a frozen dataclass.
+class _Field(NamedTuple):
+    """A field of a dataclass. `key`: its name in the schema. `keys`: all names, as `key_name` writes them."""
 
-    The last object of a reply that has all fields without a default is read. Keys are compared without case, and
-    `_`, `-` and spaces are the same; those of the outermost object may stand at any depth. Texts are cleaned; numbers
-    may be texts and texts numbers; a single value is a list of one; a text in place of an object is its first field;
-    items of a list that do not fit are left out.
-    """
-    form: Any = kind
-    schema = schema_of(form)
-    return Reply(lambda text: _read(kind, schema, text), schema)
+    name: str
+    key: str
+    keys: tuple[str, ...]
+    hint: Any
+    form: Form
+    default: Any
 
 
 @lru_cache
+def _fields(kind: Any) -> tuple[_Field, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for each in fields(kind):
+        hint = hints[each.name]
+        form, _ = _form(hint)
+        key = form.name or each.name
+        found.append(_Field(each.name, key, (key_name(key), *form.keys), hint, form, each.default))
+    return tuple(found)
+
+
+def _form(hint: Any) -> tuple[Form, Any]:
+    """Return the form and the bare type of an annotation; the innermost form says how long a text is."""
+    if get_origin(hint) is not Annotated:
+        return Form(), hint
+    kind, *forms = get_args(hint)
+    return replace(forms[-1], chars=forms[0].chars, lines=forms[0].lines), kind
+
+
+def reply_of(kind: type[T]) -> Reply[T]:
+    """Return the form of a JSON object with the fields of a frozen dataclass.
+
+    The last object of a reply that fits is read: it has all fields without a default. Keys are compared without case,
+    and `_`, `-` and spaces are the same. The keys of the outermost object may stand at any depth, those of an inner one
+    only in this object. Texts are cleaned; numbers may be texts and texts numbers; a single value is a list of one; a
+    text in place of an object is its first field; items of a list that do not fit are left out.
+    """
+    schema = schema_of(kind)
+    problem = f"It is not of the form {json.dumps(example_of(schema))}."
+
+    def read(text: str) -> Reading[T]:
+        for found in reversed(json_values(last_part(text))):
+            left_out: list[Any] = []
+            value = found.value
+            if isinstance(value, list):
+                value = {each.key: value for each in _fields(kind) if each.form.bare}
+            try:
+                pairs = ((each.name, find_key(value, each.keys)) for each in _fields(kind))
+                given = {name: inner for name, (there, inner) in pairs if there}
+                return Reading(_object(kind, given, left_out), found.repaired or bool(left_out))
+            except ValueError:
+                continue
+        return Reading(None, problem=problem)
+
+    return Reply(read, schema)
+
+
 def schema_of(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of a type: text, number, Literal, tuple, or dataclass."""
-    if get_origin(kind) is Annotated:
-        return schema_of(get_args(kind)[0])
+    _, kind = _form(kind)
     if get_origin(kind) is Literal:
         return {"type": "string", "enum": list(get_args(kind))}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": schema_of(get_args(kind)[0])}
     if not is_dataclass(kind):
-        return {"type": {str: "string", int: "integer", float: "number"}[kind]}
-    hints = get_type_hints(kind, include_extras=True)
+        return {"type": {str: "string", int: "integer", float: "number", bool: "boolean"}[kind]}
     return {
         "type": "object",
-        "properties": {_form(hint).name or name: schema_of(hint) for name, hint in hints.items()},
-        "required": [_form(hint).name or name for name, hint in hints.items() if not _form(hint).optional],
+        "properties": {each.key: schema_of(each.hint) for each in _fields(kind)},
+        "required": [each.key for each in _fields(kind) if not each.form.optional],
         "additionalProperties": False,
     }
 
@@ -124,97 +161,84 @@ def example_of(schema: Mapping[str, Any]) -> Any:
         return [example_of(schema["items"])]
     if "properties" in schema:
         return {name: example_of(each) for name, each in schema["properties"].items()}
-    return {"string": "...", "integer": 1, "number": 0.5}[schema["type"]]
+    return {"string": "...", "integer": 1, "number": 0.5, "boolean": True}[schema["type"]]
 
 
-def _read(kind: type[T], schema: Mapping[str, Any], text: str) -> Reading[T]:
-    for found in reversed(json_values(last_part(text))):
-        left_out: list[Any] = []
-        try:
-            value = found.value
-            if isinstance(value, list):
-                hints = get_type_hints(kind, include_extras=True).items()
-                value = {name: value for name, hint in hints if _form(hint).bare}
-            return Reading(_object(value, kind, left_out, inner=False), found.repaired or bool(left_out))
-        except ValueError:
+def _object(kind: Any, given: Mapping[str, Any], left_out: list[Any]) -> Any:
+    """Build a dataclass from JSON values by the names of its fields; raise ValueError if it cannot be built."""
+    found = {}
+    for each in _fields(kind):
+        if each.name not in given:
+            if each.default is MISSING:
+                raise ValueError(f"no {each.key}")
             continue
-    return Reading(None, problem=f"It is not of the form {json.dumps(example_of(schema))}.")
-
-
-def _form(hint: Any) -> Form:
-    forms = [each for each in get_args(hint)[1:] if isinstance(each, Form)] if get_origin(hint) is Annotated else []
-    return replace(forms[-1], chars=forms[0].chars, lines=forms[0].lines) if forms else Form()
-
-
-def _object(value: Any, kind: type[T], left_out: list[Any], *, inner: bool = True) -> T:
-    hints = get_type_hints(kind, include_extras=True)
-    keys = [_form(hint).name or name for name, hint in hints.items()]
-    if isinstance(value, list) and inner:
-        value = dict(zip(keys, value, strict=True))
-    elif not isinstance(value, dict) and inner:
-        value = {keys[0]: value}
-    direct = {key_name(key): each for key, each in value.items()} if inner else {}
-    found: dict[str, Any] = {}
-    for field in fields(kind):  # type: ignore[arg-type]
-        hint = hints[field.name]
-        names = (key_name(_form(hint).name or field.name), *_form(hint).keys)
-        if inner:
-            name = next((name for name in names if name in direct), None)
-            there, given = name is not None, direct.get(name or "")
-        else:
-            there, given = find_key(value, names)
+        value = given[each.name]
         try:
-            if not there:
-                raise ValueError(f"no {field.name}")
-            found[field.name] = _value(given, hint, left_out)
+            found[each.name] = _value(value, each.hint, left_out)
         except ValueError:
-            if field.default is MISSING:
+            if each.default is MISSING or (each.form.strict and value is not None):
                 raise
-            if given is not None:
-                left_out.append(given)
+            left_out += [] if value is None else [value]
     return kind(**found)
+
+
+def _given(kind: Any, value: Any) -> dict[str, Any]:
+    """Return the values of an inner object by the names of its fields."""
+    known = _fields(kind)
+    if isinstance(value, list):
+        return dict(zip((each.name for each in known), value, strict=True))
+    if not isinstance(value, dict):
+        return {known[0].name: value}
+    direct = {key_name(key): inner for key, inner in value.items()}
+    return {each.name: direct[key] for each in known for key in reversed(each.keys) if key in direct}
 
 
 def _value(value: Any, hint: Any, left_out: list[Any]) -> Any:
     """Convert a JSON value to a type; raise ValueError if it does not fit."""
-    form = _form(hint)
-    kind = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    form, kind = _form(hint)
     if form.read is not None:
         return form.read(value)
     if get_origin(kind) is tuple:
-        items, listed = [], [] if value in (None, "") else value if isinstance(value, list) else [value]
-        for item in listed[:MAX_ITEMS]:
-            try:
-                items.append(_value(item, get_args(kind)[0], left_out))
-            except ValueError:
-                left_out.append(item)
-        left_out += listed[MAX_ITEMS:]
-        return tuple(items)
+        return tuple(_items(value, get_args(kind)[0], form, left_out))
     if is_dataclass(kind):
-        return _object(value, kind, left_out)  # type: ignore[arg-type]
-    if get_origin(kind) is Literal:
-        word = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value).strip(" .*").casefold()
-        for option in get_args(kind):
-            if word in (option.casefold(), {"yes": "true", "no": "false"}.get(option.casefold())):
-                return option
-        raise ValueError("none of the options")
-    return _number(value, kind) if kind is not str else _text(value, form)
+        return _object(kind, _given(kind, value), left_out)
+    if not isinstance(value, str | int | float) or (isinstance(value, bool) and kind in (str, int, float)):
+        raise ValueError("neither a text nor a number")
+    text = str(value)
+    if kind is str:
+        return _text(text, form)
+    if kind in (int, float):
+        return _number(text.strip(" []#*")[:30], kind)
+    word = text.strip(" .*").casefold()
+    if kind is bool:
+        return word in ("true", "yes", "1")
+    for option in get_args(kind):
+        if word in (option.casefold(), {"yes": "true", "no": "false"}.get(option.casefold())):
+            return option
+    raise ValueError("none of the options")
 
 
-def _text(value: Any, form: Form) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError("no text")
-    text = str(value)[: 4 * form.chars]
+def _items(value: Any, hint: Any, form: Form, left_out: list[Any]) -> Iterator[Any]:
+    listed = [] if value in (None, "", "none", "None") else value if isinstance(value, list) else [value]
+    for item in listed[:MAX_ITEMS]:
+        try:
+            yield _value(item, hint, left_out)
+        except ValueError:
+            if form.strict:
+                raise
+            left_out.append(item)
+    left_out += listed[MAX_ITEMS:]
+
+
+def _text(text: str, form: Form) -> str:
+    text = text[: 4 * form.chars]
     text = (safe_text(text) if form.lines else clean(text)).strip()[: form.chars]
     if not text:
         raise ValueError("an empty text")
     return text
 
 
-def _number(value: Any, kind: Any) -> Any:
-    text = str(value).strip(" []#")[:30]
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or not text.isascii():
+def _number(text: str, kind: Any) -> Any:
+    if not text.isascii() or (kind is int and not text.removeprefix("-").isdigit()):
         raise ValueError("no number")
-    if kind is int and not text.removeprefix("-").isdigit():
-        raise ValueError("no whole number")
     return kind(text)

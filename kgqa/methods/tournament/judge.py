@@ -21,9 +21,8 @@ from kgqa.llm.replies.path_verdicts import (
     RepliedCondition,
     RepliedOperation,
     VerdictKind,
-    read_path_verdict,
+    path_verdict,
 )
-from kgqa.llm.replies.reply import Reply
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
 from kgqa.methods.tournament.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
@@ -111,7 +110,7 @@ class Judge:
         shown = [ShownPath(self._graph, self._view, each, self._resources.encoder) for each in rows]
         if not shown:
             return None
-        form = Reply(partial(read_path_verdict, size=len(shown))).then(partial(self._checked, shown=shown))
+        form = path_verdict(len(shown)).then(partial(self._checked, shown=shown))
         prompt = self._resources.prompts.prompt(
             "top/judge",
             "decide",
@@ -162,7 +161,7 @@ class Judge:
         """Return a verdict with its path; an `UnknownPart` is what is wrong with the reply."""
         if verdict.kind == "wrong":
             return "wrong", None
-        chosen = replied_candidate(shown[verdict.path or 0], verdict, self._view.topics_asked)
+        chosen = replied_candidate(shown[verdict.path], verdict, self._view.topics_asked)
         if verdict.kind == "complete" and not self._has_answers(chosen):
             raise UnknownPart("No row meets all of these conditions; give others, or fewer.")
         return verdict.kind, chosen
@@ -201,7 +200,7 @@ def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[E
     found = _ending_at(shown, end)
     conditions = (with_subclasses(shown.graph, _condition(shown, each, end)) for each in verdict.conditions)
     found = replace(found, conditions=tuple(dict.fromkeys((*found.conditions, *conditions))))
-    return _with_operation(shown, found, verdict.operation, topics, end) if verdict.operation else found
+    return _with_operation(shown, found, verdict.operations[0], topics, end) if verdict.operations else found
 
 
 def _ending_at(shown: ShownPath, end: FieldKey) -> Candidate:

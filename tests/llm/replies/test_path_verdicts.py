@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation, read_path_verdict
+from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, RepliedOperation, path_verdict
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, Replie
         ),
         (
             '{"path": 1, "verdict": "complete", "operation": {"do": "most", "field": "height", "rank": 2}}',
-            PathVerdict("complete", 0, (), RepliedOperation("most", "height", 2)),
+            PathVerdict("complete", 0, (), (RepliedOperation("most", "height", 2),)),
         ),
         (
             '{"path": 1, "verdict": "complete", "operation": {"do": "difference"}}',
-            PathVerdict("complete", 0, (), RepliedOperation("difference", compared=True)),
+            PathVerdict("complete", 0, (), (RepliedOperation("difference", compared=True),)),
         ),
         (
             '{"path": 1, "verdict": "complete", "conditions": {"field": "character", "value": "Cara"}}',
@@ -35,7 +35,7 @@ from kgqa.llm.replies.path_verdicts import PathVerdict, RepliedCondition, Replie
     ],
 )
 def test_verdict_is_read(reply: str, verdict: PathVerdict) -> None:
-    assert read_path_verdict(reply, size=3).value == verdict
+    assert path_verdict(3).read(reply).value == verdict
 
 
 @pytest.mark.parametrize(
@@ -43,21 +43,21 @@ def test_verdict_is_read(reply: str, verdict: PathVerdict) -> None:
     [
         ({"path": 4}, "from 1 to 3"),
         ({"path": None}, "from 1 to 3"),
-        ({"verdict": "perhaps"}, "complete, missing, wrong"),
-        ({"conditions": [{"field": "from", "is": "near", "value": 1998}]}, "condition"),
-        ({"conditions": ["from = 1998"]}, "condition"),
-        ({"conditions": [{"field": "from", "is": "<", "value": ""}]}, "condition"),
+        ({"verdict": "perhaps"}, "the form"),
+        ({"conditions": [{"field": "from", "is": "near", "value": 1998}]}, "the form"),
+        ({"conditions": [{"field": "from", "is": "<", "value": ""}]}, "the form"),
+        ({"conditions": [{"field": "from", "is": "<"}]}, "condition"),
         ({"conditions": [{"field": f"f{n}", "is": "present"} for n in range(7)]}, "condition"),
-        ({"operation": {"do": "median", "field": "height"}}, "operation"),
+        ({"operation": {"do": "median", "field": "height"}}, "the form"),
         ({"operation": [{"do": "count"}, {"do": "exists"}]}, "operation"),
     ],
 )
 def test_part_of_unknown_form_makes_the_reply_unusable(changes: dict[str, object], problem: str) -> None:
-    reading = read_path_verdict(json.dumps({"path": 1, "verdict": "complete"} | changes), size=3)
+    reading = path_verdict(3).read(json.dumps({"path": 1, "verdict": "complete"} | changes))
     assert reading.value is None
     assert problem in reading.problem
 
 
 def test_only_path_needs_no_number() -> None:
-    assert read_path_verdict('{"verdict": "complete"}', size=1).value == PathVerdict("complete", 0)
-    assert read_path_verdict('{"verdict": "complete"}', size=2).value is None
+    assert path_verdict(1).read('{"verdict": "complete"}').value == PathVerdict("complete", 0)
+    assert path_verdict(2).read('{"verdict": "complete"}').value is None

@@ -16,7 +16,7 @@ from kgqa.llm.replies.answers import read_answers, read_numbered_answers
 from kgqa.llm.replies.choices import read_choice
 from kgqa.llm.replies.indices import read_indices
 from kgqa.llm.replies.json_values import read_json
-from kgqa.llm.replies.path_verdicts import read_path_verdict
+from kgqa.llm.replies.path_verdicts import path_verdict
 from kgqa.llm.replies.scores import read_scores
 
 from ...conftest import SOAK
@@ -641,9 +641,9 @@ def test_any_text_is_read_without_exception(text, size, k):
     assert set(own) <= {*texts, *range(size)} and all(each and each.isprintable() for each in texts)
     quotes = "\"'`\u201c\u201d\u2018\u2019\uff02\uff07"
     assert not any(each.isdecimal() for each in texts) or any(mark in text for mark in quotes)
-    verdict = read_path_verdict(text, size=size)
+    verdict = path_verdict(size).read(text)
     assert bool(verdict.problem) == (verdict.value is None)
-    assert verdict.value is None or (verdict.value.path is None) == (verdict.value.kind == "wrong")
+    assert verdict.value is None or 0 <= verdict.value.path < size
     value, repaired = read_json(text)
     assert value is None or isinstance(value, dict | list)
     assert isinstance(repaired, bool)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.replies.reply import Form, Prose, read_numbers, reply_of
+from kgqa.llm.replies.reply import Form, Prose, reply_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +88,28 @@ def test_values_are_checked_and_mapped():
     assert reply.read('{"verdict": "NO"}').problem == "It has no items."
 
 
-def test_numbers_that_must_all_fit():
-    assert read_numbers([1, "[2]"]) == (1, 2) and read_numbers(None) == ()
-    for wrong in ([True], ["x"], "1", [1.5], [{}]):
-        with pytest.raises(ValueError):
-            read_numbers(wrong)
+@dataclass(frozen=True)
+class Numbers:
+    numbers: Annotated[tuple[int, ...], Form(strict=True)] = ()
+
+
+@pytest.mark.parametrize(
+    ("value", "numbers"),
+    [([1, "[2]"], (1, 2)), (None, ()), (3, (3,)), *((wrong, None) for wrong in ([True], ["x"], [1.5], [{}]))],
+)
+def test_a_strict_field_fits_whole_or_not_at_all(value, numbers):
+    reading = reply_of(Numbers).read(json.dumps({"numbers": value}))
+    assert reading.value == (None if numbers is None else Numbers(numbers))
+
+
+@pytest.mark.parametrize("key", ["verdict", "items", "text"])
+def test_deeply_nested_values_do_not_fit(key):
+    deep = "[" * 900 + "]" * 900
+    assert REPLY.read(f'{{"verdict": "NO", "{key}": {deep}}}').value in (
+        None,
+        Said(verdict="NO"),
+        Said(verdict="NO", items=()),
+    )
 
 
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda each: st.lists(each) | st.dictionaries(
