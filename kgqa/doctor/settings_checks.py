@@ -21,7 +21,7 @@ from kgqa.doctor.subject import (
     skipped,
     warning,
 )
-from kgqa.llm.backends.constraints import CONSTRAINT_MODES
+from kgqa.llm.backends.constraints import NEXT_MODES
 from kgqa.llm.client import Completion
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
@@ -68,7 +68,7 @@ def check_model(subject: Subject) -> Iterator[Finding]:
     prompts, sampling = Prompts(Path(folder) if folder else None), models.sampling["tournament"]
     prompt = prompts.prompt("top/compare", "tournament", choice(STRANGE), **prompts.get("top/compare").example)
     replies: list[Completion] = []
-    for _ in CONSTRAINT_MODES:  # until the server constrains the reply
+    for _ in range(len(NEXT_MODES) + 1):  # until the server constrains the reply
         replies += model.complete([replace(prompt, sampling=sampling)])
         mode = getattr(model, "constraint_mode", "free")
         if replies[-1].constrained or replies[-1].failure or mode == "free":

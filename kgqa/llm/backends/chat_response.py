@@ -87,12 +87,15 @@ def read_body(body: Any) -> Completion:
 def message_of(error: Any) -> str:
     """Return the message of an error, which may be in `message`, `detail` or `error`, also in a nested object."""
     for _ in range(_DEEPEST_ERROR):
-        name = next((name for name in _MESSAGES if error.get(name)), "") if isinstance(error, dict) else ""
-        if not name:
-            break
-        error = error[name]
+        if isinstance(error, dict):
+            error = next((error[name] for name in _MESSAGES if error.get(name)), error)
+    return safe_str(error)
+
+
+def safe_str(value: Any) -> str:
+    """Return a JSON value as text."""
     try:
-        return error if isinstance(error, str) else str(error)
+        return str(value)
     except RecursionError:
         return "an error that is nested too deeply"
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
+from kgqa.llm.client import Prompt
+
 ConstraintMode = Literal["structured_outputs", "json_schema", "free"]
-CONSTRAINT_MODES: tuple[ConstraintMode, ...] = ("structured_outputs", "json_schema", "free")
+NEXT_MODES: dict[ConstraintMode, ConstraintMode] = {"structured_outputs": "json_schema", "json_schema": "free"}
 REQUEST_FIELDS: dict[ConstraintMode, str] = {
     "structured_outputs": "structured_outputs",
     "json_schema": "response_format",
@@ -26,87 +27,59 @@ JSON_TOKENS = 16
 _MEANT = re.compile(r"structured.?output|guided|grammar|json.?schema|response.?format", re.IGNORECASE)
 
 
-class ConstraintSupport:
-    """The constraint mode `mode` of the next request to a server, starting with `first`. Thread-safe."""
-
-    def __init__(self, first: ConstraintMode = "structured_outputs") -> None:
-        self.mode = first
-        self._lock = threading.Lock()
-
-    def fall_back(self, mode: ConstraintMode) -> bool:
-        """Switch from `mode` to the next mode; return False if another thread has switched already."""
-        with self._lock:
-            if self.mode != mode or mode == "free":
-                return False
-            self.mode = CONSTRAINT_MODES[CONSTRAINT_MODES.index(mode) + 1]
-            return True
-
-
-def constraint_fields(mode: ConstraintMode, choices: Sequence[str]) -> dict[str, Any]:
-    """Return the request fields that constrain the reply to one of the choices."""
-    distinct = list(dict.fromkeys(choices))
+def constraint_fields(mode: ConstraintMode, prompt: Prompt) -> dict[str, Any]:
+    """Return the request fields that hold the reply to the choices or the schema of a prompt."""
+    distinct = list(dict.fromkeys(prompt.choices))
+    if mode == "free":
+        return {}
     if mode == "structured_outputs":
         return {"structured_outputs": {"choice": distinct}}
-    if mode == "json_schema":
-        schema = {
-            "type": "object",
-            "properties": {"choice": {"type": "string", "enum": distinct}},
-            "required": ["choice"],
-            "additionalProperties": False,
-        }
-        return schema_fields(schema, "choice")
-    return {}
-
-
-def schema_fields(schema: Mapping[str, Any], name: str = "reply") -> dict[str, Any]:
-    """Return the request fields that constrain the reply to a JSON schema."""
+    name, schema = "reply", prompt.schema
+    if distinct:
+        name, keys = "choice", {"choice": {"type": "string", "enum": distinct}}
+        schema = {"type": "object", "properties": keys, "required": ["choice"], "additionalProperties": False}
     format_ = {"name": name, "strict": _is_closed(schema), "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": format_}}
 
 
 def _is_closed(schema: Any) -> bool:
     """Return whether every object in a schema has exactly its declared keys, as OpenAI's strict mode requires."""
-    if isinstance(schema, list):
-        return all(map(_is_closed, schema))
     if not isinstance(schema, Mapping):
-        return True
+        return not isinstance(schema, list) or all(map(_is_closed, schema))
     if "properties" in schema or schema.get("type") == "object":
-        keys = set(schema.get("properties", ()))
-        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != keys:
+        is_exact = set(schema.get("required", ())) == set(schema.get("properties", ()))
+        if schema.get("additionalProperties") is not False or not is_exact:
             return False
     return all(map(_is_closed, schema.values()))
 
 
+def held_text(text: str, mode: ConstraintMode, prompt: Prompt) -> str | None:
+    """Return the choice or the JSON in a constrained reply; None if it is neither: the server ignored the field."""
+    if not prompt.choices:
+        return text if prompt.schema is not None and is_of_schema(text, prompt.schema) else None
+    # compared without spaces at the ends, because replies are stripped
+    held = {"choice": text} if mode == "structured_outputs" else _value(text)
+    return next((choice for choice in prompt.choices if held in ({"choice": choice}, {"choice": choice.strip()})), None)
+
+
 def is_of_schema(text: str, schema: Mapping[str, Any]) -> bool:
     """Return whether a reply is JSON with the schema's required and no unknown keys; if not, the server ignored it."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    if schema.get("type") in ("object", "array") and isinstance(value, dict) != (schema["type"] == "object"):
+    value = _value(text)
+    if value is None or not isinstance(value, {"object": dict, "array": list}.get(str(schema.get("type")), object)):
         return False
     if not isinstance(value, dict):
-        return schema.get("type") != "array" or isinstance(value, list)
+        return True
     allowed = value if schema.get("additionalProperties", True) else schema.get("properties", {})
     return set(schema.get("required", ())) <= set(value) <= set(allowed)
 
 
-def chosen_option(mode: ConstraintMode, text: str, choices: Sequence[str]) -> str | None:
-    """Return the choice in a constrained reply; None if the reply is not a choice (the server ignored the field)."""
-    if mode == "json_schema":
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(value, dict) or list(value) != ["choice"]:
-            return None
-        return next((choice for choice in choices if choice == value["choice"]), None)
-    if mode == "structured_outputs":
-        # compared without spaces at the ends, because replies are stripped
-        return next((choice for choice in choices if choice.strip() == text), None)
-    return None
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
-def mentions_constraint(mode: ConstraintMode, message: str) -> bool:
-    """Return whether an error message is about the constraint without naming the field, for example "bad grammar"."""
-    return mode != "free" and bool(_MEANT.search(message))
+def mentions_constraint(message: str) -> bool:
+    """Return whether an error message is about a constraint without naming the field, for example "bad grammar"."""
+    return bool(_MEANT.search(message))

@@ -31,7 +31,7 @@ class RequestFailure:
         kind: "temporary" if a retry may succeed, "refused" if this request cannot succeed, "fatal" if no request can.
         cause: The cause in words. It may contain the API key; mask this key before the cause is shown to the user.
         status: The HTTP status; 0 if there was no response.
-        error: The error in the response's body, without an outer `error` object.
+        error: The error in the body of a response with status 400 or 422, without an outer `error` object.
         wait: Seconds that the server asks to wait; None if it asks for none.
     """
 
@@ -42,14 +42,37 @@ class RequestFailure:
     wait: float | None = None
 
 
-def exchange(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFailure:
-    """Send a request, and return the JSON response as converted by `read`, or the failure.
+def exchange(
+    send: Callable[[], Any],
+    read: Callable[[Any], T],
+    *,
+    retries: int,
+    sleep: Callable[[float], object],
+    stopped: Callable[[], bool] = lambda: False,
+) -> T | RequestFailure:
+    """Send a request, again after temporary failures, and return the JSON response or the last failure.
 
     Args:
         send: A call of the openai library with `with_raw_response`, so that the library checks only the HTTP status and
             leaves the JSON to this function.
         read: Turns the JSON into a result, or raises UnreadableBody.
+        retries: Most attempts after the first one.
+        sleep: Waits the given number of seconds.
+        stopped: Whether no further attempt is wanted.
     """
+    result = _attempt(send, read)
+    for attempt in range(retries):
+        pause = retry_pause(result, attempt) if isinstance(result, RequestFailure) else None
+        if pause is None:
+            break
+        sleep(pause)
+        if stopped():
+            break
+        result = _attempt(send, read)
+    return result
+
+
+def _attempt(send: Callable[[], Any], read: Callable[[Any], T]) -> T | RequestFailure:
     from httpx2 import ConnectError
     from openai import APIConnectionError, APIStatusError, APITimeoutError
 
@@ -85,7 +108,7 @@ def _status_failure(error: Any) -> RequestFailure:
         return RequestFailure("fatal", cause, status)
     if status in _TEMPORARY or status >= 500:
         return RequestFailure("temporary", cause, status, wait=retry_after(response.headers))
-    return RequestFailure("refused", cause, status, error.body)
+    return RequestFailure("refused", cause, status, error.body if status in (400, 422) else None)
 
 
 def retry_pause(failure: RequestFailure, attempt: int) -> float | None:

@@ -10,24 +10,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import Any
 
 from kgqa.errors import KeyRefused, ModelUnavailable, SettingsError
 from kgqa.llm.backends.chat_response import UnreadableBody, message_of, read_body
 from kgqa.llm.backends.constraints import (
     JSON_TOKENS,
+    NEXT_MODES,
     REQUEST_FIELDS,
     ConstraintMode,
-    ConstraintSupport,
-    chosen_option,
     constraint_fields,
-    is_of_schema,
+    held_text,
     mentions_constraint,
-    schema_fields,
 )
-from kgqa.llm.backends.exchange import NOTHING_ANSWERS, RequestFailure, exchange, retry_pause
-from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, SupportedParameters, refused_parameter
+from kgqa.llm.backends.exchange import NOTHING_ANSWERS, RequestFailure, exchange
+from kgqa.llm.backends.parameters import TOKEN_LIMIT_FIELDS, refused_parameter, sampling_fields
 from kgqa.llm.backends.wire_messages import concerns_roles, encodable, wire_messages, without_system
 from kgqa.llm.client import Completion, Message, OnCompletion, Prompt
 from kgqa.net.servers import (
@@ -44,7 +41,7 @@ from kgqa.text.words import clean
 
 _SHOWN = 300
 """Most characters of a server's message that are shown to the user."""
-_UNCONSTRAINED = ConstraintSupport("free")
+_CHOICES = "choices"
 
 
 class OpenAIChat:
@@ -98,12 +95,11 @@ class OpenAIChat:
         self._sleep = sleep
         self._closed = threading.Event()
         self._notes: dict[str, None] = {}
-        self._parameters = SupportedParameters()
+        self._refused: set[str] = set()  # fields that the server does not take
         self._no_system = False  # whether the model refuses messages of the system
-        # OpenAI does not support the field `structured_outputs`; only vLLM has it
-        self._choices = ConstraintSupport("structured_outputs" if url is not None else "json_schema")
-        self._schemas: dict[str, ConstraintSupport] = {}  # by schema: a server may reject only some schemas
-        # the library's own retries are off: `_retry` also repeats after invalid JSON and after errors with status 200
+        # for choices, and by schema: a server may reject only some schemas; only vLLM has structured_outputs
+        self._modes: dict[str, ConstraintMode] = {_CHOICES: "structured_outputs" if url is not None else "json_schema"}
+        # the library's own retries are off: `exchange` also repeats after invalid JSON and after errors with status 200
         from kgqa.net.model_server import ModelServer
 
         self._server = ModelServer(self.url, self._key, timeout=timeout, is_openai=url is None)
@@ -119,7 +115,7 @@ class OpenAIChat:
     @property
     def constraint_mode(self) -> ConstraintMode:
         """How the next request constrains the model to choices."""
-        return self._choices.mode
+        return self._modes[_CHOICES]
 
     def complete(
         self,
@@ -175,55 +171,36 @@ class OpenAIChat:
     ) -> Completion:
         start = time.monotonic()
         prompt = replace(prompt, choices=tuple(map(encodable, prompt.choices)))
-        completion = replace(self._retry(prompt, abandoned), seconds=time.monotonic() - start)
+        completion = replace(self._ask(prompt, abandoned), seconds=time.monotonic() - start)
         if on_completion is not None:
             on_completion(index, completion)
         return completion
 
-    def _retry(self, prompt: Prompt, abandoned: threading.Event) -> Completion:
-        """Send a prompt until the server replies or rejects the prompt, or the retries are used up."""
-        attempt = 0
-        while not (abandoned.is_set() or self._closed.is_set()):
-            support = self._support(prompt)
-            mode = support.mode
+    def _ask(self, prompt: Prompt, abandoned: threading.Event) -> Completion:
+        """Send a prompt until the server replies or rejects it, each time without what the server has refused."""
+        what = _CHOICES if prompt.choices else json.dumps(prompt.schema, sort_keys=True)
+        while True:
+            is_free = prompt.schema is None and not prompt.choices
+            mode: ConstraintMode = "free" if is_free else self._modes.setdefault(what, "json_schema")
             more_tokens = JSON_TOKENS if prompt.choices and mode == "json_schema" else 0
-            fields = self._parameters.request_fields(prompt.sampling, more_tokens=more_tokens)
-            if prompt.choices:
-                fields |= constraint_fields(mode, prompt.choices)
-            elif prompt.schema is not None and mode != "free":
-                fields |= schema_fields(prompt.schema)
+            fields = sampling_fields(prompt.sampling, self._refused, more_tokens=more_tokens)
+            fields |= constraint_fields(mode, prompt)
             messages = without_system(prompt.messages) if self._no_system else prompt.messages
-            result = exchange(partial(self._post, messages, fields), read_body)
+            result = exchange(
+                partial(self._post, messages, fields),
+                read_body,
+                retries=self._retries,
+                sleep=self._sleep,
+                stopped=lambda: abandoned.is_set() or self._closed.is_set(),
+            )
             if isinstance(result, Completion):
-                return self._constrained(result, prompt, support, mode)
+                return self._held(result, prompt, what, mode)
             if result.kind == "fatal":
                 raise self._fatal(result)
-            if result.kind == "refused":
-                if messages != without_system(messages) and concerns_roles(message_of(result.error)):
-                    self._no_system = True
-                    self._note(f"{self.name} takes no system messages, so they are sent as the user's.")
-                elif not self._adapt(result, support, mode, fields):
-                    return Completion(failure="rejected", detail=self._shown(result.cause))
-            elif not self._wait(result, attempt):
+            if result.kind == "temporary":
                 return Completion(failure="unreachable", detail=self._shown(result.cause))
-            else:
-                attempt += 1
-        return Completion(failure="unreachable", detail="given up")
-
-    def _wait(self, failure: RequestFailure, attempt: int) -> bool:
-        """Wait until the next attempt; return False if there is none."""
-        pause = retry_pause(failure, attempt) if attempt < self._retries else None
-        if pause is not None:
-            self._sleep(pause)
-        return pause is not None
-
-    def _support(self, prompt: Prompt) -> ConstraintSupport:
-        """Return what is known about the server's support for the prompt's choices or schema."""
-        if prompt.choices:
-            return self._choices
-        if prompt.schema is None:
-            return _UNCONSTRAINED
-        return self._schemas.setdefault(json.dumps(prompt.schema, sort_keys=True), ConstraintSupport("json_schema"))
+            if not self._adapt(result.error, messages, what, mode, fields):
+                return Completion(failure="rejected", detail=self._shown(result.cause))
 
     def _post(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
         return self._server.api.chat.completions.with_raw_response.create(
@@ -232,64 +209,58 @@ class OpenAIChat:
             extra_body=fields,
         )
 
-    def _constrained(
-        self, completion: Completion, prompt: Prompt, support: ConstraintSupport, mode: ConstraintMode
-    ) -> Completion:
+    def _held(self, completion: Completion, prompt: Prompt, what: str, mode: ConstraintMode) -> Completion:
         """Return the completion, with the chosen option as its text if the server constrained the model."""
         if mode == "free" or completion.failure:
             return completion
-        text: str | None
-        if prompt.choices:
-            text, problem = chosen_option(mode, completion.text, prompt.choices), "was none of the choices"
-        else:
-            right = is_of_schema(completion.text, prompt.schema or {})
-            text, problem = completion.text if right else None, "does not have the form of the schema"
+        text = held_text(completion.text, mode, prompt)
         if text is not None:
             # if another thread has found that the server ignores constraints, the reply fits only by chance
-            return replace(completion, text=text, constrained=support.mode == mode)
-        self._fall_back(support, mode, f"the server's reply {problem}")
+            return replace(completion, text=text, constrained=self._modes[what] == mode)
+        problem = "was none of the choices" if prompt.choices else "does not have the form of the schema"
+        self._fall_back(what, mode, f"the server's reply {problem}")
         return completion
 
     def _adapt(
-        self, failure: RequestFailure, support: ConstraintSupport, mode: ConstraintMode, fields: dict[str, Any]
+        self, error: Any, messages: Sequence[Message], what: str, mode: ConstraintMode, fields: dict[str, Any]
     ) -> bool:
-        """Drop the parameter or the constraint mode that the server refused; return False if it refused neither."""
-        if failure.status not in (400, 422):
+        """Stop sending what the server refused; return False if it refused none of what may be left out."""
+        message, name = message_of(error), refused_parameter(error, fields)
+        if messages != without_system(messages) and concerns_roles(message):
+            self._no_system = True
+            self._note(f"{self.name} takes no system messages, so they are sent as the user's.")
+        elif mode != "free" and (name == REQUEST_FIELDS[mode] or (name is None and mentions_constraint(message))):
+            self._fall_back(what, mode, message)
+        elif name is None:
             return False
-        message = message_of(failure.error)
-        name = refused_parameter(failure.error, fields)
-        if mode != "free" and (name == REQUEST_FIELDS[mode] or (name is None and mentions_constraint(mode, message))):
-            self._fall_back(support, mode, message)
-            return True
-        if name is None:
-            return False
-        if self._parameters.drop(name):
-            limit = self._parameters.limit
-            replaced = name == TOKEN_LIMIT_FIELDS[0] and limit
-            instead = f"{limit} is sent instead" if replaced else "the parameter is no longer sent"
+        elif name not in self._refused:
+            self._refused.add(name)
+            limit, other = TOKEN_LIMIT_FIELDS
+            instead = f"{other} is sent instead" if name == limit else "the parameter is no longer sent"
             self._note(
                 f"The server at {self.url} does not support {name}, so {instead}. The server's message: {message}"
             )
         return True
 
-    def _fall_back(self, support: ConstraintSupport, mode: ConstraintMode, reason: str) -> None:
-        if support.fall_back(mode):
-            now = support.mode
-            what = "choices" if support is self._choices else "a JSON schema"
+    def _fall_back(self, what: str, mode: ConstraintMode, reason: str) -> None:
+        if self._modes[what] == mode:
+            self._modes[what] = now = NEXT_MODES[mode]
+            held = "choices" if what == _CHOICES else "a JSON schema"
             instead = "replies are free text" if now == "free" else f"{REQUEST_FIELDS[now]} is used"
             self._note(
-                f"The server at {self.url} does not constrain the model to {what} with {REQUEST_FIELDS[mode]}, "
+                f"The server at {self.url} does not constrain the model to {held} with {REQUEST_FIELDS[mode]}, "
                 f"so {instead} from now on. Reason: {reason}"
             )
 
     # ---- messages ----
 
     def _first_model(self) -> str:
-        attempts = count()
-        while not isinstance(result := exchange(self._server.api.models.with_raw_response.list, _first_listed), str):
-            if not self._wait(result, next(attempts)):
-                self.close()
-                raise self._fatal(result)
+        result = exchange(
+            self._server.api.models.with_raw_response.list, _first_listed, retries=self._retries, sleep=self._sleep
+        )
+        if isinstance(result, RequestFailure):
+            self.close()
+            raise self._fatal(result)
         return result
 
     def _fatal(self, failure: RequestFailure) -> ModelUnavailable:

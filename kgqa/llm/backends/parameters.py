@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from kgqa.llm.backends.chat_response import safe_str
 from kgqa.llm.client import Sampling
 
 TOKEN_LIMIT_FIELDS = ("max_tokens", "max_completion_tokens")
@@ -26,34 +27,20 @@ _READ = 4000
 """Characters of an error that are searched; some servers send a whole page."""
 
 
-class SupportedParameters:
-    """The parameters that one server has not refused. Thread-safe."""
+def sampling_fields(sampling: Sampling, refused: Collection[str], *, more_tokens: int = 0) -> dict[str, Any]:
+    """Return the request fields for sampling and `extra_body`.
 
-    def __init__(self) -> None:
-        self._dropped: set[str] = set()
-
-    def request_fields(self, sampling: Sampling, *, more_tokens: int = 0) -> dict[str, Any]:
-        """Return the request fields for sampling and `extra_body`, with `more_tokens` added to the token limit."""
-        fields: dict[str, Any] = {
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "seed": sampling.seed,
-        }
-        if sampling.max_tokens is not None and (limit := self.limit):
-            fields[limit] = sampling.max_tokens + more_tokens
-        fields = {name: value for name, value in fields.items() if value is not None} | dict(sampling.extra_body)
-        return {name: value for name, value in fields.items() if name not in self._dropped}
-
-    @property
-    def limit(self) -> str | None:
-        """The request field for the token limit; None if the server refuses all such fields."""
-        return next((name for name in TOKEN_LIMIT_FIELDS if name not in self._dropped), None)
-
-    def drop(self, name: str) -> bool:
-        """Stop sending a parameter; return False if another thread has dropped the parameter already."""
-        before = len(self._dropped)
-        self._dropped.add(name)
-        return len(self._dropped) > before
+    Args:
+        sampling: The sampling parameters.
+        refused: The fields that the server has refused; they are left out.
+        more_tokens: Added to the token limit.
+    """
+    fields: dict[str, Any] = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
+    limit = next((name for name in TOKEN_LIMIT_FIELDS if name not in refused), None)
+    if sampling.max_tokens is not None and limit:
+        fields[limit] = sampling.max_tokens + more_tokens
+    fields = {name: value for name, value in fields.items() if value is not None} | dict(sampling.extra_body)
+    return {name: value for name, value in fields.items() if name not in refused}
 
 
 def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
@@ -66,11 +53,8 @@ def refused_parameter(error: Any, sent: Collection[str]) -> str | None:
         error: The body of a response with status 400 or 422.
         sent: Names of the fields in the request.
     """
-    try:
-        # an error may quote the request, and a question in it may contain the word "temperature"
-        text = _QUOTED_INPUT.split(str(error)[:_READ], maxsplit=1)[0]
-    except RecursionError:
-        return None
+    # an error may quote the request, and a question in it may contain the word "temperature"
+    text = _QUOTED_INPUT.split(safe_str(error)[:_READ], maxsplit=1)[0]
     if _TOO_MUCH.search(text) or not _NOT_TAKEN.search(text):
         return None
     named = [

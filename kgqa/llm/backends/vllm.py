@@ -13,10 +13,10 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from kgqa.errors import ModelUnavailable, SettingsError
+from kgqa.errors import ModelUnavailable
 from kgqa.llm.backends.batching import RequestBatcher
 from kgqa.llm.backends.chat_response import read_reply
-from kgqa.llm.backends.constraints import chosen_option, is_of_schema, mentions_constraint
+from kgqa.llm.backends.constraints import held_text, mentions_constraint
 from kgqa.llm.backends.wire_messages import concerns_roles, encodable, wire_messages, without_system
 from kgqa.llm.client import Completion, OnCompletion, Prompt
 from kgqa.text.hints import Install
@@ -56,23 +56,16 @@ class VLLMChat:
 
         Args:
             model: Name of a model on the Hugging Face Hub, or a folder.
-            batch_wait: Most seconds that a prompt waits for further prompts.
+            batch_wait: Seconds that a prompt waits for further prompts.
             seed: Seed for prompts whose sampling has no seed.
-            engine: Further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`.
-
-        Raises:
-            SettingsError: The option `trust_remote_code` is given.
+            engine: Further options of `vllm.LLM`, such as `max_model_len` or `gpu_memory_utilization`, except
+                `trust_remote_code`: kgqa never runs code from a model's folder.
         """
-        if "trust_remote_code" in engine:
-            raise SettingsError(
-                "trust_remote_code cannot be set, because kgqa never runs code from a model's folder.",
-                "Use a model that vLLM supports without such code.",
-            )
         self.name = model
         # without runner="generate", vLLM also loads embedding models, which then reject every prompt
-        self._options = {"seed": seed, "runner": "generate", **engine}
+        self._options = {"seed": seed, "runner": "generate", **engine, "trust_remote_code": False}
         self._engine: Any = None
-        self._broken: ModelUnavailable | None = None
+        self._broken = ""
         self._notes: dict[str, None] = {}
         self._batcher = RequestBatcher(self._answer, wait=batch_wait)
 
@@ -107,83 +100,67 @@ class VLLMChat:
     # ---- in the batcher's thread ----
 
     def _answer(self, prompts: list[Prompt]) -> list[Completion]:
-        if self._broken is not None:
-            # a new exception, because other threads may still be adding tracebacks to the first exception
-            raise ModelUnavailable(str(self._broken))
-        try:
-            if self._engine is None:
-                self._engine = _load(self.name, self._options)
-            return self._complete(self._engine, prompts)
-        except ModelUnavailable as error:
-            self._broken = error
-            raise
-
-    def _complete(self, engine: Any, prompts: list[Prompt]) -> list[Completion]:
+        if self._broken:
+            raise ModelUnavailable(self._broken)
         start = time.monotonic()
         groups: dict[str, list[int]] = {}
         for index, prompt in enumerate(prompts):
-            groups.setdefault(json.dumps(self._template_kwargs(prompt), sort_keys=True, default=dict), []).append(index)
+            kwargs = prompt.sampling.extra_body.get(KWARGS) or {}
+            groups.setdefault(json.dumps(kwargs, sort_keys=True, default=dict), []).append(index)
+            for name in prompt.sampling.extra_body.keys() - {KWARGS}:
+                self._note(f"{name} in llm.extra_body has no effect on a model vllm:..., only on a model on a server.")
         completions: dict[int, Completion] = {}
-        # vLLM takes one set of chat template arguments per call, so prompts are grouped by these arguments
-        for text, indices in groups.items():
-            left = indices
-            for _ in range(2):  # replies aborted by vLLM are requested once more
-                if left:
-                    replies = self._chat(engine, [prompts[index] for index in left], json.loads(text))
-                    completions.update(zip(left, replies))
-                    left = [index for index in left if completions[index].failure == "unreachable"]
+        try:
+            if self._engine is None:
+                self._engine = _load(self.name, self._options)
+            # vLLM takes one set of chat template arguments per call, so prompts are grouped by these arguments
+            for text, indices in groups.items():
+                replies = self._chat([prompts[index] for index in indices], json.loads(text))
+                completions.update(zip(indices, replies))
+        except ModelUnavailable as error:
+            self._broken = str(error)
+            raise
         seconds = time.monotonic() - start
         return [replace(completions[index], seconds=seconds) for index in range(len(prompts))]
 
-    def _chat(self, engine: Any, prompts: Sequence[Prompt], kwargs: dict[str, Any]) -> list[Completion]:
+    def _chat(self, prompts: Sequence[Prompt], kwargs: dict[str, Any]) -> list[Completion]:
         """Return one completion for each prompt, in order.
 
         If vLLM rejects one prompt, it rejects the whole batch. The two halves of a rejected batch are sent separately.
         """
         try:
-            outputs = engine.chat(
+            outputs = self._engine.chat(
                 [wire_messages(prompt.messages) for prompt in prompts],
                 # created for each attempt, because vLLM modifies these objects
-                sampling_params=[_sampling_params(engine, prompt) for prompt in prompts],
+                sampling_params=[_sampling_params(self._engine, prompt) for prompt in prompts],
                 use_tqdm=False,
                 chat_template_kwargs=kwargs or None,
             )
+            return [_completion(output, prompt) for output, prompt in zip(outputs, prompts, strict=True)]
         except Exception as error:
             if not _rejects_prompt(error):
-                raise self._failed(error) from error
+                cause = f"vLLM failed with {clean(self.name)}: {_message(error)}."
+                raise ModelUnavailable(cause, "Start the program again.") from error
             if len(prompts) == 1:
-                if prompts[0].schema is not None and mentions_constraint("json_schema", str(error)):
-                    self._note(
-                        f"vLLM does not support the JSON schema of a reply, so it is free text: {_message(error)}"
-                    )
-                    return self._chat(engine, [replace(prompts[0], schema=None)], kwargs)
-                merged = without_system(prompts[0].messages)
-                if merged != prompts[0].messages and concerns_roles(str(error)):
-                    self._note(f"{clean(self.name)} takes no system messages, so they are sent as the user's.")
-                    return self._chat(engine, [replace(prompts[0], messages=merged)], kwargs)
-                return [Completion(failure="rejected", detail=_message(error))]
-            half = len(prompts) // 2
-            return [*self._chat(engine, prompts[:half], kwargs), *self._chat(engine, prompts[half:], kwargs)]
-        if len(outputs) != len(prompts):
-            raise self._failed(RuntimeError(f"{len(prompts)} prompts returned {len(outputs)} replies"))
-        return [_completion(output, prompt) for output, prompt in zip(outputs, prompts)]
+                changed = self._adapted(prompts[0], str(error))
+                detail = _message(error)
+                return self._chat([changed], kwargs) if changed else [Completion(failure="rejected", detail=detail)]
+        half = len(prompts) // 2
+        return [*self._chat(prompts[:half], kwargs), *self._chat(prompts[half:], kwargs)]
 
-    def _template_kwargs(self, prompt: Prompt) -> Mapping[str, Any]:
-        extra = prompt.sampling.extra_body
-        for name in extra:
-            if name != KWARGS:
-                self._note(f"{name} in llm.extra_body has no effect on a model vllm:..., only on a model on a server.")
-        kwargs = extra.get(KWARGS) or {}
-        if not isinstance(kwargs, Mapping):
-            self._note(f"{KWARGS} in llm.extra_body has no effect, because it is not a table.")
-            return {}
-        return kwargs
+    def _adapted(self, prompt: Prompt, error: str) -> Prompt | None:
+        """Return a rejected prompt without its schema or system message, if the error is about these."""
+        if prompt.schema is not None and mentions_constraint(error):
+            self._note(f"vLLM does not support the JSON schema of a reply, so it is free text: {clean(error)[:_SHOWN]}")
+            return replace(prompt, schema=None)
+        merged = without_system(prompt.messages)
+        if merged == prompt.messages or not concerns_roles(error):
+            return None
+        self._note(f"{clean(self.name)} takes no system messages, so they are sent as the user's.")
+        return replace(prompt, messages=merged)
 
     def _note(self, note: str) -> None:
         self._notes[note] = None
-
-    def _failed(self, error: Exception) -> ModelUnavailable:
-        return ModelUnavailable(f"vLLM failed with {clean(self.name)}: {_message(error)}.", "Start the program again.")
 
 
 def _load(model: str, options: Mapping[str, Any]) -> Any:
@@ -199,7 +176,7 @@ def _load(model: str, options: Mapping[str, Any]) -> Any:
     try:
         from vllm import LLM
 
-        return LLM(model=model, trust_remote_code=False, **options)
+        return LLM(model=model, **options)
     except Exception as error:  # vLLM, torch and the GPU driver raise many kinds of errors
         raise ModelUnavailable(
             f"vLLM cannot load {clean(model)}: {_message(error)}.",
@@ -213,18 +190,17 @@ def _sampling_params(engine: Any, prompt: Prompt) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    sampling = prompt.sampling
-    advised = engine.get_default_sampling_params()
-    choices = list(dict.fromkeys(map(encodable, prompt.choices)))
-    constraint: dict[str, Any] = {"choice": choices} if choices else {"json": prompt.schema}
-    constrains = bool(choices) or prompt.schema is not None
+    sampling, advised = prompt.sampling, engine.get_default_sampling_params()
+    constraint: dict[str, Any] = {} if prompt.schema is None else {"json": prompt.schema}
+    if prompt.choices:
+        constraint = {"choice": list(dict.fromkeys(map(encodable, prompt.choices)))}
     return SamplingParams(
         temperature=advised.temperature if sampling.temperature is None else sampling.temperature,
         top_p=advised.top_p if sampling.top_p is None else sampling.top_p,
         **{name: getattr(advised, name) for name in _ADVISED},
         seed=sampling.seed,
         max_tokens=DEFAULT_MAX_TOKENS if sampling.max_tokens is None else sampling.max_tokens,
-        structured_outputs=StructuredOutputsParams(**constraint) if constrains else None,
+        structured_outputs=StructuredOutputsParams(**constraint) if constraint else None,
     )
 
 
@@ -239,12 +215,8 @@ def _completion(output: Any, prompt: Prompt) -> Completion:
         prompt_tokens=len(output.prompt_token_ids or ()),
         completion_tokens=len(reply.token_ids),
     )
-    if completion.failure:
-        return completion
-    if not prompt.choices and prompt.schema is not None:
-        return replace(completion, constrained=is_of_schema(completion.text, prompt.schema))
-    choice = chosen_option("structured_outputs", completion.text, prompt.choices)
-    return completion if choice is None else replace(completion, text=choice, constrained=True)
+    text = held_text(completion.text, "structured_outputs", prompt)
+    return completion if completion.failure or text is None else replace(completion, text=text, constrained=True)
 
 
 def _rejects_prompt(error: Exception) -> bool:

@@ -116,7 +116,8 @@ def reply_of(kind: type[T]) -> Reply[T]:
     only in this object. Texts are cleaned; numbers may be texts and texts numbers; a single value is a list of one; a
     text in place of an object is its first field; items of a list that do not fit are left out.
     """
-    schema = schema_of(kind)
+    form: Any = kind
+    schema, known = schema_of(form), _fields(form)
     problem = f"It is not of the form {json.dumps(example_of(schema))}."
 
     def read(text: str) -> Reading[T]:
@@ -124,11 +125,11 @@ def reply_of(kind: type[T]) -> Reply[T]:
             left_out: list[Any] = []
             value = found.value
             if isinstance(value, list):
-                value = {each.key: value for each in _fields(kind) if each.form.bare}
+                value = {each.key: value for each in known if each.form.bare}
+            named = {each.name: find_key(value, each.keys) for each in known}
+            given = {name: inner for name, (there, inner) in named.items() if there}
             try:
-                pairs = ((each.name, find_key(value, each.keys)) for each in _fields(kind))
-                given = {name: inner for name, (there, inner) in pairs if there}
-                return Reading(_object(kind, given, left_out), found.repaired or bool(left_out))
+                return Reading(_object(form, given, left_out), found.repaired or bool(left_out))
             except ValueError:
                 continue
         return Reading(None, problem=problem)
@@ -143,8 +144,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"type": "string", "enum": list(get_args(kind))}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": schema_of(get_args(kind)[0])}
-    if not is_dataclass(kind):
-        return {"type": {str: "string", int: "integer", float: "number", bool: "boolean"}[kind]}
+    if name := {str: "string", int: "integer", float: "number", bool: "boolean"}.get(kind):
+        return {"type": name}
     return {
         "type": "object",
         "properties": {each.key: schema_of(each.hint) for each in _fields(kind)},
@@ -168,13 +169,12 @@ def _object(kind: Any, given: Mapping[str, Any], left_out: list[Any]) -> Any:
     """Build a dataclass from JSON values by the names of its fields; raise ValueError if it cannot be built."""
     found = {}
     for each in _fields(kind):
-        if each.name not in given:
-            if each.default is MISSING:
-                raise ValueError(f"no {each.key}")
-            continue
-        value = given[each.name]
+        value = given.get(each.name)
         try:
-            found[each.name] = _value(value, each.hint, left_out)
+            if each.name in given:
+                found[each.name] = _value(value, each.hint, left_out)
+            elif each.default is MISSING:
+                raise ValueError(f"no {each.key}")
         except ValueError:
             if each.default is MISSING or (each.form.strict and value is not None):
                 raise

@@ -9,12 +9,10 @@ import pytest
 
 from kgqa.llm.backends.constraints import (
     JSON_TOKENS,
-    ConstraintSupport,
-    chosen_option,
     constraint_fields,
+    held_text,
     is_of_schema,
     mentions_constraint,
-    schema_fields,
 )
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt, Sampling
@@ -53,14 +51,15 @@ def fields_of(server: ScriptedServer) -> list[str]:
 
 
 def test_request_fields_of_each_mode():
-    assert constraint_fields("structured_outputs", ("a", "b", "a")) == {"structured_outputs": {"choice": ["a", "b"]}}
-    format_ = constraint_fields("json_schema", ("a", "b", "a"))["response_format"]
+    prompt = ask(choices=("a", "b", "a"))
+    assert constraint_fields("structured_outputs", prompt) == {"structured_outputs": {"choice": ["a", "b"]}}
+    format_ = constraint_fields("json_schema", prompt)["response_format"]
     assert format_["type"] == "json_schema" and format_["json_schema"]["strict"] is True
     schema = format_["json_schema"]["schema"]
     assert schema["properties"] == {"choice": {"type": "string", "enum": ["a", "b"]}}
     # required by the strict mode of OpenAI
     assert schema["required"] == ["choice"] and schema["additionalProperties"] is False
-    assert constraint_fields("free", ("a", "b")) == {}
+    assert constraint_fields("free", prompt) == {}
 
 
 @pytest.mark.parametrize(
@@ -83,34 +82,14 @@ def test_request_fields_of_each_mode():
         ("json_schema", '```json\n{"choice": "red"}\n```', None),
         ("json_schema", '{"choice": "re', None),
         ("json_schema", "[" * 100_000, None),
-        ("free", "red", None),
     ],
 )
 def test_chosen_option(mode, text, choice):
-    assert chosen_option(mode, text, CHOICES) == choice
+    assert held_text(text, mode, ask()) == choice
 
 
 def test_choice_with_surrounding_blanks():
-    assert chosen_option("structured_outputs", "red", (" red", "blue")) == " red"
-
-
-def test_only_one_thread_falls_back_to_the_next_mode():
-    constraints = ConstraintSupport()
-    assert constraints.mode == "structured_outputs"
-    assert not constraints.fall_back("json_schema")
-    won: list[bool] = []
-    threads = [
-        threading.Thread(target=lambda: won.append(constraints.fall_back("structured_outputs"))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(won) == [False] * 7 + [True]
-    assert constraints.mode == "json_schema"
-    assert constraints.fall_back("json_schema") and constraints.mode == "free"
-    assert not constraints.fall_back("free") and constraints.mode == "free"
-    assert ConstraintSupport("json_schema").mode == "json_schema"
+    assert held_text("red", "structured_outputs", ask(choices=(" red", "blue"))) == " red"
 
 
 @pytest.mark.parametrize(
@@ -123,8 +102,7 @@ def test_only_one_thread_falls_back_to_the_next_mode():
     ],
 )
 def test_errors_about_constraints_are_recognised(message, about):
-    assert mentions_constraint("structured_outputs", message) is about
-    assert not mentions_constraint("free", message)
+    assert mentions_constraint(message) is about
 
 
 # ---- with a server ----
@@ -319,7 +297,7 @@ def test_strict_is_sent_only_for_closed_schemas():
     closed = {**inner, "additionalProperties": False}
     for schema, strict in ((closed, True), (inner, False), (SCHEMA, False), ({"type": "array", "items": inner}, False),
                            ({"type": "array", "items": closed}, True)):  # fmt: skip
-        format_ = schema_fields(schema)["response_format"]
+        format_ = constraint_fields("json_schema", ask_for_schema(schema))["response_format"]
         assert format_["type"] == "json_schema" and format_["json_schema"]["strict"] is strict
         assert format_["json_schema"]["schema"] == schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.llm.backends.parameters import SupportedParameters, refused_parameter
+from kgqa.llm.backends.parameters import refused_parameter, sampling_fields
 from kgqa.llm.client import Sampling
 
 SENT = [
@@ -95,33 +95,16 @@ def test_parameter_that_was_not_sent_is_not_refused():
 SAMPLING = Sampling(temperature=0.0, top_p=0.9, seed=3, max_tokens=10, extra_body={"min_p": 0.1})
 
 
-def test_request_fields():
-    assert SupportedParameters().request_fields(SAMPLING) == {
-        "temperature": 0.0,
-        "top_p": 0.9,
-        "seed": 3,
-        "max_tokens": 10,
-        "min_p": 0.1,
-    }
-    assert SupportedParameters().request_fields(Sampling(temperature=None)) == {}
-    assert SupportedParameters().request_fields(Sampling(extra_body={"temperature": 1})) == {"temperature": 1}
-    assert SupportedParameters().request_fields(SAMPLING, more_tokens=5)["max_tokens"] == 15
-    assert "max_tokens" not in SupportedParameters().request_fields(Sampling(), more_tokens=5)
-
-
-def test_dropped_parameter_is_no_longer_sent():
-    parameters = SupportedParameters()
-    assert parameters.drop("seed") and not parameters.drop("seed")
-    parameters.drop("min_p")
-    assert parameters.request_fields(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "max_tokens": 10}
-
-
-def test_token_limit_falls_back_to_its_other_name():
-    parameters = SupportedParameters()
-    parameters.drop("max_tokens")
-    assert parameters.limit == "max_completion_tokens"
-    assert parameters.request_fields(SAMPLING)["max_completion_tokens"] == 10
-    parameters.drop("max_completion_tokens")
-    assert parameters.limit is None
-    assert parameters.request_fields(SAMPLING) == {"temperature": 0.0, "top_p": 0.9, "seed": 3, "min_p": 0.1}
-    assert parameters.request_fields(Sampling(extra_body={"max_tokens": 7})) == {"temperature": 0.0}
+@pytest.mark.parametrize(
+    ("sampling", "refused", "fields"),
+    [
+        (SAMPLING, (), {"temperature": 0.0, "top_p": 0.9, "seed": 3, "max_tokens": 15, "min_p": 0.1}),
+        (Sampling(temperature=None), (), {}),
+        (Sampling(extra_body={"temperature": 1}), (), {"temperature": 1}),
+        (SAMPLING, ("seed", "min_p"), {"temperature": 0.0, "top_p": 0.9, "max_tokens": 15}),
+        (Sampling(max_tokens=10), ("max_tokens",), {"temperature": 0.0, "max_completion_tokens": 15}),
+        (Sampling(max_tokens=10), ("max_tokens", "max_completion_tokens"), {"temperature": 0.0}),
+    ],
+)
+def test_fields_of_a_request(sampling, refused, fields):
+    assert sampling_fields(sampling, refused, more_tokens=5) == fields
