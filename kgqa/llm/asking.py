@@ -12,12 +12,11 @@ from kgqa.llm.prompts import Prompts
 from kgqa.llm.replies.json_values import Reading
 
 T = TypeVar("T")
-_FINAL = ("rejected", "unreachable", "not_recorded")
+_FINAL = ("rejected", "unreachable")
 _REASONS = {
     "refused": "the model declined to reply",
     "rejected": "the server does not accept the prompt",
     "unreachable": "the server did not reply",
-    "not_recorded": "the reply is not recorded",
 }
 
 

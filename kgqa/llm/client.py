@@ -25,12 +25,11 @@ CORPUS_STAGES: tuple[Stage, ...] = ("extract", "resolve", "summarise")
 """The stages of building a corpus: "extract" finds facts in text; "resolve" decides whether two names mean the same
 entity; "summarise" describes communities.
 """
-Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
+Failure = Literal["", "refused", "empty", "length", "rejected", "unreachable"]
 """Why a completion cannot be used; "" if it can.
 
 "refused": the model declined. "empty": the reply has no text. "length": the reply was cut off at its token limit.
 "rejected": the server does not accept the prompt. "unreachable": the server could not be reached despite retries.
-"not_recorded": the replay file has no reply to the prompt.
 """
 
 ImageType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
@@ -140,7 +139,6 @@ class Completion:
         completion_tokens: Number of tokens in the reply.
         seconds: Duration of the request with its retries; for a reply from a replay file, the original duration.
         constrained: Whether the server constrained the model to the prompt's choices or schema.
-        recorded: Whether the reply came from a replay file.
     """
 
     text: str = ""
@@ -151,7 +149,6 @@ class Completion:
     completion_tokens: TokenCount = 0
     seconds: Annotated[float, Meta(ge=0, le=1e7)] = 0.0
     constrained: bool = False
-    recorded: bool = False
 
 
 OnCompletion = Callable[[int, Completion], None]

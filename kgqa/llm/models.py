@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from kgqa.errors import KeyRefused, ModelUnavailable, SettingsError
+from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.backends.vllm import VLLMChat
 from kgqa.llm.client import CORPUS_STAGES, LLM, STAGES, Completion, Prompt, Sampling, Stage
 from kgqa.llm.replay import Replay
-from kgqa.net.servers import KEY_VARIABLE, NO_OPENAI_KEY, OPENAI_KEY_VARIABLE
+from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from kgqa.plugins import did_you_mean, method_extension, stage_names
 from kgqa.settings.keys import find_key
 from kgqa.settings.setting import check
@@ -33,6 +33,7 @@ _SAMPLING = tuple(each.name for each in fields(Sampling))
 _MILLION = 1_000_000
 MOST_EMPTY = 3
 """Empty replies in a row after which a question ends."""
+PRICE_HINT = 'Write one line per model: "gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 } (USD per million tokens)'
 ADD_MODEL = Hint(
     *("Add ", Option("llm", "openai:NAME"), ", ", Option("llm", "URL"), " or ", Option("llm", "vllm:FOLDER"), ".")
 )
@@ -117,35 +118,29 @@ class QuestionModels:
         Raises:
             BudgetExhausted: The question's budget is spent.
             ModelUnavailable: See `LLM`; or `MOST_EMPTY` replies in a row were empty.
-            SettingsError: The method does not declare the stage.
         """
         if not prompts:
             return []
         stage = prompts[0].stage
-        if stage not in self._models.by_stage:
-            known = ", ".join(self._models.by_stage)
-            raise SettingsError(
-                f"The method asks at the stage {stage!r}, which it does not declare.",
-                f"Declare it with Method(..., stages={{...}}), or use one of: {known}.",
-            )
-        model = self._models.by_stage[stage]
+        model, sampling = self._models.by_stage[stage], self._models.sampling[stage]
         self.trace.charge_calls(stage, len(prompts))
-        sampled = [replace(prompt, sampling=self._models.sampling[stage]) for prompt in prompts]
         received: dict[int, Completion] = {}
+        stop = self.trace.stopped
         try:
             left = self.trace.remaining()
-            deadline = None if left is None else time.monotonic() + left
-            stop = self.trace.stopped
-            completions = model.complete(sampled, deadline=deadline, on_completion=received.__setitem__, stop=stop)
-        except BaseException as error:
-            # completions that arrived cost money even if other prompts failed
+            completions = model.complete(
+                [replace(prompt, sampling=sampling) for prompt in prompts],
+                deadline=None if left is None else time.monotonic() + left,
+                on_completion=received.__setitem__,
+                stop=stop,
+            )
+            received = dict(enumerate(completions))
+        except TimeoutError:
+            if stop.is_set():
+                self.trace.remaining()  # raises the error that says so
+            raise BudgetExhausted("a language model has not answered in time") from None
+        finally:  # completions that arrived cost money even if other prompts failed
             self._charge(stage, model.name, list(received.values()))
-            if isinstance(error, TimeoutError):
-                if stop.is_set():
-                    self.trace.remaining()  # raises the error that says so
-                raise BudgetExhausted("a language model has not answered in time") from None
-            raise
-        self._charge(stage, model.name, completions)
         silent = all(completion.failure == "empty" for completion in completions)
         self.trace.empty_replies = self.trace.empty_replies + len(completions) if silent else 0
         if self.trace.empty_replies >= MOST_EMPTY:
@@ -180,19 +175,15 @@ def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models |
         SettingsError: A name or a value is invalid.
         ModelUnavailable: A library, an API key or a file is missing.
     """
-    default = (settings.llm.model or "none").strip()
     declared = _declared_stages(settings)
-    tables = settings.llm.stages or {}
     used = tuple(dict.fromkeys((*STAGES, *stages, *declared)))
-    if unknown := tables.keys() - {*used, *CORPUS_STAGES} and tables.keys() - {*used, *CORPUS_STAGES, *stage_names()}:
-        every = list(dict.fromkeys((*used, *CORPUS_STAGES)))
-        near = did_you_mean(min(unknown), every)
-        raise SettingsError(f"Unknown stage {min(unknown)!r} in llm.stages.", f"{near}Stages: {', '.join(every)}.")
-    tables = _checked(tables, "llm.stages", ("model", *_SAMPLING))
-    if default == "none" and settings.llm.replay and settings.llm.replay_only == "on":
+    tables = _stage_tables(settings, used)
+    is_replay_only = settings.llm.replay_only == "on"
+    default = (settings.llm.model or "none").strip()
+    if default == "none" and settings.llm.replay and is_replay_only:
         default = f"replay:{settings.llm.replay}"
     if default == "none":
-        if settings.llm.replay or settings.llm.replay_only == "on":
+        if settings.llm.replay or is_replay_only:
             raise SettingsError(
                 "The language model whose replies are recorded is not set.", "Add ", Option("llm", "MODEL"), "."
             )
@@ -202,25 +193,52 @@ def open_models(settings: Settings, *, stages: Sequence[Stage] = ()) -> Models |
             )
         return None
     base = {name: getattr(settings.llm, name) for name in _SAMPLING}
-    base["extra_body"] = base["extra_body"] or {}
     opened: dict[str, LLM] = {}
     by_stage: dict[str, LLM] = {}
     sampling: dict[str, Sampling] = {}
     with ExitStack() as closing:
         for stage in used:
-            table = tables.get(stage, {})
-            name = table.get("model", default)
+            given = {**base, **declared.get(stage, {}), **tables.get(stage, {})}
+            name = given.pop("model", default)
             if name not in opened:
                 opened[name] = open_model(name, settings)
                 closing.callback(opened[name].close)
             by_stage[stage] = opened[name]
-            given = {key: table[key] for key in _SAMPLING if key in table}
-            sampling[stage] = Sampling(**{**base, **declared.get(stage, {}), **given})
+            sampling[stage] = Sampling(**{**given, "extra_body": given["extra_body"] or {}})
         models = Models(by_stage, sampling, read_prices(settings.llm.prices))
         if settings.budget.cost is not None:
             models.require_prices(Option("max-cost"))
         closing.pop_all()
     return models
+
+
+def _declared_stages(settings: Settings) -> dict[Stage, dict[str, Any]]:
+    """Return the stages of the method with their default sampling, without parameters that the user has set."""
+    return {
+        stage: {
+            key: value
+            for key, each in sampling.items()
+            if settings.origins.get(f"llm.{key}", "default") == "default"
+            and (value := settings.values[each] if isinstance(each, str) else each) is not None
+        }
+        for stage, sampling in method_extension(settings.ask.method).stages.items()
+    }
+
+
+def _stage_tables(settings: Settings, used: Sequence[Stage]) -> dict[Stage, dict[str, Any]]:
+    """Return the tables of llm.stages; each of their values is valid for the setting `llm.KEY`."""
+    keys = ("model", *_SAMPLING)
+    found: dict[Stage, dict[str, Any]] = {}
+    for stage, table in (settings.llm.stages or {}).items():
+        every = list(dict.fromkeys((*used, *CORPUS_STAGES)))
+        if stage not in (*every, *stage_names()):
+            near = did_you_mean(stage, every)
+            raise SettingsError(f"Unknown stage {stage!r} in llm.stages.", f"{near}Stages: {', '.join(every)}.")
+        if not isinstance(table, dict) or not table.keys() <= {*keys} or None in table.values():
+            raise SettingsError(f"llm.stages: invalid {stage} = {table!r}. A stage has the keys {', '.join(keys)}.")
+        origin = f"llm.stages, {stage}"
+        found[stage] = {key: check(own_settings()[f"llm.{key}"], value, origin) for key, value in table.items()}
+    return found
 
 
 def open_model(name: str, settings: Settings) -> LLM:
@@ -239,60 +257,28 @@ def open_model(name: str, settings: Settings) -> LLM:
             "Use openai:NAME, the URL of an OpenAI-compatible server "
             "(http://host:8000/v1), vllm:NAME or vllm:FOLDER, replay:FILE, or none.",
         )
+    url, _, listed = name.partition("#")
+    is_url = kind in ("http", "https")
+    model_name = listed or None if is_url else rest
+    replay = settings.llm.replay
     if settings.llm.replay_only == "on":
-        if settings.llm.replay is None:
+        if replay is None:
             raise SettingsError("The file with recorded replies is missing.", "Add ", Option("replay", "FILE"), ".")
         # nothing is sent to the server, not even a request for the model's name, and no API key is needed
-        called = name.partition("#")[2] or None if kind in ("http", "https") else rest
-        return Replay(Path(settings.llm.replay), model=None, name=called)
-    model = _live(name, kind, rest, settings)
-    if settings.llm.replay is None:
-        return model
-    try:
-        return Replay(Path(settings.llm.replay), model=model)
-    except BaseException:
-        model.close()
-        raise
-
-
-def _live(name: str, kind: str, rest: str, settings: Settings) -> LLM:
-    if kind == "vllm":
-        return VLLMChat(rest)
+        return Replay(Path(replay), model=None, name=model_name)
     limits = {key: getattr(settings.llm, key) for key in ("concurrency", "timeout", "retries")}
-    if kind == "openai":
-        key = find_key(OPENAI_KEY_VARIABLE, "openai")
-        if not key:
-            raise KeyRefused(f"{name} needs an API key.", NO_OPENAI_KEY)
-        return OpenAIChat(rest, key=key, **limits)
-    url, _, model = name.partition("#")
-    return OpenAIChat(model or None, url=url, key=find_key(KEY_VARIABLE, url), **limits)
-
-
-def _declared_stages(settings: Settings) -> dict[Stage, Mapping[str, Any]]:
-    """Return the stages of the method with their default sampling, without parameters that the user has set."""
-    method = settings.ask.method
-    found = {
-        stage: {
-            key: value
-            for key, each in sampling.items()
-            if settings.origins.get(f"llm.{key}", "default") == "default"
-            and (value := settings.values[each] if isinstance(each, str) else each) is not None
-        }
-        for stage, sampling in method_extension(method).stages.items()
-    }
-    return _checked(found, f"stages of the method {method}", _SAMPLING)
-
-
-def _checked(tables: Mapping[str, Any], origin: str, keys: Sequence[str]) -> dict[Stage, Mapping[str, Any]]:
-    """Return a table of values for each stage; each value is valid for the setting `llm.KEY`."""
-    found: dict[Stage, Mapping[str, Any]] = {}
-    for stage, table in tables.items():
-        if not isinstance(table, dict) or any(key not in keys or value is None for key, value in table.items()):
-            raise SettingsError(f"{origin}: invalid {stage} = {table!r}. The keys of a stage are {', '.join(keys)}.")
-        found[stage] = {
-            key: check(own_settings()[f"llm.{key}"], value, f"{origin}, {stage}") for key, value in table.items()
-        }
-    return found
+    model: LLM
+    if kind == "vllm":
+        model = VLLMChat(rest)
+    elif is_url:
+        model = OpenAIChat(model_name, url=url, key=find_key(KEY_VARIABLE, url), **limits)
+    else:
+        model = OpenAIChat(rest, key=find_key(OPENAI_KEY_VARIABLE, "openai"), **limits)
+    with ExitStack() as closing:
+        closing.callback(model.close)
+        opened = model if replay is None else Replay(Path(replay), model=model)
+        closing.pop_all()
+    return opened
 
 
 def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
@@ -304,10 +290,9 @@ def read_prices(file: str | None) -> dict[str, tuple[float, float]]:
     Raises:
         SettingsError: The file cannot be read or is not a table of prices.
     """
-    hint = 'Write one line per model: "gpt-4.1-mini" = { prompt = 0.4, completion = 1.6 }'
     prices: dict[str, _Price] = parse_toml(files("kgqa.llm").joinpath("prices.toml").read_bytes(), dict[str, _Price])
     if file:
-        prices |= load(Path(file), dict[str, _Price], error=SettingsError, hint=hint)
+        prices |= load(Path(file), dict[str, _Price], error=SettingsError, hint=PRICE_HINT)
     return {model: (price.prompt, price.completion) for model, price in prices.items()}
 
 

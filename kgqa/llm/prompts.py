@@ -10,31 +10,27 @@ example `{% include "_parts/paths.j2" %}`.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateError
+import msgspec
+from jinja2 import FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from kgqa.errors import SettingsError
 from kgqa.llm.client import Image, Message, Role, Stage, TypedPrompt
 from kgqa.llm.replies.reply import Reply
-from kgqa.storage.loading import convert
+from kgqa.storage.loading import convert, parse_json
 from kgqa.text.words import clean, safe_text
 
 T = TypeVar("T")
 MAX_VALUE_CHARS = 4000
 """Most characters of a text in a value that is not `long`; longer texts are cut."""
-MAX_FILE_BYTES = 200_000
-_VALUE_KEYS = {"about", "long", "lines"}
-_NAME = re.compile(r"[a-z0-9_-]+/[a-z0-9_-]+\Z")
-_PART = re.compile(r"_parts/[a-z0-9_-]+\.j2\Z")
+_NAME = re.compile(r"(?!_)[a-z0-9_-]+/[a-z0-9_-]+")
 
 
 @dataclass(frozen=True)
@@ -59,6 +55,14 @@ class Template:
     source: str
 
 
+class _ValueForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the texts of a value are cleaned; see the module."""
+
+    about: str
+    long: bool = False
+    lines: bool = False
+
+
 class Prompts:
     """The packaged prompts; a prompt in the user's folder replaces the packaged prompt with the same name.
 
@@ -68,15 +72,25 @@ class Prompts:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
         if folder is not None and not folder.is_dir():
             raise SettingsError(f"There is no folder {folder}.", "Set llm.prompts to a folder with prompt files.")
-        self._compiled: dict[str, tuple[Template, Any]] = {}
+        self._folders = [*([folder] if folder else []), Path(str(files("kgqa.prompts")))]
+        self._loader = FileSystemLoader(self._folders)
+        self._environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+            loader=self._loader,
+        )
+        self._environment.filters["fenced"] = fenced
+        self._loaded: dict[str, tuple[Template, dict[str, _ValueForm], Any]] = {}
 
     def names(self) -> list[str]:
         """Return the names of all prompts, `method/name`."""
-        own = {f"{p.parent.name}/{p.stem}" for p in self._folder.glob("*/*.j2")} if self._folder else set()
-        return sorted({name for name in own if _NAME.match(name)} | set(_packaged()))
+        found = {f"{file.parent.name}/{file.stem}" for folder in self._folders for file in folder.glob("*/*.j2")}
+        return sorted(filter(_NAME.fullmatch, found))
 
     def get(self, name: str) -> Template:
         """Return a prompt file.
@@ -112,84 +126,44 @@ class Prompts:
         Raises:
             SettingsError: The prompt does not exist, a value is missing or unknown, or the template fails.
         """
-        template, compiled = self._load(name)
+        template, forms, compiled = self._load(name)
         if wrong := set(values) ^ set(template.values):
             raise SettingsError(
                 f"The prompt {name} takes the values {sorted(template.values)}; missing or unknown: {sorted(wrong)}."
             )
-        given = {key: _plain(value, _clean_text(template.values[key])) for key, value in values.items()}
-        messages = []
-        role: Role
-        for role in ("system", "user"):
-            if role in compiled.blocks:
-                try:
-                    text = "".join(compiled.blocks[role](compiled.new_context(given))).strip()
-                except Exception as error:  # a template can raise any exception, even RecursionError
-                    raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
-                if text:
-                    messages.append(Message(role, text))
+        given = {key: _cleaned(value, forms[key]) for key, value in values.items()}
+        roles: tuple[Role, ...] = ("system", "user")
+        blocks = {role: compiled.blocks[role] for role in roles if role in compiled.blocks}
+        try:
+            texts = {role: "".join(block(compiled.new_context(given))).strip() for role, block in blocks.items()}
+        except Exception as error:  # a template can raise any exception, even RecursionError
+            raise SettingsError(f"The prompt {name} cannot be rendered: {error}") from error
+        messages = tuple(Message(role, text) for role, text in texts.items() if text)
         if not messages:
             raise SettingsError(f"The prompt {name} has neither a block `system` nor a block `user`.")
-        return tuple(messages)
+        return messages
 
-    def _load(self, name: str) -> tuple[Template, Any]:
-        if name not in self._compiled:
-            if not _NAME.match(name) or name not in self.names():
+    def _load(self, name: str) -> tuple[Template, dict[str, _ValueForm], Any]:
+        """Return a prompt file, the forms of its values, and its compiled template."""
+        if name not in self._loaded:
+            if name not in self.names():
                 raise SettingsError(f"There is no prompt named {name}. Available prompts: {', '.join(self.names())}.")
-            source = self._read(f"{name}.j2")
             try:
-                template = _described(name, json.loads(self._read(f"{name}.json")), source)
-                compiled = _environment().from_string(source)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, TemplateError) as error:
+                source, description = (self._source(f"{name}.{kind}") for kind in ("j2", "json"))
+                data = {"reply": "", "example": {}, **parse_json(description, dict[str, Any])}
+                template: Template = convert({**data, "name": name, "source": source}, Template)
+                forms = {
+                    key: _ValueForm(form) if isinstance(form, str) else convert(form, _ValueForm)
+                    for key, form in template.values.items()
+                }
+                compiled = self._environment.get_template(f"{name}.j2")
+            except (OSError, ValueError, RecursionError, TemplateError) as error:
                 raise SettingsError(f"The files of the prompt {name} are invalid: {error}") from error
-            self._compiled[name] = (template, compiled)
-        return self._compiled[name]
+            self._loaded[name] = template, forms, compiled
+        return self._loaded[name]
 
-    def _read(self, file: str) -> str:
-        try:
-            if self._folder is not None and (own := self._folder / file).is_file():
-                if own.stat().st_size > MAX_FILE_BYTES:
-                    raise SettingsError(f"{own} is too large for a prompt: more than {MAX_FILE_BYTES:,} bytes.")
-                return own.read_text(encoding="utf-8")
-            return files("kgqa.prompts").joinpath(*file.split("/")).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"Cannot read the prompt file {file}: {error}") from error
-
-
-def _described(name: str, data: Any, source: str) -> Template:
-    template: Template = convert({"reply": "", "example": {}, **data, "name": name, "source": source}, Template)
-    if "images" in template.values:
-        raise ValueError("a value cannot be called images")
-    for form in template.values.values():
-        if not isinstance(form, str) and not (isinstance(form["about"], str) and set(form) <= _VALUE_KEYS):
-            raise TypeError("a value is described by a text, or by a table with about, long and lines")
-    return template
-
-
-@lru_cache(1)
-def _packaged() -> tuple[str, ...]:
-    folders = [each for each in files("kgqa.prompts").iterdir() if each.is_dir() and not each.name.startswith("_")]
-    names = (f"{folder.name}/{file.name}" for folder in folders for file in folder.iterdir())
-    return tuple(sorted(name.removesuffix(".j2") for name in names if name.endswith(".j2")))
-
-
-@lru_cache(1)
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(_part),
-    )
-    environment.filters["fenced"] = fenced
-    return environment
-
-
-def _part(name: str) -> str | None:
-    """Return a text that several templates include; None if there is no such file."""
-    file = files("kgqa.prompts").joinpath(*name.split("/"))
-    return file.read_text(encoding="utf-8") if _PART.match(name) and file.is_file() else None
+    def _source(self, file: str) -> str:
+        return self._loader.get_source(self._environment, file)[0]
 
 
 def fenced(text: str) -> str:
@@ -199,35 +173,13 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}\n{fence}"
 
 
-def _clean_text(form: str | Mapping[str, Any]) -> Callable[[str], str]:
-    """Return the function that cleans the texts in a value with this description."""
-    if isinstance(form, str) or not (form.get("long") or form.get("lines")):
-        return _line
-    cleaned = _lines if form.get("lines") else clean
-    return cleaned if form.get("long") else lambda text: _cut(cleaned(text))
-
-
-def _lines(text: str) -> str:
-    return safe_text("\n".join(text.splitlines()))
-
-
-def _plain(value: Any, cleaned: Callable[[str], str]) -> Any:
+def _cleaned(value: Any, form: _ValueForm) -> Any:
     """Clean all text in a value, including text inside lists and tables; numbers and None stay as they are."""
     if isinstance(value, str):
-        return cleaned(value)
+        text = safe_text("\n".join(value.splitlines())) if form.lines else clean(value)
+        return text if form.long or len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"
     if isinstance(value, Mapping):
-        return {str(key): _plain(each, cleaned) for key, each in value.items()}
+        return {str(key): _cleaned(each, form) for key, each in value.items()}
     if isinstance(value, Sequence):
-        return [_plain(each, cleaned) for each in value]
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    raise TypeError(f"a prompt takes text, numbers and lists of them, not {type(value).__name__}")
-
-
-@lru_cache(8192)
-def _line(value: str) -> str:
-    return _cut(clean(value))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"
+        return [_cleaned(each, form) for each in value]
+    return value

@@ -9,21 +9,17 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from kgqa.errors import ModelRefused, ModelUnavailable, SettingsError
 from kgqa.llm.client import LLM, Completion, Content, OnCompletion, Prompt
-from kgqa.net.threads import wait_for_all
 from kgqa.storage.loading import parse_json
 from kgqa.text.hints import Option
 from kgqa.text.words import clean
 
-_TEMPORARY = ("unreachable", "not_recorded")
-"""Failures that are not caused by the prompt; they are not recorded, and the next run sends the prompt again."""
 _SHOWN = 80
 _LISTED = 20
 _LARGEST_LINE = 64 << 20
@@ -38,6 +34,10 @@ class _Line:
     key: str
     model: str
     reply: Completion
+
+
+def _recorded_with(path: Path) -> tuple[Option | str, ...]:
+    return Option("llm", "MODEL"), " ", Option("replay", path)
 
 
 class ReplayFile:
@@ -56,7 +56,7 @@ class ReplayFile:
             ModelUnavailable: Without `write`, the file does not exist.
         """
         self.path = path
-        self.models: dict[str, None] = {}
+        self.models: set[str] = set()
         self._places: dict[str, tuple[int, int]] = {}
         self._end = 0
         self._lock = threading.RLock()
@@ -67,10 +67,14 @@ class ReplayFile:
                 raise OSError(errno.EINVAL, "it is not an ordinary file")
             self._stream = path.open("a+b" if write else "rb")
         except FileNotFoundError:
-            record = ("Record it by running with ", Option("llm", "MODEL"), " ", Option("replay", path))
-            raise ModelUnavailable(
-                f"There is no replay file {path}.", *record, " and without ", Option("replay-only", True), "."
-            ) from None
+            record = (
+                "Record it by running with ",
+                *_recorded_with(path),
+                " and without ",
+                Option("replay-only", True),
+                ".",
+            )
+            raise ModelUnavailable(f"There is no replay file {path}.", *record) from None
         except OSError as error:
             hint = ("Add ", Option("replay-only", True), " to read it without writing, or name") if write else ("Name",)
             verb = "written" if write else "read"
@@ -79,7 +83,7 @@ class ReplayFile:
             self.refresh()
         except ModelUnavailable as error:
             self._stream.close()
-            raise SettingsError(f"{path} is not a replay file: {error.message}", "Choose another file.") from error
+            raise SettingsError(f"{path} is not a replay file: {error.__cause__}.", "Choose another file.") from error
 
     def refresh(self) -> None:
         """Read the lines that were added since the last call."""
@@ -87,12 +91,10 @@ class ReplayFile:
             stream.seek(0, os.SEEK_END)  # empties the buffer, which may hold what another process has removed
             stream.seek(self._end)
             while (text := stream.readline(_LARGEST_LINE)).endswith(b"\n"):
-                line = _line(text)
-                self.models[line.model] = None
+                line: _Line = parse_json(text, _Line)
+                self.models.add(line.model)
                 self._places.setdefault(line.key, (self._end, len(text)))
                 self._end += len(text)
-            if len(text) == _LARGEST_LINE:
-                raise ValueError("a reply is too large")
             if text[: len(_START)] != _START[: len(text)]:
                 raise ValueError("its last line is not a recorded reply")
 
@@ -110,7 +112,7 @@ class ReplayFile:
                 if key in self._places:
                     begin, length = self._places[key]
                     stream.seek(begin)
-                    found[key] = replace(_line(stream.read(length)).reply, recorded=True)
+                    found[key] = parse_json(stream.read(length), _Line).reply
         return found
 
     def put(self, model: str, completions: Mapping[str, Completion]) -> dict[str, Completion]:
@@ -125,10 +127,11 @@ class ReplayFile:
                 self.refresh()
                 stream.truncate(self._end)
                 known = self.get([key for key in completions if key in self._places])
-                lines = [_text(key, model, each) for key, each in completions.items() if key not in known]
-                text = b"".join(lines)
+                lines = [_Line(key, model, each) for key, each in completions.items() if key not in known]
+                # ASCII, because a reply may contain an unpaired surrogate
+                text = b"".join(json.dumps(asdict(line)).encode("ascii") + b"\n" for line in lines)
                 if os.write(stream.fileno(), text) < len(text):
-                    raise OSError(errno.ENOSPC, "only a part was written")
+                    raise OSError(errno.ENOSPC, "the disk is full")
                 self.refresh()
             finally:
                 fcntl.flock(stream, fcntl.LOCK_UN)
@@ -147,32 +150,18 @@ class ReplayFile:
             try:
                 yield self._stream
             except OSError as error:
-                if error.errno == errno.ENOSPC:
-                    hint = "Free some space and run the command again; the replies recorded so far are intact."
-                    raise ModelUnavailable(f"The disk of {self.path} is full.", hint) from error
-                raise ModelUnavailable(f"{self.path} cannot be used: {error.strerror}.", "Check the disk.") from error
+                hint = "Check the disk and run the command again; the replies recorded so far are intact."
+                raise ModelUnavailable(f"{self.path} cannot be used: {error.strerror}.", hint) from error
             except ValueError as error:
                 hint = "Move it away and record the replies again."
                 raise ModelUnavailable(f"The replay file {self.path} is damaged: {error}.", hint) from error
-
-
-def _line(text: bytes) -> _Line:
-    line: _Line = parse_json(text, _Line)
-    return line
-
-
-def _text(key: str, model: str, completion: Completion) -> bytes:
-    reply = {name: value for name, value in asdict(completion).items() if name != "recorded"}
-    # ASCII, because a reply may contain an unpaired surrogate
-    return json.dumps({"key": key, "model": model, "reply": reply}).encode("ascii") + b"\n"
 
 
 class Replay:
     """A language model whose replies are recorded in a file; without a model, only recorded replies are available.
 
     Thread-safe; several processes may share the file. The same prompt to the same model with the same sampling and
-    choices always gets the first recorded reply, whatever the stage. If a prompt occurs twice in a batch, or if two
-    threads have the same prompt at the same time, the prompt is sent once.
+    choices always gets the first recorded reply, whatever the stage. A prompt that is twice in a batch is sent once.
 
     Attributes:
         name: Name of the model whose replies are used.
@@ -196,9 +185,7 @@ class Replay:
         self.path = Path(path)
         self._model = model
         self._file = ReplayFile(self.path, write=model is not None)
-        self._in_flight: dict[str, Future[None]] = {}  # prompts that a thread of this process is sending now
         self._model_used = False
-        self._lock = threading.Lock()
         try:
             self.name = name or (model.name if model is not None else self._only_model())
         except BaseException:
@@ -227,29 +214,17 @@ class Replay:
                 or closed; or the disk is full; or the model raised this error.
         """
         keys = [reply_key(self.name, prompt) for prompt in prompts]
-        missing = dict(zip(keys, prompts))
-        found: dict[str, Completion] = {}
-        while missing:
-            with self._lock:
-                found |= self._file.get(list(missing))
-                missing = {key: prompt for key, prompt in missing.items() if key not in found}
-                if missing and self._model is None:
-                    raise self._not_recorded(list(missing.values()))
-                others = [self._in_flight[key] for key in missing if key in self._in_flight]
-                mine = {key: prompt for key, prompt in missing.items() if key not in self._in_flight}
-                done: Future[None] = Future()
-                self._in_flight.update(dict.fromkeys(mine, done))
-            if mine:
-                found |= self._ask(mine, done, deadline, stop)
-                missing = {key: prompt for key, prompt in missing.items() if key not in found}
-            # after this, the loop reads the other threads' replies and sends the prompts that still have no reply
-            wait_for_all(others, deadline=deadline, stop=stop)
-        # if a prompt occurs more than once, only its first occurrence was sent
-        found_in_order = [_again(found[key]) if key in keys[:index] else found[key] for index, key in enumerate(keys)]
+        found = self._file.get(keys)
+        missing = {key: prompt for key, prompt in zip(keys, prompts) if key not in found}
+        if missing and self._model is None:
+            raise self._not_recorded(list(missing.values()))
+        if missing:
+            found |= self._ask(missing, deadline, stop)
+        completions = [found[key] for key in keys]
         if on_completion is not None:
-            for index, completion in enumerate(found_in_order):
+            for index, completion in enumerate(completions):
                 on_completion(index, completion)
-        return found_in_order
+        return completions
 
     def responds(self, seconds: float) -> bool:
         """Return whether the model's server replies within `seconds`; True if no server has been needed so far."""
@@ -263,54 +238,37 @@ class Replay:
         self._file.close()
 
     def _ask(
-        self, mine: Mapping[str, Prompt], done: Future[None], deadline: float | None, stop: threading.Event | None
+        self, missing: Mapping[str, Prompt], deadline: float | None, stop: threading.Event | None
     ) -> dict[str, Completion]:
-        """Send prompts to the model, record the replies as they arrive, and end `done`, even on an error."""
+        """Send prompts to the model, and record the replies as they arrive."""
         assert self._model is not None
         self._model_used = True
-        names = list(mine)
+        keys = list(missing)
         kept: dict[str, Completion] = {}
 
         def keep(index: int, completion: Completion) -> None:
-            if completion.failure not in _TEMPORARY:
-                kept.update(self._file.put(self.name, {names[index]: completion}))
+            # a prompt whose server could not be reached is sent again by the next run
+            if completion.failure != "unreachable" and keys[index] not in kept:
+                kept.update(self._file.put(self.name, {keys[index]: completion}))
 
-        try:
-            replies = self._model.complete(list(mine.values()), deadline=deadline, on_completion=keep, stop=stop)
-            completions = dict(zip(mine, replies, strict=True))
-            lasting = {k: each for k, each in completions.items() if each.failure not in _TEMPORARY and k not in kept}
-            return completions | kept | self._file.put(self.name, lasting)
-        finally:
-            with self._lock:
-                for key in mine:
-                    del self._in_flight[key]
-            done.set_result(None)
+        replies = self._model.complete(list(missing.values()), deadline=deadline, on_completion=keep, stop=stop)
+        for index, completion in enumerate(replies):  # of a model that returns all completions at once
+            keep(index, completion)
+        return {**dict(zip(keys, replies, strict=True)), **kept}
 
     def _only_model(self) -> str:
         models = sorted(self._file.models)
-        if len(models) == 1:
-            return models[0]
         if not models:
+            raise ModelUnavailable(f"{self.path} contains no replies.", "Record some with ", *_recorded_with(self.path))
+        if len(models) > 1:
             raise ModelUnavailable(
-                f"{self.path} contains no replies.",
-                "Record some with ",
-                Option("llm", "MODEL"),
-                " ",
-                Option("replay", self.path),
+                f"{self.path} has replies of several models: {_listed(models)}.",
+                *("Choose one of them with ", *_recorded_with(self.path), " ", Option("replay-only", True)),
             )
-        raise ModelUnavailable(
-            f"{self.path} has replies of several models: {_listed(models)}.",
-            "Choose one of them with ",
-            Option("llm", "MODEL"),
-            " ",
-            Option("replay", self.path),
-            " ",
-            Option("replay-only", True),
-        )
+        return models[0]
 
     def _not_recorded(self, missing: Sequence[Prompt]) -> ModelRefused:
-        messages = missing[0].messages
-        text = clean(messages[-1].text) if messages else ""
+        text = clean(missing[0].messages[-1].text)
         shown = text if len(text) <= _SHOWN else f"...{text[-_SHOWN:]}"
         models = sorted(self._file.models)
         others = "" if self.name in models else f" The file has replies of: {_listed(models) or 'no model'}."
@@ -318,13 +276,8 @@ class Replay:
         return ModelRefused(
             f"{self.path} has no reply of {clean(self.name)} to this prompt{more}: {shown!r}.{others} Prompts depend "
             "on the settings.",
-            "Use the settings of the recording, or record the prompt by running with ",
-            Option("llm", "MODEL"),
-            " ",
-            Option("replay", self.path),
-            " and without ",
-            Option("replay-only", True),
-            ".",
+            *("Use the settings of the recording, or record the prompt by running with ", *_recorded_with(self.path)),
+            *(" and without ", Option("replay-only", True), "."),
         )
 
 
@@ -348,7 +301,7 @@ def reply_key(model: str, prompt: Prompt) -> str:
         list(prompt.choices),
         *([] if prompt.schema is None else [prompt.schema]),
     ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=_plain).encode("ascii")).hexdigest()
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=dict).encode("ascii")).hexdigest()
 
 
 def _content(content: Content) -> Any:
@@ -358,14 +311,3 @@ def _content(content: Content) -> Any:
         part if isinstance(part, str) else {"type": part.media_type, "sha256": hashlib.sha256(part.data).hexdigest()}
         for part in content
     ]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"sampling contains a {type(value).__name__}, which JSON cannot represent")
-
-
-def _again(completion: Completion) -> Completion:
-    """Return the completion of a prompt that was not sent again."""
-    return completion if completion.failure in _TEMPORARY else replace(completion, recorded=True)

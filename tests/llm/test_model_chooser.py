@@ -586,7 +586,7 @@ fragments = st.sampled_from(
     ]
 )
 texts = st.one_of(st.text(max_size=60), st.lists(fragments, max_size=10).map("".join))
-failures = st.sampled_from(["", "", "", "", "refused", "empty", "length", "rejected", "unreachable", "not_recorded"])
+failures = st.sampled_from(["", "", "", "", "refused", "empty", "length", "rejected", "unreachable"])
 completion_lists = st.lists(st.builds(Completion, text=texts, failure=failures), min_size=1, max_size=5)
 
 
@@ -666,7 +666,7 @@ def _folded(text: str) -> str:
 @pytest.mark.parametrize("act", [lambda c: c.prefer(QUESTION, [(FOUNDERS, COLOURS)]), lambda c: c.accept("q", [[TEAM]]),
                                  lambda c: c.pick("q", [[TEAM, OTHER]], 1)])  # fmt: skip
 def test_unreachable_model_is_not_asked_again(act: Callable[[ModelChooser], list]):
-    for failure in ("rejected", "unreachable", "not_recorded"):
+    for failure in ("rejected", "unreachable"):
         models, chooser = chooser_replying([Completion("YES [1] [A]", failure=failure)], reask=3)  # type: ignore[arg-type]
         assert act(chooser) in ([0], ["unparsed"], [None])
         assert len(models.given) == 1

@@ -12,8 +12,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -107,14 +105,13 @@ def test_second_run_repeats_the_replies_without_calls(file):
     asked = replay.complete(prompts)
     replay.close()
     assert [len(call) for call in first.calls] == [1200] and first.closed == 1
-    assert not any(each.recorded for each in asked)
     second = NumberingModel()
     replay = Replay(file, model=second)
     assert replay.name == "a model" and replay.notes == ("a parameter was dropped",)
     again = replay.complete(prompts)
     replay.close()
     assert second.calls == []
-    assert again == [replace(each, recorded=True) for each in asked]
+    assert again == asked
     alone = Replay(file, model=None)
     assert alone.name == "a model" and alone.notes == ()
     assert alone.complete(prompts) == again
@@ -128,23 +125,20 @@ def test_only_missing_prompts_are_asked_and_each_once(file, open_replay):
     got = replay.complete([prompt(text) for text in "abcaba"])
     assert model.calls == [["b"], ["a", "c"]]
     assert [each.text[0] for each in got] == list("abcaba")
-    assert got[1] == got[4] == replace(known, recorded=True)
+    assert got[1] == got[4] == known
     assert got[0].text == got[3].text == got[5].text
-    # one call served all three
-    assert [each.recorded for each in got] == [False, True, False, True, True, True]
     assert replay.complete([]) == []
 
 
 def test_temporary_failures_are_asked_again_and_others_are_kept(file, open_replay):
-    failures = ["refused", "empty", "length", "rejected", "unreachable", "not_recorded"]
+    failures = ["refused", "empty", "length", "rejected", "unreachable"]
     model = NumberingModel(fail={failure: failure for failure in failures})
     replay = open_replay(file, model=model)
     prompts = [prompt(failure) for failure in failures]
     first, second = replay.complete(prompts), replay.complete([*prompts, prompts[4]])
     assert model.calls == [failures, failures[4:]]
     assert [each.failure for each in second] == [*failures, failures[4]]
-    assert second[:4] == [replace(each, recorded=True) for each in first[:4]]
-    assert [each.recorded for each in second[4:]] == [False] * 3
+    assert second[:4] == first[:4]
 
 
 class StreamingModel(NumberingModel):
@@ -167,7 +161,7 @@ def test_interrupted_batch_keeps_what_arrived_except_temporary_failures(file, op
     with pytest.raises(ModelUnavailable, match="no server"):
         replay.complete([prompt("a"), prompt("b")])
     model.error, model.fail = None, {}
-    assert [each.recorded for each in replay.complete([prompt("a"), prompt("b")])] == [True, False]
+    replay.complete([prompt("a"), prompt("b")])
     assert model.calls == [["a", "b"], ["b"]]
 
 
@@ -179,7 +173,7 @@ def test_surrogates_and_control_characters_are_stored(file, open_replay):
     odd = open_replay(file, model=UnencodableModel())
     (first,) = odd.complete([prompt("half a pair \ud83d")])
     (second,) = open_replay(file, model=None).complete([prompt("half a pair \ud83d")])
-    assert second == replace(first, recorded=True)
+    assert second == first
 
 
 # ---- keys ----
@@ -259,7 +253,7 @@ def test_replies_are_kept_per_model(file, open_replay):
     replays = [open_replay(file, model=model) for model in models]
     got = [replay.complete([prompt("q")])[0] for replay in replays for _ in range(2)]
     assert [len(model.calls) for model in models] == [1, 1]
-    assert [each.recorded for each in got] == [False, True, False, True]
+    assert got[0] == got[1] and got[2] == got[3]
 
 
 # ---- replay only ----
@@ -293,7 +287,9 @@ def test_model_name_is_taken_from_the_file_if_unique(file, open_replay):
     replay = open_replay(file, model=None, name="one")
     assert replay.name == "one" and replay.complete([prompt("q")])[0].text.startswith("q")
     # the file's name for a model that the server names differently
-    assert open_replay(file, model=NumberingModel("served-as-x"), name="one").complete([prompt("q")])[0].recorded
+    served = NumberingModel("served-as-x")
+    open_replay(file, model=served, name="one").complete([prompt("q")])
+    assert served.calls == []
 
 
 def test_replay_only_changes_no_file(file):
@@ -332,7 +328,7 @@ def test_file_without_permission_is_named(plain_user, open_replay, write):
     with pytest.raises(SettingsError, match=f"{file} cannot be {'written: .*replay_only=True' if write else 'read'}"):
         Replay(file, model=NumberingModel() if write else None)
     if write:
-        assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
+        assert open_replay(file, model=None).complete([prompt("q")])[0].text
 
 
 # ---- files of another kind ----
@@ -376,9 +372,7 @@ def test_folders_and_pipes_are_refused(tmp_path):
         st.none() | st.booleans() | st.integers() | st.text(),
         lambda each: (
             st.lists(each)
-            | st.dictionaries(
-                st.sampled_from(["key", "model", "reply", "text", "failure", "seconds", "recorded"]), each
-            )
+            | st.dictionaries(st.sampled_from(["key", "model", "reply", "text", "failure", "seconds"]), each)
         ),
     )
 )
@@ -396,7 +390,7 @@ def test_empty_file_becomes_a_replay_file(file, open_replay):
     with pytest.raises(ModelUnavailable, match="contains no replies"):
         Replay(file, model=None)
     open_replay(file, model=NumberingModel()).complete([prompt("q")])
-    assert open_replay(file, model=None).complete([prompt("q")])[0].recorded
+    assert open_replay(file, model=None).complete([prompt("q")])[0].text
 
 
 def test_missing_folders_are_created(tmp_path, open_replay):
@@ -408,86 +402,6 @@ def test_missing_folders_are_created(tmp_path, open_replay):
 
 
 # ---- threads ----
-
-
-def test_prompt_in_flight_in_another_thread_is_awaited(file, open_replay):
-    model = NumberingModel()
-    replay = open_replay(file, model=model)
-    model.gate.clear()
-    with ThreadPoolExecutor(6) as pool:
-        first = pool.submit(replay.complete, [prompt("a"), prompt("b")])
-        assert model.started.acquire(timeout=TIMEOUT)
-        others = [pool.submit(replay.complete, [prompt("b"), prompt(own), prompt("a")]) for own in "wxyz"]
-        for _ in others:
-            assert model.started.acquire(timeout=TIMEOUT)  # for the prompt that only this thread has
-        model.gate.set()
-        a, b = first.result(TIMEOUT)
-        for other in others:
-            got = other.result(TIMEOUT)
-            assert (got[2], got[0]) == (replace(a, recorded=True), replace(b, recorded=True))
-            assert not got[1].recorded
-    assert sorted(map(sorted, model.calls)) == [["a", "b"], ["w"], ["x"], ["y"], ["z"]]
-
-
-def test_waiting_thread_stops_at_its_deadline(file, open_replay):
-    model = NumberingModel()
-    replay = open_replay(file, model=model)
-    model.gate.clear()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(replay.complete, [prompt("q")])
-        assert model.started.acquire(timeout=TIMEOUT)
-        try:
-            with pytest.raises(TimeoutError):
-                replay.complete([prompt("q")], deadline=time.monotonic() + 0.2)
-        finally:
-            model.gate.set()
-        assert first.result(TIMEOUT)[0].failure == ""
-    assert model.calls == [["q"]]
-
-
-@pytest.mark.parametrize("how", ["raises", "unreachable"])
-def test_waiting_thread_asks_itself_when_the_other_fails(file, open_replay, how):
-    model = NumberingModel()
-    replay = open_replay(file, model=model)
-    model.gate.clear()
-    if how == "raises":
-        model.error = ModelUnavailable("no server")
-    else:
-        model.fail["q"] = "unreachable"
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(replay.complete, [prompt("q")])
-        assert model.started.acquire(timeout=TIMEOUT)
-        second = pool.submit(replay.complete, [prompt("q")])
-        time.sleep(0.02)
-        model.gate.set()
-        if how == "raises":
-            with pytest.raises(ModelUnavailable, match="no server"):
-                first.result(TIMEOUT)
-            with pytest.raises(ModelUnavailable, match="no server"):
-                second.result(TIMEOUT)
-        else:
-            assert first.result(TIMEOUT)[0].failure == second.result(TIMEOUT)[0].failure == "unreachable"
-    assert model.calls == [["q"], ["q"]]
-    model.error, model.fail = None, {}
-    assert replay.complete([prompt("q")])[0].failure == ""
-
-
-def test_many_threads_ask_each_prompt_once(file, open_replay):
-    model = NumberingModel()
-    replay = open_replay(file, model=model)
-
-    def ask(n: int) -> list[str]:
-        order = [(n * 7 + i * 3) % 20 for i in range(20)]
-        got: dict[int, str] = {}
-        for start in range(0, 20, 4):
-            batch = order[start : start + 4]
-            got |= dict(zip(batch, [each.text for each in replay.complete([prompt(str(i)) for i in batch])]))
-        return [got[i] for i in range(20)]
-
-    with ThreadPoolExecutor(10) as pool:
-        results = list(pool.map(ask, range(30)))
-    assert all(result == results[0] for result in results)
-    assert Counter(text for call in model.calls for text in call) == Counter(map(str, range(20)))
 
 
 def test_close_raises_in_waiting_calls(file):
@@ -521,8 +435,7 @@ def test_first_stored_reply_wins(file, open_replay):
         (first,) = replays[1].complete([prompt("q")])
         slow.gate.set()
         got = late.result(TIMEOUT)
-    assert got[0] == replace(first, recorded=True) and got[0].text.startswith("q 2.")
-    assert not got[1].recorded and got[1].text.startswith("own 1.")
+    assert got[0] == first and got[0].text.startswith("q 2.") and got[1].text.startswith("own 1.")
 
 
 def ask_all_prompts(file: str, count: int, start, results) -> None:
