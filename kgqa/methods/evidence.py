@@ -8,9 +8,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.corpus.records import ChunkRecord
 from kgqa.llm.replies.answers import CitedAnswer
 from kgqa.llm.replies.quoted_answers import QuotedAnswer
-from kgqa.model import Candidate, Citation, Literal, Named, QuoteEvidence, Span
+from kgqa.model import Citation, Literal, Named, QuoteEvidence, Span
 from kgqa.rank.lexical import bm25
 from kgqa.text.quotes import find_name, find_quote, stand_in_quotes
 from kgqa.text.words import clean, normalise
@@ -58,8 +59,6 @@ class CheckedReply(Generic[E]):
         likely: If there are no answers, what may be the answer although it is not proven.
         proven: Whether every claim has a verified quote.
         places: Where each answer stands in the text of a chunk (IRI, begin, end), if that is known of all of them.
-        nodes: The answers as values of the graph, if they are.
-        paths: Paths that may lead to these values, best first.
         shown: What the prompt showed.
         notes: What the user should know.
     """
@@ -72,15 +71,13 @@ class CheckedReply(Generic[E]):
     likely: tuple[str, ...] = ()
     proven: bool = False
     places: tuple[tuple[str, int, int], ...] = ()
-    nodes: tuple[Named, ...] = ()
-    paths: tuple[Candidate, ...] = ()
     shown: tuple[E, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def named(self) -> tuple[Named, ...]:
         """The answers as values."""
-        return self.nodes or tuple(Named(Literal(text), "", text) for text in self.answers)
+        return tuple(Named(Literal(text), "", text) for text in self.answers)
 
     @property
     def words(self) -> str:
@@ -164,6 +161,13 @@ class Exhibits(Generic[E]):
         """Return the first number of an IRI; 0 if it was not shown."""
         return self._numbers.get(iri, 0)
 
+    def places(self, shown: Exhibit) -> Iterator[tuple[Span, ChunkRecord]]:
+        """Yield the places that a text comes from, with their chunks, if the corpus contains these."""
+        for span in shown.spans:
+            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
+            if chunk is not None:
+                yield span, chunk
+
     def check(self, read: QuotedAnswer | None) -> CheckedReply[E]:
         """Compare the quotes of a reply with the chunks that the corpus contains now.
 
@@ -202,25 +206,21 @@ class Exhibits(Generic[E]):
         words, given = f" {normalise(shown.text)} ", f" {normalise(quote)} "
         if shown.kind == "chunk" or not given.strip() or not (given in words or words in given):
             return quote
-        for span in shown.spans:
-            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
-            if chunk is not None and find_quote(chunk.text, quote):
+        for span, chunk in self.places(shown):
+            if find_quote(chunk.text, quote):
                 return quote
-            if chunk is not None and 0 < span.end - span.begin <= MAX_SOURCE_CHARS:
+            if 0 < span.end - span.begin <= MAX_SOURCE_CHARS:
                 return chunk.text[span.begin : span.end]
         return quote
 
     def _place(self, quote: str, shown: E) -> tuple[str, Span, str] | None:
         """Return where a quote stands in the chunks of a text, and its words there; None if in none."""
-        for span in shown.spans:
-            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
-            if chunk is not None and (place := find_quote(chunk.text, quote)):
-                return shown.iri, self._span(span.chunk, *place), clean(chunk.text[slice(*place)])
+        for _, chunk in self.places(shown):
+            if place := find_quote(chunk.text, quote):
+                return shown.iri, self._span(chunk, *place), clean(chunk.text[slice(*place)])
         return None
 
-    def _span(self, iri: str, begin: int, end: int) -> Span:
-        chunk = self.corpus.chunk(iri)
-        assert chunk is not None
+    def _span(self, chunk: ChunkRecord, begin: int, end: int) -> Span:
         record = self.corpus.reader.document(chunk.document)
         return Span(chunk.document, chunk.iri, begin, end, record.source if record else "")
 
@@ -269,17 +269,14 @@ class Exhibits(Generic[E]):
     def _quoted(self, shown: E, name: str, question: str) -> tuple[QuoteEvidence, tuple[int, int] | None] | None:
         """Return the words of a chunk that a text shows, around a name if they contain it, and where it stands."""
         fallback = None
-        for span in shown.spans:
-            chunk = self.corpus.chunk(span.chunk) if span.chunk else None
-            if chunk is None:
-                continue
+        for span, chunk in self.places(shown):
             part = find_quote(chunk.text, shown.text) if shown.kind == "hyperedge" else None
             begin, end = part or (max(0, span.begin), min(len(chunk.text), span.end))
             place = find_name(chunk.text, name, begin, end)
             first, last = _sentence(chunk.text, begin, end, place, question)
             if not (words := clean(chunk.text[first:last])):
                 continue
-            quote = QuoteEvidence(self._span(span.chunk, first, last), words, True)
+            quote = QuoteEvidence(self._span(chunk, first, last), words, True)
             if place is not None:
                 return quote, place
             fallback = fallback or (quote, None)

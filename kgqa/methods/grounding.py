@@ -59,8 +59,8 @@ def ground(
     empty: Answer,
     graph: KnowledgeGraph,
     trace: Trace,
+    corpus: Corpus,
     *,
-    corpus: Corpus | None = None,
     used: Sequence[Piece] = (),
     others: Iterable[Piece] = (),
     hyper: bool = False,
@@ -68,14 +68,14 @@ def ground(
 ) -> Answer:
     """Build the answer of a checked reply, with its evidence and queries.
 
-    Values of the graph get the query of a path that leads to them. Answers in words become nodes of the graph if facts
+    Answers become nodes of the graph if facts
     of the corpus lead from an entity of the question to every one of them: facts of the used and other pieces, and
     those that stand in verified quotes. Otherwise their quotes stand for them, or else they are the model's own.
 
     Args:
         reply: The reply.
         empty: An answer without results, which provides the question, the method, the topics and the notes.
-        graph: The graph, charged to the question; if there is a corpus, its graph.
+        graph: The graph of the corpus, charged to the question.
         trace: The trace of the question.
         corpus: The corpus from which the reply quotes.
         used: The pieces that the answer rests on.
@@ -85,10 +85,7 @@ def ground(
 
     Raises:
         AnswerInQuery: A query contains an answer, which is a bug in kgqa.
-        StoreError: The graph failed, and there is no corpus.
     """
-    if reply.paths:
-        return answer_of_entities(graph, empty, reply.nodes, reply.paths, trace)
     named = reply.named
     grounding, doubts = _grounding(reply)
     answer = replace(
@@ -102,8 +99,6 @@ def ground(
         grounding=grounding if named else "none",
         notes=(*empty.notes, *reply.notes, *(doubts if named else ()), *notes),
     )
-    if corpus is None:
-        return answer
     try:
         facts = [triple for piece in used for triple in _facts_of(piece, hyper)]
         way = graph.view_of(*view) if hyper and (view := corpus.views.get("hyper")) else graph

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from kgqa.corpus.corpus import Corpus
 from kgqa.llm.client import Stage, TypedPrompt
 from kgqa.llm.replies.reply import Reply
 from kgqa.methods.evidence import CheckedReply
 from kgqa.methods.grounding import ground
-from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import TextSearch, within_budget
 from kgqa.model import Answer, Piece, Question
+from kgqa.text.words import normalise
 from kgqa.trace import Planned, Stopped, SubQuestion
-from kgqa.trace.trace import BudgetExhausted, Trace
+from kgqa.trace.trace import BudgetExhausted
 
 T = TypeVar("T")
 NOTHING_FOUND = "The corpus contains no text about this question."
@@ -43,41 +42,30 @@ class Outcome:
 
 
 @dataclass
-class Rounds:
-    """The state of a question that is answered in rounds.
-
-    Attributes:
-        search: Its retrievers.
-    """
+class Rounds(TextSearch):
+    """The state of a question that is answered in rounds, with its retrievers."""
 
     asked: Question
-    resources: Resources
-    trace: Trace
-    search: TextSearch = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.search = TextSearch(self.resources, self.trace)
 
     @property
     def question(self) -> str:
         """The text of the question."""
         return self.asked.text
 
-    @property
-    def corpus(self) -> Corpus:
-        """The corpus."""
-        return self.search.corpus
-
-    def prompt(self, name: str, stage: Stage, reply: Reply[T], **values: Any) -> TypedPrompt[T]:
+    def prompt(self, name: str, stage: Stage, form: Reply[T], **values: Any) -> TypedPrompt[T]:
         """Return a prompt of the method, with the question if it shows it."""
         prompts = self.resources.prompts
         if "question" in prompts.get(name).values:
             values = {"question": self.question, **values}
-        return prompts.prompt(name, stage, reply, **values)
+        return prompts.prompt(name, stage, form, **values)
 
     def ask(self, prompts: Sequence[TypedPrompt[T]]) -> list[T | None]:
         """Return the replies to prompts of one stage; None for one that could not be read."""
         return self.resources.ask(prompts, self.trace) if prompts else []
+
+    def reply(self, name: str, stage: Stage, form: Reply[T], **values: Any) -> T | None:
+        """Return the reply to one prompt; arguments as in `prompt`."""
+        return self.ask([self.prompt(name, stage, form, **values)])[0]
 
     def planned(self, sub_questions: Iterable[SubQuestion], number: int = 0) -> None:
         """Record the sub-questions of a round."""
@@ -121,7 +109,9 @@ def in_rounds(
     return numbers.stop, ""
 
 
-def answer_in_rounds(method: str, state: R, run: Callable[[R], Outcome], best: Callable[[R], Outcome]) -> Answer:
+def answer_in_rounds(
+    method: str, state: R, run: Callable[[R], Outcome], best: Callable[[R], Outcome] = lambda state: Outcome()
+) -> Answer:
     """Return the grounded answer of the rounds; if the budget is spent, the best one so far.
 
     Args:
@@ -133,10 +123,10 @@ def answer_in_rounds(method: str, state: R, run: Callable[[R], Outcome], best: C
     empty = Answer(state.asked, "no_answer", method=method, notes=state.corpus.index.notes)
 
     def grounded(outcome: Outcome) -> Answer:
-        if outcome.reply is None:
-            return replace(empty, reason=outcome.reason, accepted=outcome.accepted)
-        given: dict[str, Any] = {"corpus": state.corpus, "used": outcome.used, "others": outcome.others}
-        found = ground(outcome.reply, empty, state.search.graph, state.trace, **given)
+        found = replace(empty, reason=outcome.reason)
+        if outcome.reply is not None:
+            given: dict[str, Any] = {"used": outcome.used, "others": outcome.others}
+            found = ground(outcome.reply, empty, state.graph, state.trace, state.corpus, **given)
         return replace(found, notes=(*found.notes, *outcome.notes), accepted=outcome.accepted)
 
     try:
@@ -145,8 +135,7 @@ def answer_in_rounds(method: str, state: R, run: Callable[[R], Outcome], best: C
         return grounded(outcome)
     except BudgetExhausted as error:
         with state.trace.grace():
-            found = grounded(best(state))
-        return replace(found, status="budget_exhausted", reason=error.reason)
+            return replace(grounded(best(state)), status="budget_exhausted", reason=error.reason)
 
 
 def unless_accepted(state: Rounds, found: Outcome, accepted: bool, note: str) -> Outcome:
@@ -154,5 +143,14 @@ def unless_accepted(state: Rounds, found: Outcome, accepted: bool, note: str) ->
     if accepted or found.reply is None or not found.reply.answers:
         return found
     if state.resources.settings.ask.on_exhausted == "none":
-        return Outcome(reason=note)
+        return Outcome(reason=note, notes=found.notes)
     return replace(found, accepted=False, notes=(*found.notes, note))
+
+
+def new_questions(given: Iterable[str], asked: Iterable[str]) -> list[str]:
+    """Return the questions with words that differ from those asked before in more than case and punctuation."""
+    found: dict[str, str] = {}
+    for each in given:
+        found.setdefault(normalise(each), each)
+    known = {"", *map(normalise, asked)}
+    return [each for words, each in found.items() if words not in known]

@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from kgqa.llm.replies.answers import read_names
-from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of
+from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of, schema_like
 
 MAX_SUPPORTS = 100
 _WORD = re.compile(r"[^\W_]")
 
-
 Names = Annotated[tuple[str, ...], Form(keys=("answers", "answer"), read=read_names)]
 """Short answers; empty if the reply states that there is none."""
-Quoted = Annotated[str, Form(chars=4_000, lines=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quote:
-    """A quote of a reply. `passage`: the number of the passage."""
+    """A quote of a reply. `piece`: the number of the passage or fact."""
 
     claim: Prose = ""
-    passage: Annotated[int, Form(keys=("piece",))] = 0
-    quote: Quoted = ""
-
-
-Quotes = Annotated[tuple[Quote, ...], Form(keys=("supports", "citations", "claims", "quotes"))]
+    piece: Annotated[int, Form(keys=("passage",))] = 0
+    quote: Annotated[str, Form(chars=4_000, lines=True)] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuotedReply:
-    """A reply with quotes, as it came."""
+    """A reply with quotes, as it came; a prompt asks for some of the fields."""
 
     answers: Names
-    response: Annotated[Prose, Form(keys=("explanation",))] = ""
-    support: Quotes = ()
+    likely: Names = ()
+    response: Prose = ""
+    explanation: Prose = ""
+    support: Annotated[tuple[Quote, ...], Form(keys=("supports", "citations", "claims", "quotes"))] = ()
+
+
+SUPPORT: Mapping[str, Any] = {"claim": "...", "piece": 1, "quote": "..."}
+RAG: Mapping[str, Any] = {
+    "answers": ["a name"],
+    "response": "...",
+    "support": [{"claim": "...", "passage": 1, "quote": "..."}],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +73,24 @@ class QuotedAnswer:
     likely: tuple[str, ...] = ()
 
 
-def quoted_reply(size: int) -> Reply[QuotedAnswer]:
-    """Return the form of a reply to a prompt with `size` passages, numbered from 1."""
-    return reply_of(QuotedReply).then(
-        lambda reply: quoted_answer(reply.answers, reply.response, reply.support, size=size)
-    )
-
-
-def quoted_answer(
-    answers: tuple[str, ...], response: str, quotes: Iterable[Any], *, size: int, likely: tuple[str, ...] = ()
-) -> QuotedAnswer:
-    """Return an answer with the quotes of passages that exist and have words; the claims of the others are `unquoted`.
+def quoted_reply(size: int, example: Mapping[str, Any] = RAG, optional: Container[str] = ()) -> Reply[QuotedAnswer]:
+    """Return the form of an answer with quotes.
 
     Args:
-        quotes: `Quote`s, or objects with the same fields.
-        size: Number of passages in the prompt.
+        size: Number of passages and facts in the prompt, which are numbered from 1.
+        example: A reply with the keys that the prompt asks for; further fields of `QuotedReply` are read, too.
+        optional: The keys that a reply may lack.
     """
+    return reply_of(QuotedReply, schema_like(example, optional)).then(lambda reply: quoted_answer(reply, size))
+
+
+def quoted_answer(reply: QuotedReply, size: int) -> QuotedAnswer:
+    """Return an answer with the quotes of pieces that exist and have words; the claims of the others are `unquoted`."""
     supports, unquoted = [], []
-    for each in list(quotes)[:MAX_SUPPORTS]:
-        if 1 <= each.passage <= size and _WORD.search(each.quote):
-            supports.append(Support(each.claim, each.passage - 1, each.quote))
+    for each in reply.support[:MAX_SUPPORTS]:
+        if 1 <= each.piece <= size and _WORD.search(each.quote):
+            supports.append(Support(each.claim, each.piece - 1, each.quote))
         else:
             unquoted.append(each.claim)
-    return QuotedAnswer(answers, response, tuple(supports), tuple(unquoted), () if answers else likely)
+    likely = () if reply.answers else reply.likely
+    return QuotedAnswer(reply.answers, reply.response or reply.explanation, tuple(supports), tuple(unquoted), likely)

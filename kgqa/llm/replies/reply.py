@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -108,17 +108,18 @@ def _form(hint: Any) -> tuple[Form, Any]:
     return replace(forms[-1], chars=forms[0].chars, lines=forms[0].lines), kind
 
 
-def reply_of(kind: type[T]) -> Reply[T]:
+def reply_of(kind: type[T], schema: Mapping[str, Any] | None = None) -> Reply[T]:
     """Return the form of a JSON object with the fields of a frozen dataclass.
 
     The last object of a reply that fits is read: it has all fields without a default. Keys are compared without case,
     and `_`, `-` and spaces are the same. The keys of the outermost object may stand at any depth, those of an inner one
     only in this object. Texts are cleaned; numbers may be texts and texts numbers; a single value is a list of one; a
-    text in place of an object is its first field; items of a list that do not fit are left out.
+    text in place of an object is its first field; items of a list that do not fit are left out. `schema`: that of a
+    prompt that asks for some of the fields.
     """
     form: Any = kind
-    schema, known = schema_of(form), _fields(form)
-    problem = f"It is not of the form {json.dumps(example_of(schema))}."
+    asked, known = schema or schema_of(form), _fields(form)
+    problem = f"It is not of the form {json.dumps(example_of(asked))}."
 
     def read(text: str) -> Reading[T]:
         for found in reversed(json_values(last_part(text))):
@@ -134,7 +135,7 @@ def reply_of(kind: type[T]) -> Reply[T]:
                 continue
         return Reading(None, problem=problem)
 
-    return Reply(read, schema)
+    return Reply(read, asked)
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
@@ -150,6 +151,20 @@ def schema_of(kind: Any) -> dict[str, Any]:
         "type": "object",
         "properties": {each.key: schema_of(each.hint) for each in _fields(kind)},
         "required": [each.key for each in _fields(kind) if not each.form.optional],
+        "additionalProperties": False,
+    }
+
+
+def schema_like(example: Any, optional: Container[str] = ()) -> dict[str, Any]:
+    """Return the JSON schema of values such as an example; `optional`: the keys that an object may lack."""
+    if isinstance(example, list):
+        return {"type": "array", "items": schema_like(example[0])}
+    if not isinstance(example, dict):
+        return {"type": {str: "string", int: "integer"}[type(example)]}
+    return {
+        "type": "object",
+        "properties": {name: schema_like(value) for name, value in example.items()},
+        "required": [name for name in example if name not in optional],
         "additionalProperties": False,
     }
 

@@ -303,7 +303,7 @@ def grounded(session: Session) -> Answer:
         empty,
         resources.graph.for_question(session.trace),
         session.trace,
-        corpus=overlay.corpus,
+        overlay.corpus,
         used=[live[iri] for iri in dict.fromkeys(each.piece for each in reply.citations) if iri in live],
         hyper=True,
         notes=_sources([result for results in elsewhere.values() for result in results], session.tools),

@@ -9,16 +9,16 @@ from itertools import chain
 from typing import Annotated, Any
 
 from kgqa.llm.replies.json_values import Reading, json_values, last_part
-from kgqa.llm.replies.quoted_answers import Names, Quoted, QuotedAnswer, quoted_answer
-from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of
+from kgqa.llm.replies.quoted_answers import SUPPORT, Names
+from kgqa.llm.replies.reply import Form, Reply, reply_of, schema_like
 from kgqa.methods.text.pattern_paths import Pattern
-from kgqa.methods.text.replies import PieceQuotes, YesNo, or_stated, stated
+from kgqa.methods.text.replies import YesNo, or_stated, stated
 from kgqa.text.words import clean, normalise
 
 MAX_TEXTS = 20
 """Most sub-questions that are read."""
-LAST_STEP = "This is the answer of the last sub-question that was answered."
-NOT_VERIFIED = "The answer is not verified: no draft of the reasoning was accepted."
+STEP = {"answers": ["a name"], "support": [{"piece": 1, "quote": "..."}]}
+DRAFT = {"claims": [SUPPORT], "answers": ["a name"], "likely": ["a name"], "response": "..."}
 _NUMBERED = re.compile(r"(?:sub\W?(?:question|query)\W*)?(\d{1,2})", re.IGNORECASE)
 
 
@@ -36,26 +36,23 @@ def _patterns(value: Any) -> tuple[Pattern, ...]:
     return tuple(found)
 
 
-Patterns = Annotated[tuple[Pattern, ...], Form(keys=("patterns", "triple"), read=_patterns)]
-
-
 @dataclass(frozen=True, kw_only=True)
-class SubQuestion:
+class Proposed:
     """A sub-question in words and in triples; either may be empty."""
 
     question: Annotated[str, Form(keys=("text", "sub question", "query"))] = ""
-    triples: Patterns = ()
+    triples: Annotated[tuple[Pattern, ...], Form(keys=("patterns", "triple"), bare=True, read=_patterns)] = ()
+
+
+Plan = tuple[Proposed, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
     sub_questions: Annotated[
-        tuple[SubQuestion, ...],
+        tuple[Proposed, ...],
         Form(keys=("subquestions", "sub queries", "steps", "questions"), bare=True),
     ]
-
-
-Plan = tuple[SubQuestion, ...]
 
 
 def plan_reply(*, empty: bool = False) -> Reply[Plan]:
@@ -63,10 +60,9 @@ def plan_reply(*, empty: bool = False) -> Reply[Plan]:
 
     def check(read: _Plan) -> Plan:
         plan = tuple(each for each in read.sub_questions if each.triples or re.search(r"\D", each.question))
-        plan = plan[:MAX_TEXTS]
         if not plan and not empty:
             raise ValueError("It has no sub-question.")
-        return plan
+        return plan[:MAX_TEXTS]
 
     return reply_of(_Plan).then(check)
 
@@ -88,53 +84,9 @@ def numbered_reply(*, empty: bool = False) -> Reply[Plan]:
     return Reply(read)
 
 
-def _item(value: Any) -> SubQuestion:
-    if isinstance(value, str):
-        return SubQuestion(question=clean(value[:500]).strip())
-    return SubQuestion(triples=_patterns(value) if isinstance(value, list) else ())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _StepQuote:
-    passage: Annotated[int, Form(name="piece", keys=("passage",))] = 0
-    quote: Quoted = ""
-
-    @property
-    def claim(self) -> str:
-        return ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Step:
-    answers: Names
-    support: Annotated[tuple[_StepQuote, ...], Form(keys=("supports", "citations", "claims", "quotes"))] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Draft:
-    claims: Annotated[PieceQuotes, Form(keys=("support",))] = ()
-    answers: Names
-    likely: Names = ()
-    response: Annotated[Prose, Form(keys=("explanation",))] = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShortAnswers:
-    """The answer to a sub-question without quotes."""
-
-    answers: Names
-
-
-def step_reply(size: int) -> Reply[QuotedAnswer]:
-    """Return the form of the answer to a sub-question from `size` pieces."""
-    return reply_of(_Step).then(lambda each: quoted_answer(each.answers, "", each.support, size=size))
-
-
-def draft_reply(size: int) -> Reply[QuotedAnswer]:
-    """Return the form of a draft from `size` pieces."""
-    return reply_of(_Draft).then(
-        lambda each: quoted_answer(each.answers, each.response, each.claims, size=size, likely=each.likely)
-    )
+def _item(value: Any) -> Proposed:
+    question = clean(value[:500]).strip() if isinstance(value, str) else ""
+    return Proposed(question=question, triples=_patterns(value) if isinstance(value, list) else ())
 
 
 def _failed(value: Any) -> tuple[int, ...]:
@@ -145,9 +97,8 @@ def _failed(value: Any) -> tuple[int, ...]:
 
 
 def _yes_or_no(value: Any) -> YesNo:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    word = stated(value[:100]) if isinstance(value, str) else None
+    text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+    word = stated(text[:100]) if isinstance(text, str) else None
     if word is None:
         raise ValueError("neither yes nor no")
     return word
@@ -171,13 +122,21 @@ def verdict_reply() -> Reply[Verdict]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Question:
-    question: Annotated[str, Form(keys=("text", "sub question", "query"))]
+class ShortAnswers:
+    """The answer to a sub-question without quotes."""
+
+    answers: Names
 
 
 def question_reply() -> Reply[str]:
     """Return the form of a sub-question: an object, or one line."""
-    form = reply_of(_Question).then(lambda each: each.question)
+
+    def check(read: Proposed) -> str:
+        if not read.question:
+            raise ValueError("It has no question.")
+        return read.question
+
+    form = reply_of(Proposed, schema_like({"question": "..."})).then(check)
 
     def read(text: str) -> Reading[str]:
         lines = [line for line in last_part(text).splitlines() if line.strip()]
@@ -187,20 +146,15 @@ def question_reply() -> Reply[str]:
     return Reply(read, form.schema)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Triples:
-    triples: Annotated[tuple[Pattern, ...], Form(keys=("patterns", "triple"), bare=True, read=_patterns)]
-
-
 def triples_reply() -> Reply[tuple[Pattern, ...]]:
     """Return the form of triples; there must be one."""
 
-    def check(read: _Triples) -> tuple[Pattern, ...]:
+    def check(read: Proposed) -> tuple[Pattern, ...]:
         if not read.triples:
             raise ValueError("It has no triple.")
         return read.triples
 
-    return reply_of(_Triples).then(check)
+    return reply_of(Proposed, schema_like({"triples": [["a name"]]})).then(check)
 
 
 def _lines(value: Any) -> tuple[str, ...]:

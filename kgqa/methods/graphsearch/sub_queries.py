@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
+from math import prod
 from typing import Any
 
 from kgqa.methods.evidence import CheckedReply
@@ -13,8 +14,6 @@ from kgqa.methods.text.pattern_paths import Pattern, is_unknown
 from kgqa.model import Piece
 from kgqa.trace import SubQuestion
 
-MAX_STEPS = 6
-"""Most sub-questions of a plan, and most prompts that answer them."""
 MAX_NAMES = 3
 """Most answers of a sub-question that are put into a later one."""
 _PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9_&])(?:Entity)?#(\d{1,2})(?!\d)", re.IGNORECASE)
@@ -22,7 +21,7 @@ _PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9_&])(?:Entity)?#(\d{1,2})(?!\d)", re.I
 
 @dataclass(frozen=True, slots=True)
 class SubQuery:
-    """A sub-question as planned.
+    """A sub-question.
 
     Attributes:
         number: Its number, unique within a question.
@@ -42,21 +41,11 @@ class SubQuery:
         return SubQuestion(self.number, self.text, self.needs)
 
 
-@dataclass(frozen=True, slots=True)
-class GroundedQuery:
-    """A sub-question with answers in place of its references. `filled`: whether all of them had an answer."""
-
-    number: int
-    text: str
-    patterns: tuple[Pattern, ...] = ()
-    filled: bool = True
-
-
 @dataclass(frozen=True)
 class Step:
     """A sub-question as it was asked, and the reply to it."""
 
-    query: GroundedQuery
+    query: SubQuery
     reply: CheckedReply[Piece]
 
     @property
@@ -76,32 +65,18 @@ class Step:
         return {"number": self.query.number, "question": self.query.text, "answer": names}
 
 
-def planned(
-    question: str,
-    texts: Sequence[str],
-    patterns: Sequence[Sequence[Pattern]] = (),
-    *,
-    most: int | None = MAX_STEPS,
-) -> tuple[SubQuery, ...]:
-    """Return sub-questions numbered from 1, and find which answers they need.
+def planned(plan: Iterable[tuple[str, tuple[Pattern, ...]]], question: str, first: int = 1) -> list[SubQuery]:
+    """Return sub-questions in words and in triples numbered from `first`, and find which answers they need.
 
-    A reference to the sub-question itself, to a later or to an unknown one is removed,
-    unless the question contains the same characters, as in "the #1 hit". If nothing else is left, the question is the
-    only sub-question.
-
-    Args:
-        question: The question.
-        texts: The sub-questions.
-        patterns: The patterns of each of them; may be shorter than `texts`.
-        most: Most sub-questions that are kept; None for all.
+    A reference to the sub-question itself, to a later or to an unknown one is removed, unless the question contains the
+    same characters, as in "the #1 hit". If nothing else is left, the question is the only sub-question.
     """
     found = []
-    for number, text in enumerate(texts[:most], 1):
-        triples = tuple(patterns[number - 1]) if number <= len(patterns) else ()
+    for number, (text, patterns) in enumerate(plan, first):
         kept = without_unknown(text, range(1, number), question)
         needs = sorted({int(match[1]) for match in _PLACEHOLDER.finditer(kept)} & set(range(1, number)))
-        found.append(SubQuery(number, kept, triples, tuple(needs)))
-    return tuple(found) if any(each.text or each.patterns for each in found) else (SubQuery(1, question),)
+        found.append(SubQuery(number, kept, patterns, tuple(needs)))
+    return found if any(each.text or each.patterns for each in found) else [SubQuery(first, question)]
 
 
 def without_unknown(text: str, known: Container[int], question: str) -> str:
@@ -114,18 +89,14 @@ def without_unknown(text: str, known: Container[int], question: str) -> str:
 def levels(queries: Sequence[SubQuery]) -> list[list[SubQuery]]:
     """Return sub-questions in levels: each needs only answers of earlier levels."""
     depth: dict[int, int] = {}
-    found: list[list[SubQuery]] = []
     for query in queries:
-        level = max((depth[number] + 1 for number in query.needs if number in depth), default=0)
-        depth[query.number] = level
-        found += [[] for _ in range(level + 1 - len(found))]
-        found[level].append(query)
-    return found
+        depth[query.number] = max((depth[number] + 1 for number in query.needs), default=0)
+    return [[query for query in queries if depth[query.number] == level] for level in sorted({*depth.values()})]
 
 
 def fill_in(
     query: SubQuery, names: Mapping[int, Sequence[str]], texts: Mapping[int, str], *, most: int = MAX_NAMES
-) -> tuple[GroundedQuery, ...]:
+) -> list[SubQuery]:
     """Put answers into a sub-question: one name is put in, several give a sub-question each.
 
     A reference without an answer is replaced by the words of the sub-question that it refers to. If fewer sub-questions
@@ -138,33 +109,23 @@ def fill_in(
         most: Most sub-questions that are returned.
     """
     found = [list(dict.fromkeys(names.get(number, ())))[:MAX_NAMES] for number in query.needs]
-    total = 1
-    for each in found:
-        total *= max(len(each), 1)
-    if total > most:
+    if prod(max(len(each), 1) for each in found) > most:
         found = [[" or ".join(each)] if each else [] for each in found]
     choices = [each or [_words_of(texts.get(number, ""))] for number, each in zip(query.needs, found)]
-    filled = all(found)
     grounded = []
     for chosen in islice(product(*choices), most):
         values = dict(zip(query.needs, chosen))
-        patterns = tuple((fill(s, values), fill(p, values), fill(o, values)) for s, p, o in query.patterns)
-        grounded.append(GroundedQuery(query.number, fill(query.text, values), patterns, filled))
-    return tuple(grounded)
+        patterns = tuple((_fill(s, values), _fill(p, values), _fill(o, values)) for s, p, o in query.patterns)
+        grounded.append(SubQuery(query.number, _fill(query.text, values), patterns))
+    return grounded
 
 
 def _words_of(text: str) -> str:
     return f"[{text.strip().rstrip('?？').strip()}]"
 
 
-def fill(text: str, values: Mapping[int, str]) -> str:
-    """Replace the references to numbers in `values`; others stay."""
+def _fill(text: str, values: Mapping[int, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: values.get(int(match[1]), match[0]), text)
-
-
-def references(text: str) -> tuple[int, ...]:
-    """Return the numbers of the sub-questions to which a text refers, in ascending order."""
-    return tuple(sorted({int(match[1]) for match in _PLACEHOLDER.finditer(text)}))
 
 
 def pattern_text(patterns: Sequence[Pattern]) -> str:

@@ -10,16 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from kgqa.llm.client import Stage
 from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.json_values import Reading, last_part
 from kgqa.llm.replies.reply import Reply, schema_of
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import CheckedReply
+from kgqa.methods.graphsearch.answering import LAST_STEP, NOT_VERIFIED
 from kgqa.methods.graphsearch.channels import RELATIONAL, Channels, prompt_values
 from kgqa.methods.graphsearch.replies import (
-    LAST_STEP,
-    NOT_VERIFIED,
     ShortAnswers,
     copies_reply,
     numbered_reply,
@@ -27,7 +25,7 @@ from kgqa.methods.graphsearch.replies import (
     triples_reply,
     verdict_reply,
 )
-from kgqa.methods.graphsearch.sub_queries import GroundedQuery, SubQuery, pattern_text, planned
+from kgqa.methods.graphsearch.sub_queries import SubQuery, pattern_text, planned
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds, unless_accepted
 from kgqa.methods.text.declarations import GraphSearchSettings
@@ -51,7 +49,7 @@ ANSWERS: Reply[tuple[str, ...]] = Reply(read_answers, schema_of(ShortAnswers))
 class Entry:
     """A sub-question of the history. `context`: its refined evidence."""
 
-    query: GroundedQuery
+    query: SubQuery
     context: str = ""
     answers: tuple[str, ...] = ()
 
@@ -76,11 +74,11 @@ class Channel:
         """The history as prompts show it."""
         return [{"question": e.query.text, "context": e.context, "answer": "; ".join(e.answers)} for e in self.entries]
 
-    def words(self, query: GroundedQuery | SubQuery) -> str:
+    def words(self, query: SubQuery) -> str:
         """Return a sub-question as prompts show it."""
         return (pattern_text(query.patterns) if self.name == RELATIONAL else "") or query.text
 
-    def asked(self, query: GroundedQuery) -> dict[str, Any]:
+    def asked(self, query: SubQuery) -> dict[str, Any]:
         """Return a sub-question and the history as values of a prompt."""
         return {"number": query.number, "sub_question": self.words(query), "steps": self.steps}
 
@@ -95,18 +93,8 @@ class Search(Rounds):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.own = self.resources.settings.of(GraphSearchSettings)
-        self.retrieval = Channels(self.search, self.own, published=True)
+        self.retrieval = Channels(self, self.own, published=True)
         self.channels = [Channel(name) for name in self.retrieval.names]
-
-    @property
-    def reflects(self) -> bool:
-        """Whether drafts are verified; if nothing follows from a verdict, none is asked for."""
-        return self.own.uses("all") and self.own.gate != "never"
-
-    def reply(self, name: str, stage: Stage, form: Reply[T], **values: Any) -> T | None:
-        """Send one prompt, and return its reply."""
-        (read,) = self.ask([self.prompt(f"graphsearch/{name}", stage, form, **values)])
-        return read
 
 
 def answer(
@@ -118,7 +106,7 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by GraphSearch as published; arguments and errors as in `top.answer`. Topics are ignored."""
-    return answer_in_rounds("graphsearch", Search(question, resources, trace), run, best)
+    return answer_in_rounds("graphsearch", Search(resources, trace, question), run, best)
 
 
 def run(state: Search) -> Outcome:
@@ -132,26 +120,26 @@ def run(state: Search) -> Outcome:
         for channel in state.channels:
             for query in channel.queries:
                 answer_step(state, channel, query)
-        for channel in state.channels if state.reflects else ():
+        for channel in state.channels if state.own.uses("all") else ():
             reflect(state, channel)
-        contexts = [refine(state, channel, GroundedQuery(0, state.question)) for channel in state.channels]
+        contexts = [refine(state, channel, SubQuery(0, state.question)) for channel in state.channels]
         background = "\n".join(filter(None, contexts))
     if not background and not any(entry.context for channel in state.channels for entry in channel.entries):
         state.stopped(0, "nothing was retrieved")
         return result(state)
     name = "published_draft" if state.own.uses("ld") else "published_answer"
     steps = [step for channel in state.channels for step in channel.steps]
-    state.final = state.reply(name, "decide", PROSE, background=background, steps=steps) or ""
+    state.final = state.reply(f"graphsearch/{name}", "decide", PROSE, background=background, steps=steps) or ""
     if state.final and state.own.uses("ld"):
         state.trace.record(Drafted(text=state.final, round=1))
-    judged = state.reflects or not state.final  # else there is nothing that accepts an answer
+    judged = state.own.uses("all") or not state.final  # else there is nothing that accepts an answer
     accepted = not judged or any(each.accepted for each in state.channels)
     return unless_accepted(state, result(state), accepted, NOT_VERIFIED)
 
 
 def one_round(state: Search) -> str:
     """Search once for the question, as GraphRAG systems do; return what is found, as it is."""
-    query = GroundedQuery(0, state.question)
+    query = SubQuery(0, state.question)
     shown = [state.retrieval.in_channel(channel.name, [query])[0] for channel in state.channels]
     kept = within_tokens([piece for each in shown for piece in each], ONE_ROUND_TOKENS)
     state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in kept)))
@@ -161,14 +149,14 @@ def one_round(state: Search) -> str:
 
 def decompose(state: Search, channel: Channel) -> None:
     """Cut the question into sub-questions in words or in triples (query decomposition)."""
-    plan = state.reply(f"decompose_{channel.form}", "plan", numbered_reply()) or ()
+    plan = state.reply(f"graphsearch/decompose_{channel.form}", "plan", numbered_reply()) or ()
     if channel.name == RELATIONAL:
         before = sum(len(each.queries) for each in state.channels)
         patterns = [each.triples for each in plan if each.triples]
         queries = tuple(SubQuery(before + at, pattern_text(each), each) for at, each in enumerate(patterns, 1))
         channel.queries = queries or (SubQuery(before + 1, state.question),)
     else:
-        channel.queries = planned(state.question, [each.question for each in plan if each.question], most=None)
+        channel.queries = tuple(planned([(each.question, ()) for each in plan if each.question], state.question))
     state.planned(query.event for query in channel.queries)
 
 
@@ -179,7 +167,7 @@ def answer_step(state: Search, channel: Channel, query: SubQuery) -> None:
     read: tuple[str, ...] | None = ()
     if state.own.uses("qg"):
         if context:
-            read = state.reply("answer", "decide", ANSWERS, **channel.asked(grounded), context=context)
+            read = state.reply("graphsearch/answer", "decide", ANSWERS, **channel.asked(grounded), context=context)
         found = (read or ())[:20]
         event = StepAnswered(
             question=channel.words(grounded), answers=found, read=read is not None, step=grounded.number
@@ -188,25 +176,25 @@ def answer_step(state: Search, channel: Channel, query: SubQuery) -> None:
     channel.entries.append(Entry(grounded, context, read or ()))
 
 
-def ground(state: Search, channel: Channel, query: SubQuery) -> GroundedQuery:
+def ground(state: Search, channel: Channel, query: SubQuery) -> SubQuery:
     """Let the model put earlier answers into a sub-question; one that stays unread is unchanged (query grounding).
 
     In words, those with a reference are grounded; in triples, all after the first.
     """
-    found = GroundedQuery(query.number, query.text, query.patterns, not query.needs)
+    found = query
     if not state.own.uses("qg") or not (query.needs or (channel.name == RELATIONAL and channel.entries)):
         return found
     form: Reply[Any] = triples_reply() if channel.name == RELATIONAL else question_reply()
     plan = [channel.words(each) for each in channel.queries]
-    read = state.reply(f"ground_{channel.form}", "plan", form, **channel.asked(found), plan=plan)
+    read = state.reply(f"graphsearch/ground_{channel.form}", "plan", form, **channel.asked(found), plan=plan)
     if read is not None:
         patterns = () if isinstance(read, str) else read
-        found = GroundedQuery(query.number, pattern_text(patterns) or read, patterns)
+        found = SubQuery(query.number, pattern_text(patterns) or read, patterns)
     state.trace.record(Grounded(step=query.number, text=found.text, filled=read is not None))
     return found
 
 
-def refine(state: Search, channel: Channel, query: GroundedQuery) -> str:
+def refine(state: Search, channel: Channel, query: SubQuery) -> str:
     """Retrieve for a sub-question, and let the model reduce what is found (context refinement).
 
     Returns:
@@ -216,12 +204,12 @@ def refine(state: Search, channel: Channel, query: GroundedQuery) -> str:
     kept, context = list(shown), ""
     values = {"number": query.number, "sub_question": channel.words(query)}
     if shown.passages:
-        text = state.reply("refine_text", "refine", PROSE, **values, **prompt_values(shown))
+        text = state.reply("graphsearch/refine_text", "refine", PROSE, **values, **prompt_values(shown))
         kept = within_tokens(kept, UNREFINED_TOKENS) if text is None else kept
         context = prose("\n".join(piece.text for piece in kept)) if text is None else text
     elif shown:
         facts = [piece.text for piece in shown]
-        places = state.reply("refine_graph", "refine", copies_reply(facts), **values, facts=facts)
+        places = state.reply("graphsearch/refine_graph", "refine", copies_reply(facts), **values, facts=facts)
         kept = within_tokens(kept, UNREFINED_TOKENS) if places is None else [shown.facts[at] for at in places]
         context = prose("\n".join(piece.text for piece in kept)) or "Nothing relevant."
     state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in kept), step=query.number))
@@ -236,19 +224,27 @@ def reflect(state: Search, channel: Channel) -> None:
     """
     if not any(entry.context for entry in channel.entries):
         return
-    channel.draft = state.reply("published_draft", "decide", PROSE, background="", steps=channel.steps) or ""
+    channel.draft = (
+        state.reply("graphsearch/published_draft", "decide", PROSE, background="", steps=channel.steps) or ""
+    )
     state.trace.record(Drafted(text=channel.draft, channel=channel.name))
     if not channel.draft:
         return
     values = {"steps": channel.steps, "draft": channel.draft}
-    verdict, analysis = state.reply("published_verify", "decide", Reply(_read_verdict), **values) or ("unparsed", "")
+    verdict, analysis = state.reply("graphsearch/published_verify", "decide", Reply(_read_verdict), **values) or (
+        "unparsed",
+        "",
+    )
     channel.accepted = verdict == "yes"
     state.trace.record(DraftVerified(verdict=verdict, channel=channel.name))
-    if state.own.gate != "always" and channel.accepted != (state.own.gate == "accept"):
+    if channel.accepted != (state.own.gate == "accept"):
         return
-    plan = state.reply("published_expand", "plan", numbered_reply(empty=True), **values, analysis=analysis) or ()
+    plan = (
+        state.reply("graphsearch/published_expand", "plan", numbered_reply(empty=True), **values, analysis=analysis)
+        or ()
+    )
     last = max(entry.query.number for each in state.channels for entry in each.entries)
-    queries = [GroundedQuery(number, each.question) for number, each in enumerate(plan, last + 1)]
+    queries = [SubQuery(number, each.question) for number, each in enumerate(plan, last + 1)]
     if queries:
         state.planned((SubQuery(query.number, query.text).event for query in queries), 1)
     channel.entries += [Entry(query, refine(state, channel, query)) for query in queries]

@@ -23,13 +23,7 @@ from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
 from kgqa.methods.tog3.exploration import UNKNOWN, Exploration, best
-from kgqa.methods.tog3.replies import (
-    Keywords,
-    Refinement,
-    Reflection,
-    read_plain_answer,
-    sufficient_reply,
-)
+from kgqa.methods.tog3.replies import Keywords, read_plain_answer, sufficient_reply
 from kgqa.methods.tog3.retrieval import KINDS, pieces_of, reworded
 from kgqa.model import Answer, Entity, Named, Piece, Question, Value
 from kgqa.rank.tournaments.chooser import text_similarity
@@ -79,7 +73,7 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by ToG-3 as published; arguments and errors as in `top.answer`. Topics are ignored."""
-    return answer_in_rounds("tog3", Trajectory(question, resources, trace), run, best)
+    return answer_in_rounds("tog3", Trajectory(resources, trace, question), run, best)
 
 
 def run(state: Trajectory) -> Outcome:
@@ -92,23 +86,20 @@ def run(state: Trajectory) -> Outcome:
             return Outcome(reason=NOTHING_FOUND)
     number, why = in_rounds(state, range(1, state.own.rounds + 1), respond, judge, evolve)
     why = "the answer was judged sufficient" if state.accepted else why or "the last round"
-    dropped = {each for each in state.kept if each.kind == "statement"} - {*state.subgraph.facts.values()}
-    dropped -= {*state.subgraph.local.values()}
-    show(state, [each for each in state.kept if each not in dropped])
+    held = {*state.subgraph.facts.values(), *state.subgraph.local.values()}
+    show(state, [each for each in state.kept if each.kind != "statement" or each in held])
     final = state.final(min(number, state.own.rounds), why, state.shown, accepted=state.accepted)
-    notes = (NO_CROSS_ENCODER,) if state.own.rerank == "similarity" else ()
-    return replace(final, notes=(*final.notes, *notes))
+    return replace(final, notes=(*final.notes, NO_CROSS_ENCODER))
 
 
 def retrieve(state: Trajectory, query: str) -> list[Piece]:
     """Find the best pieces of all kinds, and facts of entities that keywords name (Retriever); return the new ones."""
     state.query = query
-    every = [pieces_of(state, kind, [query], [state.step])[0] for kind in KINDS if kind != "path"]
+    every = [pieces_of(state, kind, [query], [state.step])[0] for kind in KINDS]
     found = sorted(chain.from_iterable(every), key=lambda piece: (-piece.score, piece.iri))[: state.own.retrieve]
-    if "statement" in state.kinds and state.search.count("statement"):
+    if "statement" in state.kinds and state.count("statement"):
         if query not in state.keywords:
-            form = reply_of(Keywords)
-            (read,) = state.ask([state.prompt("tog3/keywords", "plan", form, question=query, most=KEYWORDS)])
+            read = state.reply("tog3/keywords", "plan", reply_of(Keywords), question=query, most=KEYWORDS)
             state.keywords[query] = read.keywords[:KEYWORDS] if read else ()
         found += facts_of(state, state.keywords[query], query)
     new = [piece for piece in dict.fromkeys(found) if piece.iri not in state.pool]
@@ -119,9 +110,7 @@ def retrieve(state: Trajectory, query: str) -> list[Piece]:
 
 def facts_of(state: Trajectory, names: Sequence[str], query: str) -> list[Piece]:
     """Return the facts of the entities with the given names, at most `NEIGHBOURS`."""
-    if not names:
-        return []
-    graph, table = state.search.graph, state.corpus.index.pieces("statement")
+    graph, table = state.graph, state.corpus.index.pieces("statement")
     wanted = [normalise(name) for name in names]
     matches = graph.names.exact(wanted)
     found: dict[str, Piece] = {}
@@ -131,7 +120,7 @@ def facts_of(state: Trajectory, names: Sequence[str], query: str) -> list[Piece]
             if isinstance(subject, Entity) and len(found) < NEIGHBOURS:
                 piece = table.get(statement_iri(subject.iri, step.relation, end))
                 found |= {piece.iri: piece} if piece is not None else {}
-    return state.search.record([query], [list(found.values())], [state.step], "keywords")[0]
+    return state.record([query], [list(found.values())], [state.step], "keywords")[0]
 
 
 def rerank(state: Trajectory) -> None:
@@ -154,8 +143,8 @@ def rerank(state: Trajectory) -> None:
 
 def _closest(state: Trajectory, groups: list[list[Piece]]) -> list[list[Piece]]:
     """Return groups of pieces in the order of the piece of each that is most similar to the query."""
-    if state.own.rerank == "none" or not groups:
-        return groups
+    if not groups:
+        return []
     texts = [piece.text for piece in chain.from_iterable(groups)]
     scores = iter(text_similarity(state.resources.encoder)(state.query, texts))
     best = [max(next(scores) for _ in group) for group in groups]
@@ -172,8 +161,7 @@ def show(state: Trajectory, pieces: Sequence[Piece]) -> None:
 def respond(state: Trajectory, number: int) -> CheckedReply[Piece]:
     """Ask for an answer in free text (Responser); if it stands in a passage, its sentence becomes its quote."""
     rerank(state)
-    form = Reply(read_plain_answer)
-    (read,) = state.ask([state.shows("plain_answer", state.shown, form, attempts=state.attempts)])
+    read = state.say("plain_answer", state.shown, Reply(read_plain_answer), attempts=state.attempts)
     if read is not None:
         passages = [each["sentences"] for each in shown_passages(state.shown.passages, state.corpus)]
         read = QuotedAnswer(read.answers, read.response, tuple(_quotes(read, passages)))
@@ -193,10 +181,9 @@ def _quotes(read: QuotedAnswer, passages: Sequence[Sequence[str]]) -> Iterator[S
 def judge(state: Trajectory, number: int, reply: CheckedReply[Piece]) -> bool | None:
     """Ask whether the evidence suffices (Reflector, equation 2); it never does for an unknown answer."""
     words = reply.response if reply.answers else UNKNOWN
-    (read,) = state.ask([state.shows("sufficient", state.shown, sufficient_reply(), answer=words)])
+    read = state.say("sufficient", state.shown, sufficient_reply(), answer=words)
     state.accepted = read is not None and read.sufficient and words != UNKNOWN
-    verdict = Reflection(verdict="YES" if state.accepted else "NO")
-    state.judged(number, "unparsed" if read is None else read.verdict.lower(), verdict)
+    state.judged(number, "unparsed" if read is None else read.verdict.lower(), accepted=state.accepted)
     if state.accepted:
         return None
     state.attempts[-1] += " (not sufficient)"
@@ -213,17 +200,13 @@ def evolve(state: Trajectory, number: int, _: bool) -> str:
     (state.step,) = state.numbered(number, queries)
     new = retrieve(state, queries[0])
     if state.own.evolve_graph == "on":
-        construct(state, queries[0], new)
+        construct(state, new)
     return ""
 
 
-def construct(state: Trajectory, query: str, new: Sequence[Piece]) -> None:
+def construct(state: Trajectory, new: Sequence[Piece]) -> None:
     """Ask for edits of the facts found by a sub-question (Constructor), from new passages, or else the kept ones."""
     facts = [each for each in dict.fromkeys((*new, *state.kept)) if each.iri in state.subgraph.facts]
     chunks = [each for each in new if each.kind == "chunk"] or [each for each in state.kept if each.kind == "chunk"]
-    if not facts and not chunks:
-        return
-    shown = {"facts": [fact.text for fact in facts], "passages": shown_passages(chunks, state.corpus)}
-    values = {"sub_question": query, "number": state.step, "quoted": False, **shown}
-    (read,) = state.ask([state.prompt("tog3/refine", "refine", reply_of(Refinement), **values)])
-    state.trace.record(state.subgraph.edit(state.step, read or Refinement(), facts, chunks, quoted=False))
+    if facts or chunks:
+        state.construct([(state.step, facts, chunks)], quoted=False)

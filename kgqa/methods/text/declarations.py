@@ -6,9 +6,22 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from kgqa.methods.registry import Method
-from kgqa.methods.text.retriever_names import RETRIEVERS, RETRIEVERS_HELP
 from kgqa.settings.setting import Section, setting, variant
 
+RETRIEVERS: Mapping[str, tuple[str, ...]] = {
+    "best": (),
+    "paths": (),
+    "pagerank": ("pagerank",),
+    "rrf": ("bm25", "dense"),
+    "dense": ("dense",),
+    "bm25": ("bm25",),
+}
+"""The channels of each retriever; empty for the best of the index (see `open_retriever`)."""
+RETRIEVERS_HELP = (
+    "how passages are found: bm25: by shared words; dense: by embeddings; rrf: by both; pagerank: by PageRank over the "
+    "facts, from what both find; best: pagerank if there are at least 3 facts per passage, else rrf; paths: as best, "
+    "and along paths from the entities of the question"
+)
 _STAGES: Mapping[str, Mapping[str, Any]] = {"plan": {}, "refine": {}}
 """plan: sub-questions; refine: the evidence is reduced to what matters; answers and verdicts belong to "decide"."""
 
@@ -74,16 +87,9 @@ class Tog3Settings(Section, name="tog3"):
     )
     subqueries: int = setting(2, "maximum number of sub-questions per round", minimum=1, maximum=10)
     context: int = setting(4000, "about how many tokens of evidence a prompt shows", minimum=100, maximum=1000000)
-    path_chooser: Literal["similarity", "llm"] = variant(
-        "similarity", "who picks the best three paths in a tournament: their similarity to the question, or the model"
-    )
-    rerank: Literal["similarity", "none"] = variant(
-        "similarity", "how pieces are reranked: by similarity to the query, or not: in the order of the retriever"
-    )
     judge: Literal["separate", "with-answer"] = variant(
         "separate", "how an answer is judged: by a prompt of its own, or by the prompt that answers"
     )
-    votes: Literal[1, 3] = variant(1, "how often the verdict is asked for; the majority decides")
     evolve_query: Literal["on", "off"] = variant("on", "on: rounds search by sub-questions; off: by the question again")
     evolve_graph: Literal["on", "off"] = variant("on", "on: the language model edits the facts of the evidence")
 
@@ -108,9 +114,6 @@ TOG3 = Method(
         "economy": {"tog3.judge": "with-answer", "tog3.evolve_graph": "off"},
         "without-query": {"tog3.evolve_query": "off"},
         "without-graph": {"tog3.evolve_graph": "off"},
-        "without-rerank": {"tog3.rerank": "none"},
-        "path-model": {"tog3.path_chooser": "llm"},
-        "votes": {"tog3.votes": 3},
     },
     stages=_STAGES,
 )
@@ -135,12 +138,11 @@ class GraphSearchSettings(Section, name="graphsearch"):
         "sub-questions; cr: refined contexts; qg: grounding by earlier answers; ld: draft; all: verification and "
         "expansion, too",
     )
-    gate: Literal["reject", "accept", "always", "never"] = variant(
+    gate: Literal["reject", "accept"] = variant(
         "reject",
         "after which verdict on the draft more sub-questions are asked: reject (as in the paper), accept (as in its "
-        "code), always, or never",
+        "code)",
     )
-    votes: Literal[1, 3] = variant(1, "how many verdicts decide by majority")
     semantic_from: Literal["text", "graph", "all"] = variant("text", "what the semantic channel retrieves")
     relational_from: Literal["text", "graph", "all"] = variant("graph", "what the relational channel retrieves")
 
@@ -166,7 +168,6 @@ GRAPHSEARCH = Method(
         "without-draft": {"graphsearch.modules": "qd,cr,qg"},
         "without-verification": {"graphsearch.modules": "qd,cr,qg,ld"},
         "as-coded": {"graphsearch.gate": "accept"},
-        "votes": {"graphsearch.votes": 3},
     },
     stages=_STAGES,
 )

@@ -1,15 +1,13 @@
-"""The forms of replies that methods over text share: quotes of numbered pieces, a yes or no, a text."""
+"""The forms of replies that methods over text share: a yes or no, a text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from kgqa.llm.replies.json_values import Reading, json_values, last_part
-from kgqa.llm.replies.quoted_answers import Quoted
-from kgqa.llm.replies.reply import Form, Prose, Reply
+from kgqa.llm.replies.reply import Reply
 from kgqa.text.words import safe_text
 
 T = TypeVar("T")
@@ -18,18 +16,6 @@ MAX_PROSE_CHARS = 8_000
 _YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _STATED_YES = re.compile(r"(?:^|[^\w\s]\s*|\n\s*|\bis\s+)yes\b(?!\s+\w)", re.IGNORECASE)
 """A yes that is a statement of its own, unlike that of "I cannot say yes" or "yes or no"."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PieceQuote:
-    """A quote of a reply. `passage`: the number of the piece."""
-
-    claim: Prose = ""
-    passage: Annotated[int, Form(name="piece", keys=("passage",))] = 0
-    quote: Quoted = ""
-
-
-PieceQuotes = Annotated[tuple[PieceQuote, ...], Form(keys=("supports", "citations", "claims", "quotes"))]
 
 
 def stated(text: str) -> YesNo | None:

@@ -4,36 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.retrieve.retriever import Retriever
 from kgqa.errors import PartialResult, QueryRejected, StoreCrashed, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.resources import Resources
+from kgqa.methods.text.declarations import RETRIEVERS
 from kgqa.methods.text.path_pieces import with_paths
-from kgqa.methods.text.retriever_names import RETRIEVERS
 from kgqa.model import Piece, PieceKind
 from kgqa.trace import GaveUp, Retrieved
 from kgqa.trace.trace import Trace
 
+T = TypeVar("T")
 BYTES_PER_TOKEN = 4
 
 
+@dataclass
 class TextSearch:
     """The retrievers of one question.
 
-    Args:
+    Attributes:
         resources: The resources of the run, with a corpus.
         trace: The trace of the question.
+        corpus: The corpus.
+        graph: Its graph, charged to the question.
     """
 
-    def __init__(self, resources: Resources, trace: Trace) -> None:
-        assert isinstance(resources.corpus, Corpus)
-        self.corpus = resources.corpus
-        self.graph: KnowledgeGraph = resources.graph.for_question(trace)
-        self.encoder = resources.encoder
-        self._trace = trace
-        self._opened: dict[tuple[PieceKind, str], Retriever] = {}
+    resources: Resources
+    trace: Trace
+    corpus: Corpus = field(init=False)
+    graph: KnowledgeGraph = field(init=False)
+    _opened: dict[tuple[PieceKind, str], Retriever] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.resources.corpus, Corpus)
+        self.corpus = self.resources.corpus
+        self.graph = self.resources.graph.for_question(self.trace)
 
     def search(
         self,
@@ -62,19 +71,23 @@ class TextSearch:
         """
         if not queries:
             return []
-        return self.record(queries, self._retriever(kind, retriever).search(queries, k), steps, channel)
+        if (kind, retriever) not in self._opened:
+            opened = self.corpus.retriever(kind, RETRIEVERS[retriever])
+            if retriever == "paths":
+                opened = with_paths(opened, self.graph, self.corpus.index, self.resources.encoder, trace=self.trace)
+            self._opened[kind, retriever] = opened
+        return self.record(queries, self._opened[kind, retriever].search(queries, k), steps, channel)
 
     def record(
         self, queries: Sequence[str], found: list[list[Piece]], steps: Sequence[int] = (), channel: str = ""
     ) -> list[list[Piece]]:
         """Record what was found for each query as `Retrieved` events, and return it; arguments as in `search`."""
-        for number, (query, pieces) in enumerate(zip(queries, found)):
+        for query, pieces, step in zip(queries, found, steps or [0] * len(queries)):
             iris = tuple(piece.iri for piece in pieces)
-            step = steps[number] if steps else 0
-            self._trace.record(Retrieved(query=query, pieces=iris, step=step, channel=channel))
+            self.trace.record(Retrieved(query=query, pieces=iris, step=step, channel=channel))
         return found
 
-    def tolerant(self, search: Callable[[], list[Piece]]) -> list[Piece]:
+    def tolerant(self, search: Callable[[], list[T]]) -> list[T]:
         """Return what a search of the graph finds; nothing, with an event, if a query fails or takes too long.
 
         Passages are found without the graph, so an answer does not depend on it.
@@ -82,21 +95,13 @@ class TextSearch:
         try:
             return search()
         except (StoreTimeout, PartialResult, QueryRejected, StoreCrashed) as error:
-            self._trace.remaining()  # raises BudgetExhausted if it is the time of the question that is over
-            self._trace.record(GaveUp(error=str(error)))
+            self.trace.remaining()  # raises BudgetExhausted if it is the time of the question that is over
+            self.trace.record(GaveUp(error=str(error)))
             return []
 
     def count(self, kind: PieceKind) -> int:
         """Return how many pieces of a kind the index contains."""
         return len(self.corpus.index.pieces(kind))
-
-    def _retriever(self, kind: PieceKind, name: str) -> Retriever:
-        if (kind, name) not in self._opened:
-            opened = self.corpus.retriever(kind, RETRIEVERS[name])
-            if name == "paths":
-                opened = with_paths(opened, self.graph, self.corpus.index, self.encoder, trace=self._trace)
-            self._opened[kind, name] = opened
-        return self._opened[kind, name]
 
 
 @contextmanager

@@ -11,24 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.llm.replies.reply import reply_of
-from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
+from kgqa.methods.evidence import CheckedReply, Exhibits
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
 from kgqa.methods.tog3.exploration import Exploration, best, outcome
-from kgqa.methods.tog3.replies import (
-    NOTHING_SAID,
-    Refinement,
-    Reflection,
-    answer_reply,
-    sufficient_reply,
-    turn_reply,
-)
-from kgqa.methods.tog3.retrieval import Found, reworded, search
-from kgqa.methods.tog3.subgraph import shown_evidence
+from kgqa.methods.tog3.replies import ANSWER, NOTHING_SAID, Reflection, sufficient_reply, turn_reply
+from kgqa.methods.tog3.retrieval import Found, retrieve, reworded
 from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.text.words import normalise
-from kgqa.trace import PiecesKept
 from kgqa.trace.trace import Trace
 
 REPEATED = "The answer was given twice with verified quotes; no further evidence was searched for."
@@ -47,7 +39,7 @@ def answer(
 
     Topics are ignored. If the budget is spent, the last answer with a verified quote is returned.
     """
-    return answer_in_rounds("tog3", Search(question, resources, trace), run, best)
+    return answer_in_rounds("tog3", Search(resources, trace, question), run, best)
 
 
 @dataclass
@@ -57,18 +49,17 @@ class Search(Exploration):
     Attributes:
         refined: The passages that a prompt for edits of the graph has shown.
         reflection: The verdict that came with the last answer.
-        accepted: The accepted answer, why the search ends with it, and a note.
+        accepted: The accepted answer, why the search ends with it, and notes.
     """
 
     refined: set[str] = field(default_factory=set)
     reflection: Reflection | None = None
-    accepted: tuple[CheckedReply[Piece], str, str] | None = None
+    accepted: tuple[CheckedReply[Piece], str, tuple[str, ...]] | None = None
 
     @property
     def shown(self) -> Exhibits[Piece]:
         """The evidence as prompts show it."""
-        pieces = shown_evidence(self.subgraph, tokens=self.own.context, passages="chunk" in self.kinds)
-        return Exhibits(self.corpus, pieces)
+        return Exhibits(self.corpus, self.subgraph.shown(self.own.context, passages="chunk" in self.kinds))
 
 
 def run(state: Search) -> Outcome:
@@ -81,8 +72,7 @@ def run(state: Search) -> Outcome:
     number, why = in_rounds(state, range(1, state.own.rounds), respond, judge, evolve)
     if state.accepted is None:
         return state.final(number, why or "the last round", state.shown)
-    reply, why, note = state.accepted
-    notes = [note] if note else []
+    reply, why, notes = state.accepted
     if state.is_long:  # a report counts if it proves an answer
         final = state.final(number, why, state.shown, accepted=True)
         proven = final.reply is not None and final.reply.supported and final.accepted
@@ -91,48 +81,34 @@ def run(state: Search) -> Outcome:
     return outcome(reply, *notes)
 
 
-def retrieve(state: Search, queries: Sequence[str], steps: Sequence[int]) -> list[Found]:
-    """Search for queries, and keep what is best; `new` says what the graph did not contain."""
-    found = []
-    for step, each in zip(steps, search(state, queries, steps)):
-        state.trace.record(PiecesKept(step=step, pieces=tuple(piece.iri for piece in each.passages)))
-        new = state.subgraph.add(step, each.passages, each.facts, each.summaries)
-        found.append(replace(each, new=bool(new)))
-    return found
-
-
 def respond(state: Search, number: int) -> CheckedReply[Piece]:
     """Ask for an answer; with `tog3.judge=with-answer`, the reply contains the verdict and sub-questions, too."""
     shown = state.shown
     if state.own.judge == "separate":
-        prompt = state.shows("answer", shown, answer_reply(len(shown)), attempts=state.attempts)
-        (read,) = state.ask([prompt])
+        read = state.say("answer", shown, quoted_reply(len(shown), ANSWER), attempts=state.attempts)
         return state.recorded(number, read, shown)
-    (turn,) = state.ask([state.shows("turn", shown, turn_reply(len(shown)), most=state.own.subqueries)])
+    turn = state.say("turn", shown, turn_reply(len(shown)), most=state.own.subqueries)
     read, said = turn or (None, NOTHING_SAID)
     reply = state.recorded(number, read, shown)
     state.reflection = said if reply.supported else replace(said, verdict="NO")
-    state.judged(number, "unparsed" if turn is None else said.verdict.lower(), state.reflection)
+    verdict = "unparsed" if turn is None else said.verdict.lower()
+    state.judged(number, verdict, said.missing, accepted=state.reflection.sufficient)
     return reply
 
 
 def judge(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection | None:
     """Return what is missing; None if the answer holds, or was given before."""
-    before = state.supported[-2] if reply.supported and len(state.supported) > 1 else None
-    if before is not None and _same(before, reply):
-        state.accepted = reply, "the same answer with verified quotes again", REPEATED
+    before = state.supported[-2:-1] if reply.supported else []
+    if before and {*map(normalise, before[0].answers)} == {*map(normalise, reply.answers)}:
+        state.accepted = reply, "the same answer with verified quotes again", (REPEATED,)
         return None
-    reflection = reflect(state, number, reply) if state.reflection is None else state.reflection
+    reflection = state.reflection or reflect(state, number, reply)
     if reflection.sufficient:
-        state.accepted = reply, "the answer was judged sufficient", ""
+        state.accepted = reply, "the answer was judged sufficient", ()
         return None
     if reflection.missing:
         state.attempts[-1] += f" (not accepted: {reflection.missing})"
     return reflection
-
-
-def _same(first: CheckedReply[Piece], second: CheckedReply[Piece]) -> bool:
-    return {*map(normalise, first.answers)} == {*map(normalise, second.answers)}
 
 
 def reflect(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection:
@@ -141,24 +117,15 @@ def reflect(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflectio
     if not reply.supported:
         return state.evolved(state.shown) if evolving else NOTHING_SAID
     words = reply.words
-    given = reply.response or words
-    answer = f"{words} ({given})" if given != words else words
-    orders = _orders(state.shown, state.own.votes)
-    form, more = (reply_of(Reflection), {"most": state.own.subqueries}) if evolving else (sufficient_reply(), {})
-    name = "reflect" if evolving else "sufficient"
-    read = state.ask([state.shows(name, each, form, answer=answer, **more) for each in orders])
-    sufficient = 2 * sum(each is not None and each.sufficient for each in read) > len(read)
-    against = next((each for each in read if each is not None and not each.sufficient), NOTHING_SAID)
-    reflection = Reflection(verdict="YES") if sufficient else against
-    state.judged(number, "yes" if sufficient else "no" if any(read) else "unparsed", reflection)
-    return reflection
-
-
-def _orders(shown: Exhibits[Piece], votes: int) -> list[Exhibits[Piece]]:
-    """Return the evidence for each vote: the passages as they are, reversed, and with their halves exchanged."""
-    passages, half = shown.passages, len(shown.passages) // 2
-    orders = (passages, passages[::-1], passages[half:] + passages[:half])
-    return [Exhibits(shown.corpus, [*order, *shown.facts]) for order in orders[:votes]]
+    answer = f"{words} ({reply.response})" if reply.response not in ("", words) else words
+    if evolving:
+        read = state.say("reflect", state.shown, reply_of(Reflection), answer=answer, most=state.own.subqueries)
+    else:
+        read = state.say("sufficient", state.shown, sufficient_reply(), answer=answer)
+    said = read or NOTHING_SAID
+    missing = "" if said.sufficient else said.missing
+    state.judged(number, said.verdict.lower() if read else "unparsed", missing, accepted=said.sufficient)
+    return said
 
 
 def evolve(state: Search, number: int, reflection: Reflection) -> str:
@@ -168,35 +135,18 @@ def evolve(state: Search, number: int, reflection: Reflection) -> str:
         queries = state.new_questions(reflection)
     if not queries:
         return "all sub-questions were asked before" if reflection.questions else "there was no sub-question"
-    steps = state.numbered(number, queries)
-    found = retrieve(state, queries, steps)
+    found = retrieve(state, queries, state.numbered(number, queries))
     state.fruitless.update(query for query, each in zip(queries, found) if not each.new)
-    edited = state.own.evolve_graph == "on" and construct(state, queries, steps, found)
+    edited = state.own.evolve_graph == "on" and construct(state, found)
     return "" if edited or any(each.new for each in found) else "nothing new was found"
 
 
-def construct(state: Search, queries: Sequence[str], steps: Sequence[int], found: Sequence[Found]) -> bool:
-    """Ask for edits of the evidence graph, one prompt for each sub-question with passages that none has shown.
-
-    Returns:
-        Whether anything was added or merged.
-    """
-    asked, prompts = [], []
-    for query, step, each in zip(queries, steps, found):
+def construct(state: Search, found: Sequence[Found]) -> bool:
+    """Refine what sub-questions found in passages that no prompt for edits has shown; return whether this did more."""
+    asked = []
+    for each in found:
         passages = [piece for piece in each.passages if piece.iri not in state.refined]
         state.refined.update(piece.iri for piece in passages)
-        if not passages:
-            continue
         held = {normalise(fact.text): fact for fact in each.facts if fact.iri in state.subgraph.facts}
-        asked.append((step, list(held.values()), passages))
-        shown = {"passages": shown_passages(passages, state.corpus), "facts": [fact.text for fact in held.values()]}
-        values = {"sub_question": query, "number": step, "quoted": True, **shown}
-        prompts.append(state.prompt("tog3/refine", "refine", reply_of(Refinement), **values))
-    replies = state.ask(prompts)
-    edits = [
-        state.subgraph.edit(step, read or Refinement(), facts, passages)
-        for (step, facts, passages), read in zip(asked, replies)
-    ]
-    for edit in edits:
-        state.trace.record(edit)
-    return any(edit.added or edit.merged for edit in edits)
+        asked += [(each.step, list(held.values()), passages)] if passages else []
+    return state.construct(asked, quoted=True)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
-from kgqa.llm.client import Stage, TypedPrompt
-from kgqa.llm.replies.quoted_answers import QuotedAnswer
-from kgqa.llm.replies.reply import Reply
+from kgqa.llm.replies.quoted_answers import QuotedAnswer, quoted_reply
+from kgqa.llm.replies.reply import Reply, reply_of
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import LIKELY, CheckedReply, Exhibits, shown_passages
-from kgqa.methods.rounds import Outcome, Rounds
+from kgqa.methods.rounds import Outcome, Rounds, new_questions
 from kgqa.methods.text.declarations import Tog3Settings
-from kgqa.methods.tog3.replies import NOTHING_SAID, Reflection, distinct_questions, final_reply, gap_reply
+from kgqa.methods.tog3.replies import FINAL, NOTHING_SAID, Refinement, Reflection, gap_reply
 from kgqa.methods.tog3.subgraph import Subgraph, fact_line
 from kgqa.model import Piece
 from kgqa.trace import StepAnswered, SubQuestion, SufficiencyJudged
@@ -24,7 +23,7 @@ UNREAD_FINAL = "The final reply of the language model could not be read; this is
 UNQUOTED_FINAL = "No answer was judged sufficient, and no quote of the last one was found in the passages."
 INTERRUPTED = "The search was not finished. This is the last answer with verified quotes."
 UNKNOWN = "Unknown"
-PLANNING = ("keywords", "evolve", "reflect")
+PLANNING = ("evolve", "reflect")
 """Prompts of the stage `plan`; the others decide."""
 MAX_STEPS = 12
 """Most claims of earlier answers in a prompt."""
@@ -56,16 +55,15 @@ class Exploration(Rounds):
         super().__post_init__()
         self.own = self.resources.settings.of(Tog3Settings)
         self.kinds = [each.strip() for each in self.own.kinds.split(",")]
-        self.subgraph = Subgraph(self.corpus, self.search.graph)
+        self.subgraph = Subgraph(self.corpus, self.graph)
 
     @property
     def is_long(self) -> bool:
         """Whether a report is wanted."""
         return self.resources.settings.ask.answer_form == "long"
 
-    def shows(self, name: str, shown: Exhibits[Piece], reply: Reply[T], **values: Any) -> TypedPrompt[T]:
-        """Return a prompt that shows evidence, the sub-questions so far, and the verified claims."""
-        stage: Stage = "plan" if name in PLANNING else "decide"
+    def say(self, name: str, shown: Exhibits[Piece], form: Reply[T], **values: Any) -> T | None:
+        """Return the reply to a prompt that shows evidence, the sub-questions so far, and the verified claims."""
         places = {piece.iri: number for number, piece in enumerate(shown.passages, 1)}
         asked = [f"{text} (nothing new was found)" if text in self.fruitless else text for text in self.queries]
         evidence = {
@@ -76,15 +74,16 @@ class Exploration(Rounds):
             "asked": asked,
             "steps": list(self.claims)[-MAX_STEPS:],
         }
-        return self.prompt(f"tog3/{name}", stage, reply, **evidence, **values)
+        return self.reply(f"tog3/{name}", "plan" if name in PLANNING else "decide", form, **evidence, **values)
 
     def recorded(self, number: int, read: QuotedAnswer | None, shown: Exhibits[Piece]) -> CheckedReply[Piece]:
         """Check the quotes of an answer, and keep what they verify."""
         reply = shown.check(read)
         self.supported += [reply] if reply.supported else []
         self.subgraph.cited |= {each.span.chunk: None for each in reply.quotes}
-        verified = [each for each in reply.citations if each.verified]
-        self.claims |= {f'{each.claim} "{each.quote}"': None for each in verified if each.claim}
+        self.claims |= {
+            f'{each.claim} "{each.quote}"': None for each in reply.citations if each.verified and each.claim
+        }
         self.attempts.append(f"Round {number}: {reply.words or UNKNOWN}")
         event = StepAnswered(
             question=self.question,
@@ -98,22 +97,18 @@ class Exploration(Rounds):
         self.trace.record(event)
         return reply
 
-    def judged(self, number: int, verdict: str, reflection: Reflection) -> None:
+    def judged(self, number: int, verdict: str, missing: str = "", *, accepted: bool) -> None:
         """Record a verdict."""
-        accepted = reflection.sufficient
-        self.trace.record(
-            SufficiencyJudged(round=number, verdict=verdict, missing=reflection.missing, accepted=accepted)
-        )
+        self.trace.record(SufficiencyJudged(round=number, verdict=verdict, missing=missing, accepted=accepted))
 
     def evolved(self, shown: Exhibits[Piece]) -> Reflection:
         """Ask for sub-questions (equation 3)."""
-        (read,) = self.ask([self.shows("evolve", shown, gap_reply(), most=self.own.subqueries)])
-        return read or NOTHING_SAID
+        return self.say("evolve", shown, gap_reply(), most=self.own.subqueries) or NOTHING_SAID
 
     def new_questions(self, reflection: Reflection) -> list[str]:
         """Return the sub-questions of a reply, at most `tog3.subqueries`, without those that were asked before."""
         given = [*dict.fromkeys(reflection.questions)][: self.own.subqueries]
-        return distinct_questions(given, [self.question, *self.queries])
+        return new_questions(given, [self.question, *self.queries])
 
     def numbered(self, number: int, queries: Sequence[str]) -> list[int]:
         """Record the sub-questions of a round, and return their numbers."""
@@ -121,6 +116,27 @@ class Exploration(Rounds):
         self.queries += queries
         self.planned(map(SubQuestion, steps, queries), number)
         return steps
+
+    def construct(self, asked: Sequence[tuple[int, Sequence[Piece], Sequence[Piece]]], *, quoted: bool) -> bool:
+        """Ask for edits of the evidence graph (equation 4), all in one batch.
+
+        Args:
+            asked: The numbers of sub-questions, each with the facts and the passages that a prompt shows.
+            quoted: Whether new facts need a quote.
+
+        Returns:
+            Whether anything was added or merged.
+        """
+        prompts = []
+        for step, facts, passages in asked:
+            shown = {"facts": [fact.text for fact in facts], "passages": shown_passages(passages, self.corpus)}
+            values = {"sub_question": self.queries[step - 1], "number": step, "quoted": quoted, **shown}
+            prompts.append(self.prompt("tog3/refine", "refine", reply_of(Refinement), **values))
+        replies = self.ask(prompts)
+        edits = [self.subgraph.edit(*each, read or Refinement(), quoted=quoted) for each, read in zip(asked, replies)]
+        for edit in edits:
+            self.trace.record(edit)
+        return any(edit.added or edit.merged for edit in edits)
 
     def final(self, number: int, why: str, shown: Exhibits[Piece], *, accepted: bool = False) -> Outcome:
         """Ask for the answer from the whole trajectory (equation 6).
@@ -135,13 +151,13 @@ class Exploration(Rounds):
             accepted: Whether an answer was accepted, so that only a report of it is wanted.
         """
         self.stopped(number, why)
-        form = final_reply(len(shown))
-        (read,) = self.ask([self.shows("final", shown, form, attempts=self.attempts, long=self.is_long)])
-        before = self.supported[-1] if self.supported else None
+        before = self.supported[-1:]
+        form = quoted_reply(len(shown), FINAL, optional=("response",))
+        read = self.say("final", shown, form, attempts=self.attempts, long=self.is_long)
         reply = self.recorded(number, read, shown)
         best = self.resources.settings.ask.on_exhausted == "best"
         if read is None:
-            return outcome(before, UNREAD_FINAL) if before else Outcome(reason=UNREADABLE)
+            return outcome(before[0], UNREAD_FINAL) if before else Outcome(reason=UNREADABLE)
         if reply.likely and best and self.takes_likely:
             return outcome(reply.best, LIKELY, accepted=False)
         weak = bool(reply.answers) and not reply.supported

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from kgqa.llm.replies.answers import read_answers
 from kgqa.llm.replies.json_values import Reading, last_part
-from kgqa.llm.replies.quoted_answers import Names, QuotedAnswer, quoted_answer
-from kgqa.llm.replies.reply import Form, Prose, Reply, reply_of
-from kgqa.methods.text.replies import PieceQuotes, or_stated
+from kgqa.llm.replies.quoted_answers import SUPPORT, QuotedAnswer, quoted_reply
+from kgqa.llm.replies.reply import Form, Reply, reply_of
+from kgqa.methods.text.replies import or_stated
 from kgqa.text.words import clean
 
 MAX_TEXT_CHARS = 20_000
+ANSWER = {"answer": ["a name"], "response": "...", "support": [SUPPORT]}
+FINAL = {"answer": ["a name"], "likely": ["a name"], "response": "...", "explanation": "...", "support": [SUPPORT]}
+"""Final answers; the response is left out unless a report is wanted."""
 _REFERENCE = re.compile(r"#\d|\[(?:answer|name|entity)[^\]]*\]", re.IGNORECASE)
 
 
@@ -60,52 +62,18 @@ class _Sufficient:
     verdict: Verdict
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    answer: Names
-    response: Annotated[Prose, Form(keys=("explanation",))] = ""
-    support: PieceQuotes = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Final:
-    answer: Names
-    likely: Names = ()
-    response: Annotated[Prose, Form(optional=True)] = ""
-    explanation: Prose = ""
-    support: PieceQuotes = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Turn(_Answer):
-    verdict: Verdict = "NO"
-    missing: Missing = ""
-    questions: Questions = ()
-
-
-def answer_reply(size: int) -> Reply[QuotedAnswer]:
-    """Return the form of an answer from `size` pieces."""
-    return reply_of(_Answer).then(lambda each: quoted_answer(each.answer, each.response, each.support, size=size))
-
-
-def final_reply(size: int) -> Reply[QuotedAnswer]:
-    """Return the form of the final answer from `size` pieces."""
-
-    def answer(read: _Final) -> QuotedAnswer:
-        text = read.response or read.explanation
-        return quoted_answer(read.answer, text, read.support, size=size, likely=read.likely)
-
-    return reply_of(_Final).then(answer)
-
-
 def turn_reply(size: int) -> Reply[tuple[QuotedAnswer, Reflection]]:
     """Return the form of an answer from `size` pieces, together with a verdict and sub-questions."""
-    return reply_of(_Turn).then(
-        lambda each: (
-            quoted_answer(each.answer, each.response, each.support, size=size),
-            Reflection(verdict=each.verdict, missing=each.missing, questions=each.questions),
-        )
-    )
+    answer, verdict = quoted_reply(size, ANSWER), reply_of(Reflection)
+
+    def read(text: str) -> Reading[tuple[QuotedAnswer, Reflection]]:
+        found, said = answer.read(text), verdict.read(text)
+        value = None if found.value is None else (found.value, said.value or NOTHING_SAID)
+        return Reading(value, found.repaired or said.repaired, found.problem)
+
+    first, second = answer.schema or {}, verdict.schema or {}
+    properties = {**first["properties"], **second["properties"]}
+    return Reply(read, {**first, "properties": properties, "required": list(properties)})
 
 
 def gap_reply() -> Reply[Reflection]:
@@ -169,15 +137,3 @@ class Refinement:
     keep: tuple[int, ...] = ()
     same: tuple[tuple[Name, ...], ...] = ()
     add: tuple[ProposedFact, ...] = ()
-
-
-def distinct_questions(given: Iterable[str], asked: Iterable[str]) -> list[str]:
-    """Return the questions that differ from those asked before in more than case and punctuation."""
-    known = {tuple(re.findall(r"\w+", each.casefold())) for each in asked} | {()}
-    found = []
-    for each in given:
-        words = tuple(re.findall(r"\w+", each.casefold()))
-        if words not in known:
-            known.add(words)
-            found.append(each)
-    return found

@@ -6,8 +6,8 @@ The graph lives as long as the question; nothing of it is written to the corpus.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.resolution.types import types_agree
@@ -29,7 +29,7 @@ MAX_FACTS = 40
 class AddedFact(Piece):
     """A fact that a model read from a passage for this question; its IRI is that of the passage."""
 
-    quote: str = ""
+    told: LocalFact = field(kw_only=True)
 
 
 class Subgraph:
@@ -61,38 +61,41 @@ class Subgraph:
 
     def add(
         self, step: int, passages: Sequence[Piece], facts: Iterable[Piece] = (), summaries: Iterable[Piece] = ()
-    ) -> list[Piece]:
-        """Add pieces that were kept for a step, passages best first; return the new ones of any kind.
+    ) -> bool:
+        """Add pieces that were kept for a step, passages best first; return whether any of them is new.
 
         Facts that an edit has removed stay out, also those that say the same.
         """
-        new = []
+        before = len(self.passages) + len(self.facts) + len(self.summaries)
         for rank, passage in enumerate(passages):
-            if passage.iri not in self.passages:
-                new.append(passage)
-                self.passages[passage.iri] = (passage, step, rank)
+            self.passages.setdefault(passage.iri, (passage, step, rank))
         for fact in facts:
-            if fact.iri not in self.facts and normalise(fact.text) not in self._dropped:
-                new.append(fact)
-                self.facts[fact.iri] = fact
-        others = [summary for summary in summaries if summary.iri not in self.summaries]
-        self.summaries.update((summary.iri, summary) for summary in others)
-        return new + others
+            if normalise(fact.text) not in self._dropped:
+                self.facts.setdefault(fact.iri, fact)
+        for summary in summaries:
+            self.summaries.setdefault(summary.iri, summary)
+        return len(self.passages) + len(self.facts) + len(self.summaries) > before
 
-    def ordered(self) -> list[Piece]:
-        """Return the passages: those with verified quotes, then the first of each step, the second, and so on.
+    def shown(self, tokens: int, *, passages: bool = True) -> list[Piece]:
+        """Choose what a prompt shows: the passages that fit, and after them the latest facts, those of edits first.
 
-        Of passages with the same rank, the one of the latest step comes first.
+        Passages with verified quotes come first, then the first of each step, the second, and so on. Of passages with
+        the same rank, the one of the latest step comes first.
+
+        Args:
+            tokens: About how many tokens all of it may have.
+            passages: Whether passages are shown.
         """
-
-        def key(each: tuple[Piece, int, int]) -> tuple[bool, int, int]:
-            piece, step, rank = each
-            return piece.iri not in self.cited, rank, -step
-
-        return [piece for piece, _, _ in sorted(self.passages.values(), key=key)]
+        # a path of one step says the same as its fact
+        stored = {normalise(each.text): each for each in reversed(self.facts.values())}
+        listed = [*reversed(self.local.values()), *reversed(stored.values())][:MAX_FACTS]
+        texts = [fact_line(each, {}) for each in listed] + [each.text for each in self.summaries.values()]
+        left = tokens - sum(len(text.encode()) for text in texts) // BYTES_PER_TOKEN
+        ordered = sorted(self.passages.values(), key=lambda each: (each[0].iri not in self.cited, each[2], -each[1]))
+        return [*(within_tokens([piece for piece, *_ in ordered], left) if passages else []), *listed]
 
     def edit(
-        self, step: int, read: Refinement, facts: Sequence[Piece], passages: Sequence[Piece], *, quoted: bool = True
+        self, step: int, facts: Sequence[Piece], passages: Sequence[Piece], read: Refinement, *, quoted: bool = True
     ) -> EvidenceEdited:
         """Apply the edits of a reply that hold, and return what has changed.
 
@@ -102,9 +105,9 @@ class Subgraph:
 
         Args:
             step: The number of the sub-question.
-            read: The proposed edits.
             facts: The facts that the prompt showed.
             passages: The passages that the prompt showed.
+            read: The proposed edits.
             quoted: Whether new facts need a quote; otherwise a name must be known or stand in the passage.
         """
         # an empty list of facts to keep is no decision; a fact that is kept under one number is kept under all
@@ -113,95 +116,71 @@ class Subgraph:
         removed = [iri for iri, fact in self.facts.items() if normalise(fact.text) in self._dropped]
         for iri in removed:
             del self.facts[iri]
-        merged, added, refused = [], [], 0
-        for pair in read.same[:MAX_EDITS]:
-            if len({*pair}) == len(pair) == 2 and self._may_be_same(pair[0], pair[1], passages):
-                merged += [(pair[0], pair[1])] if pair not in self.same else []
-                self.same[pair[0], pair[1]] = None
-            else:
-                refused += 1
+        merged = [(pair[0], pair[1]) for pair in read.same[:MAX_EDITS] if len({*pair}) == len(pair) == 2]
+        merged = [pair for pair in merged if self._may_be_same(pair, passages)]
+        refused = len(read.same[:MAX_EDITS]) - len(merged)
+        merged = [pair for pair in dict.fromkeys(merged) if pair not in self.same]
+        self.same |= dict.fromkeys(merged)
+        added = []
         for proposed in read.add[:MAX_EDITS]:
             fact = self._checked(proposed, passages, quoted)
             if fact is None:
                 refused += 1
-            elif fact not in self.local:
-                self.local[fact] = _piece(fact, passages[proposed.passage - 1])
-                added.append(fact)
+            elif fact.told not in self.local:
+                self.local[fact.told] = fact
+                added.append(fact.told)
         return EvidenceEdited(
             step=step, added=tuple(added), removed=tuple(removed), merged=tuple(merged), refused=refused
         )
 
-    def _checked(self, fact: ProposedFact, passages: Sequence[Piece], quoted: bool) -> LocalFact | None:
+    def _checked(self, fact: ProposedFact, passages: Sequence[Piece], quoted: bool) -> AddedFact | None:
         """Return a proposed fact if it holds."""
         if not (fact.subject and fact.relation and fact.object and 1 <= fact.passage <= len(passages)):
             return None
         passage = passages[fact.passage - 1]
-        stands = bool(fact.quote) and find_quote(passage.text, fact.quote) is not None
-        if quoted and not stands:
-            return None
-        source = fact.quote if stands else passage.text
+        place = find_quote(passage.text, fact.quote) if fact.quote else None
+        source = fact.quote if place else passage.text
         names = [name for name in (fact.subject, fact.object) if not find_name(source, name)]
-        if quoted and len(names) == 2:
-            return None  # the quote says nothing of either
+        if quoted and (place is None or len(names) == 2):
+            return None  # the quote is wrong, or says nothing of either
         if not all(self._is_known(name, passage) for name in names):
             return None
-        return LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if stands else "")
+        spans = tuple(Span(span.document, span.chunk, *(place or (0, 0)), span.source) for span in passage.spans)
+        told = LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if place else "")
+        return AddedFact(
+            passage.iri, "statement", " | ".join((fact.subject, fact.relation, fact.object)), spans=spans, told=told
+        )
 
     def _is_known(self, name: str, passage: Piece) -> bool:
         """Return whether a name is that of an entity of the graph, of the document, or of a fact held before."""
         document = self._corpus.reader.document(passage.spans[0].document) if passage.spans else None
-        wanted = normalise(name)
-        titles = [document.title] if document is not None else []
+        title = document.title if document is not None else ""
         held = {normalise(each) for fact in self.local for each in (fact.subject, fact.object)}
-        return any(find_name(title, name) for title in titles) or wanted in held or bool(self._entities(name))
+        return bool(find_name(title, name)) or normalise(name) in held or bool(self._entities(name))
 
     def _entities(self, name: str) -> list[str]:
         wanted = normalise(name)
         return [match.entity.iri for match in self._graph.names.exact([wanted]).get(wanted, ())]
 
-    def _may_be_same(self, first: str, second: str, passages: Sequence[Piece]) -> bool:
-        texts = [*(each.text for each in passages), *(each.text for each in self.facts.values())]
-        texts += [name for fact in self.local for name in (fact.subject, fact.object)]
+    def _may_be_same(self, names: Sequence[str], passages: Sequence[Piece]) -> bool:
+        texts = [each.text for each in (*passages, *self.facts.values(), *self.local.values())]
         types = []
-        for name in (first, second):
+        for name in names:
             entities = self._entities(name)
             if not entities and not any(find_name(text, name) for text in texts):
                 return False
-            types.append({each for iri in entities for each in self._types(iri)})
-        return not (types[0] and types[1]) or any(types_agree(one, other) for one in types[0] for other in types[1])
+            types.append([each for iri in entities for each in self._types(iri)])
+        return not all(types) or any(types_agree(one, other) for one in types[0] for other in types[1])
 
-    def _types(self, entity: str) -> Iterator[str]:
+    def _types(self, entity: str) -> list[str]:
         piece = self._corpus.index.pieces("entity").get(entity)
         found = re.search(r"\(([^()]*)\)(?::|$)", piece.text) if piece else None
-        yield from found[1].split(", ") if found else ()
-
-
-def _piece(fact: LocalFact, passage: Piece) -> AddedFact:
-    place = find_quote(passage.text, fact.quote) if fact.quote else None
-    spans = tuple(Span(span.document, span.chunk, *(place or (0, 0)), span.source) for span in passage.spans)
-    text = f"{fact.subject} | {fact.relation} | {fact.object}"
-    return AddedFact(fact.chunk, "statement", text, spans=spans, quote=fact.quote)
-
-
-def shown_evidence(subgraph: Subgraph, *, tokens: int, passages: bool = True) -> list[Piece]:
-    """Choose what a prompt shows of an evidence graph: the best passages that fit, and after them the latest facts.
-
-    Args:
-        subgraph: The evidence graph.
-        tokens: About how many tokens all of it may have.
-        passages: Whether passages are shown.
-    """
-    # a path of one step says the same as its fact
-    stored = {normalise(each.text): each for each in reversed(subgraph.facts.values())}
-    listed = [*reversed(subgraph.local.values()), *reversed(stored.values())][:MAX_FACTS]
-    texts = [fact_line(each, {}) for each in listed] + [each.text for each in subgraph.summaries.values()]
-    left = tokens - sum(len(text.encode()) for text in texts) // BYTES_PER_TOKEN
-    return [*(within_tokens(subgraph.ordered(), left) if passages else []), *listed]
+        return found[1].split(", ") if found else []
 
 
 def fact_line(fact: Piece, numbers: Mapping[str, int]) -> str:
     """Return a fact in words, with the numbers of the passages that it was read from, if these are shown."""
     shown = sorted({numbers[span.chunk] for span in fact.spans if span.chunk in numbers})
     place = [f"passage {', '.join(map(str, shown))}"] if shown else []
-    place += [f'"{fact.quote}"'] if isinstance(fact, AddedFact) and fact.quote else []
+    place += [f'"{fact.told.quote}"'] if isinstance(fact, AddedFact) and fact.told.quote else []
     return f"{fact.text} ({': '.join(place)})" if place else fact.text

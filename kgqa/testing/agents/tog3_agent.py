@@ -15,7 +15,6 @@ KINDS: Mapping[str, str] = {
     "are enough to answer": "sufficient",
     "Clean and extend": "refine",
     "index of names": "keywords",
-    "numbered paths: facts": "paths",
     "nothing more will be found": "final",
     "the one word Unknown": "plain_answer",
 }
@@ -53,8 +52,6 @@ class Tog3Agent(TextAgent):
         kind = prompt_kind(prompt)
         if kind == "keywords":
             return {"keywords": [step.answer for step in gold.steps[:1]]}
-        if kind == "paths":
-            return [number for number, text in prompt.listed.items() if any(step.answer in text for step in gold.steps)]
         if kind == "refine":
             return self._edits(prompt, gold)
         known = self._complete(prompt, gold)

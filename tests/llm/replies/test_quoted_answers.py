@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.replies.quoted_answers import MAX_SUPPORTS, QuotedAnswer, Support, quoted_answer, quoted_reply
+from kgqa.llm.replies.quoted_answers import MAX_SUPPORTS, QuotedAnswer, Support, quoted_reply
 
 
 def read(value, size=3):
@@ -75,5 +75,5 @@ def test_deep_answers(depth):
 
 
 def test_what_is_likely_counts_only_without_answers():
-    assert quoted_answer((), "", (), size=1, likely=("Ada",)).likely == ("Ada",)
-    assert quoted_answer(("Bob",), "", (), size=1, likely=("Ada",)).likely == ()
+    assert read({"answers": [], "likely": ["Ada"]}).value.likely == ("Ada",)
+    assert read({"answers": ["Bob"], "likely": ["Ada"]}).value.likely == ()

@@ -42,11 +42,11 @@ EXPAND = {"expand": [listed(texts) for texts in NEW], "step": step}
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
-@pytest.mark.parametrize("gate", ["reject", "accept", "always", "never"])
+@pytest.mark.parametrize("gate", ["reject", "accept"])
 def test_calls_of_every_gate_and_verdict(run, gate, verdict):
     asked = run(replies={"verify": VERDICTS[verdict], **EXPAND}, graphsearch__gate=gate, **FEW)
     m, e = 3, 2
-    more = {"reject": verdict != YES, "accept": verdict == YES, "always": True, "never": False}[gate]
+    more = {"reject": verdict != YES, "accept": verdict == YES}[gate]
     assert len(asked.names) == asked.answer.usage.calls == m + 3 + (2 * (3 + e) if more else 0)
     assert asked.answer.usage.rounds == 3 + m + (2 * 4 if more else 0)
     assert asked.answer.accepted == (verdict == YES) and str(asked.answer) == "Ben Aske"
@@ -54,12 +54,12 @@ def test_calls_of_every_gate_and_verdict(run, gate, verdict):
     assert kinds == {YES: {"yes"}, NO: {"no"}, BOTH: {"no"}, GARBAGE: {"unparsed"}}[verdict]
 
 
-@pytest.mark.parametrize("gate", ["reject", "accept", "always", "never"])
+@pytest.mark.parametrize("gate", ["reject", "accept"])
 def test_accepted_in_the_second_round(run, gate):
     replies = {"verify": [VERDICTS[NO], VERDICTS[YES]], **EXPAND}
     asked = run(replies=replies, graphsearch__gate=gate, **FEW)
-    calls = {"reject": 6 + 5, "accept": 6, "always": 6 + 10, "never": 6}[gate]
-    assert len(asked.names) == calls and asked.answer.accepted == (gate in ("reject", "always"))
+    calls = {"reject": 6 + 5, "accept": 6}[gate]
+    assert len(asked.names) == calls and asked.answer.accepted == (gate == "reject")
 
 
 def test_worst_case_is_21_calls_in_17_waits(run):
@@ -119,18 +119,6 @@ def test_modules(run, modules, names, waits):
         assert ("- Where was Mara Holt born? Tarn Harbour" in last.user) == (modules == "qd,cr,qg")
 
 
-def test_votes_on_the_verdict(run):
-    yes, no = VERDICTS[YES], VERDICTS[NO]
-    settings = {"graphsearch__votes": 3, **FEW}
-    asked = run(replies={"verify": [yes, no, yes]}, **settings)
-    assert asked.names.count("verify") == 3 and asked.answer.accepted and asked.answer.usage.rounds == 6
-    orders = {tuple(passage.text for passage in prompt.passages) for prompt in asked.shown("verify")}
-    assert len(orders) == 3
-    asked = run(replies={"verify": [yes, GARBAGE, GARBAGE], "expand": {"sub_questions": []}}, **settings)
-    assert not asked.answer.accepted and asked.names.count("verify") == 3
-    assert [event.verdict for event in asked.events(DraftVerified)] == ["no"]
-
-
 def test_round_without_new_passages_ends_the_search(run):
     # all passages were shown for the first sub-questions
     asked = run(replies={"verify": VERDICTS[NO], "expand": listed(["Where was Mara Holt born, and when?"])})
@@ -152,20 +140,19 @@ SAID = {YES: "All is supported.\nYes", NO: "A step is missing.\nNo", BOTH: "Yes 
 
 
 @pytest.mark.parametrize("verdict", SAID)
-@pytest.mark.parametrize("gate", ["reject", "accept", "always", "never"])
+@pytest.mark.parametrize("gate", ["reject", "accept"])
 def test_published_calls_of_every_gate_and_verdict(run, gate, verdict):
     replies = {"published_verify": SAID[verdict], "published_expand": [FACTS]}
     asked = run(replies=replies, graphsearch__gate=gate, **PUBLISHED)
     m = n = 3
     g, e = 2, 2
-    more = {"reject": verdict != YES, "accept": verdict == YES, "always": True, "never": False}[gate]
-    calls = 2 * m + g + 3 * n + 8 + (2 * (1 + e) if more else 0) - (4 if gate == "never" else 0)
+    more = {"reject": verdict != YES, "accept": verdict == YES}[gate]
+    calls = 2 * m + g + 3 * n + 8 + (2 * (1 + e) if more else 0)
     assert len(asked.names) == asked.answer.usage.calls == calls
     assert str(asked.answer) == "Ben Aske"
-    if gate != "never":
-        kinds = {event.verdict for event in asked.events(DraftVerified)}
-        assert kinds == {YES: {"yes"}, NO: {"no"}, BOTH: {"no"}, GARBAGE: {"unparsed"}}[verdict]
-        assert asked.answer.accepted == (verdict == YES)
+    kinds = {event.verdict for event in asked.events(DraftVerified)}
+    assert kinds == {YES: {"yes"}, NO: {"no"}, BOTH: {"no"}, GARBAGE: {"unparsed"}}[verdict]
+    assert asked.answer.accepted == (verdict == YES)
 
 
 def test_published_with_one_rejected_channel(run):

@@ -9,7 +9,7 @@ from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem, digest
 from kgqa.methods.graphsearch.channels import RELATIONAL, SEMANTIC, Channels, interleaved
-from kgqa.methods.graphsearch.sub_queries import GroundedQuery
+from kgqa.methods.graphsearch.sub_queries import SubQuery
 from kgqa.model import Piece
 from kgqa.trace import PiecesKept, Retrieved
 from tests.small_corpus import LONG
@@ -158,11 +158,11 @@ def test_pieces_are_interleaved_once():
 
 
 def test_words_of_a_query_in_each_channel():
-    query = GroundedQuery(1, "Where was Ada born?", (("Ada", "born in", "#1"),))
+    query = SubQuery(1, "Where was Ada born?", (("Ada", "born in", "#1"),))
     assert (
         Channels.words(SEMANTIC, query) == "Where was Ada born?" and Channels.words(RELATIONAL, query) == "Ada born in"
     )
-    assert Channels.words(RELATIONAL, GroundedQuery(1, "Where?")) == "Where?"
+    assert Channels.words(RELATIONAL, SubQuery(1, "Where?")) == "Where?"
 
 
 def test_as_published_the_relational_channel_finds_entities_and_tells_no_fact_twice(run):

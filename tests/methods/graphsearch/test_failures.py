@@ -305,7 +305,7 @@ def test_an_accepted_draft_stands_in_for_an_unread_last_reply(run):
     verdicts = {"published_verify": lambda prompt: "Yes" if "Answer: Zeta" in prompt.user else "No"}
     asked = run(LONG, {"published_draft": ["Answer: Zeta", "Answer: Iota", ""], **verdicts}, ask__preset="as-published")
     assert str(asked.answer) == "Zeta" and asked.answer.accepted
-    asked = run(LONG, {"published_draft": ""}, ask__preset="as-published", graphsearch__gate="never")
+    asked = run(LONG, {"published_draft": ""}, ask__preset="as-published,without-verification")
     assert LAST_STEP in asked.answer.notes and not asked.answer.accepted
 
 

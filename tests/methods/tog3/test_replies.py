@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.llm.replies.reply import Reply, reply_of
+from kgqa.methods.rounds import new_questions
 from kgqa.methods.tog3.replies import (
+    ANSWER,
+    FINAL,
     Keywords,
     Refinement,
     Reflection,
-    answer_reply,
-    distinct_questions,
-    final_reply,
     gap_reply,
     read_plain_answer,
     sufficient_reply,
@@ -24,7 +25,7 @@ from kgqa.methods.tog3.replies import (
 
 REFLECTION = reply_of(Reflection)
 FORMS = (
-    *(answer_reply(3), final_reply(3), turn_reply(3), REFLECTION, gap_reply(), sufficient_reply()),
+    *(quoted_reply(3, ANSWER), quoted_reply(3, FINAL), turn_reply(3), REFLECTION, gap_reply(), sufficient_reply()),
     *(reply_of(Keywords), reply_of(Refinement), Reply(read_plain_answer)),
 )
 
@@ -78,7 +79,7 @@ def test_keywords():
 
 
 def test_questions_that_were_asked_before():
-    assert distinct_questions(["Who  was Ada?", "Who is Ada?", "?"], ["who was ada"]) == ["Who is Ada?"]
+    assert new_questions(["Who  was Ada?", "Who is Ada?", "?"], ["who was ada"]) == ["Who is Ada?"]
 
 
 KEYS = ["verdict", "questions", "answer", "support", "keep", "same", "add", "keywords", "missing"]

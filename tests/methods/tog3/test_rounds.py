@@ -10,7 +10,6 @@ from kgqa.corpus.building.build import build_corpus
 from kgqa.errors import SettingsError
 from kgqa.methods.evidence import LIKELY
 from kgqa.model import QuoteEvidence
-from kgqa.settings.values import resolve
 from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
@@ -106,16 +105,6 @@ class TestCalls:
         done = run(replies=replies)
         assert done.kinds == ["answer", "reflect", "final"] and done.why == ["nothing new was found"]
 
-    @pytest.mark.parametrize(
-        ("verdicts", "accepted"), [("YES YES NO", True), ("NO YES NO", False), ("YES maybe so", False)]
-    )
-    def test_three_votes_on_the_verdict(self, run, verdicts, accepted):
-        replies = {"answer": answered("A"), "reflect": [judged(verdict) for verdict in verdicts.split()]}
-        done = run(replies=replies, tog3__votes=3, tog3__keep=3, llm__reask=0, llm__concurrency=1)
-        assert done.counts["reflect"] == 3 and done.counts["final"] == (not accepted)
-        shown = [read_prompt(r.messages).passages for r, kind in zip(done.requests, done.kinds) if kind == "reflect"]
-        assert len({tuple(each.text for each in passages) for passages in shown}) > 1
-
     def test_unread_verdict_is_asked_again_once_and_never_a_yes(self, run):
         done = run(replies={"answer": answered("A"), "reflect": "Perhaps."})
         assert done.kinds == ["answer", "reflect", "reflect", "final"]
@@ -143,26 +132,6 @@ class TestCalls:
     def test_unknown_final_answer_is_no_answer(self, run):
         done = run(replies={"answer": answered("A"), "reflect": judged("NO"), "final": UNKNOWN})
         assert done.answer.status == "no_answer" and done.answer.response
-
-
-class TestPathTournament:
-    def test_similarity_needs_no_call(self, run):
-        done = run(replies={"final": answered("A")}, tog3__rounds=1)
-        (match,) = done.events("match")
-        assert done.kinds == ["final"] and len(match.candidates) > len(match.picked) == 3
-        facts = done.prompts("final")[0].partition("Facts")[2]
-        assert match.picked[0].casefold() in facts.casefold()
-
-    def test_language_model_picks_with_one_call(self, run):
-        done = run(replies={"paths": "[2]", "final": answered("A")}, tog3__rounds=1, tog3__path_chooser="llm")
-        (match,) = done.events("match")
-        assert done.kinds == ["paths", "final"] and match.picked == match.candidates[1:2]
-        done = run(replies={"paths": "Well.", "final": answered("A")}, tog3__rounds=1, tog3__path_chooser="llm")
-        assert done.kinds == ["paths", "paths", "final"] and len(done.events("match")[0].picked) == 3
-
-    def test_no_call_without_a_choice(self, run):
-        done = run("What was counted in 1998?", tog3__rounds=1, tog3__path_chooser="llm")
-        assert done.kinds == ["final"]
 
 
 class TestNothingRetrieved:
@@ -242,14 +211,6 @@ class TestAblations:
             SettingsError, match="list of chunk, statement, path, community, with commas, not 'chunk,table'"
         ):
             run(tog3__kinds="chunk,table")
-
-    def test_rerank(self, run):
-        order = run(tog3__rerank="none", tog3__keep=5)
-        found = next(event for event in order.events("retrieved") if event.channel == "")
-        kept = order.events("pieces_kept")[0].pieces
-        assert kept == found.pieces[: len(kept)]
-        with pytest.raises(SettingsError, match="tog3.rerank"):
-            resolve({"tog3.rerank": "some"})
 
 
 class TestPrompts:

@@ -11,7 +11,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.graph.opening import open_graph
 from kgqa.llm.replies.reply import reply_of
 from kgqa.methods.tog3.replies import ProposedFact, Refinement
-from kgqa.methods.tog3.subgraph import Subgraph, fact_line, shown_evidence
+from kgqa.methods.tog3.subgraph import Subgraph, fact_line
 from kgqa.trace import LocalFact
 
 from .conftest import BORN
@@ -49,7 +49,7 @@ def proposed(subject, end, quote, passage=1):
 )
 def test_new_fact_needs_its_quote_and_known_names(state, subject, end, quote, holds):
     graph, passages, _, _ = state
-    event = graph.edit(1, proposed(subject, end, quote), [], passages)
+    event = graph.edit(1, [], passages, proposed(subject, end, quote))
     assert (len(event.added), event.refused) == ((1, 0) if holds else (0, 1)) and len(graph.local) == len(event.added)
     if holds:
         assert event.added == (LocalFact(subject, "relation", end, passages[0].iri, quote),)
@@ -60,60 +60,59 @@ def test_proposals_without_the_required_form_are_refused(state):
     fact = {"subject": "Mara Holt", "relation": "r", "object": "Tarn Harbour", "passage": 1, "quote": BORN}
     wrong = [{**fact, "passage": 3}, {**fact, "subject": ""}, BORN, {**fact, "passage": True}]
     text = json.dumps({"keep": [], "same": [["A"], ["A", "A"]], "add": [fact, *wrong]})
-    event = graph.edit(1, reply_of(Refinement).read(text).value, [], passages)
+    event = graph.edit(1, [], passages, reply_of(Refinement).read(text).value)
     assert len(event.added) == 1 and event.refused == 6
 
 
 def test_names_of_held_facts_are_known(state):
     graph, passages, _, _ = state
-    graph.edit(1, proposed("first tide clock", "Mara Holt", "She built the first tide clock."), [], passages)
-    event = graph.edit(2, proposed("first tide clock", "1871", "Harbour in 1871"), [], passages)
+    graph.edit(1, [], passages, proposed("first tide clock", "Mara Holt", "She built the first tide clock."))
+    event = graph.edit(2, [], passages, proposed("first tide clock", "1871", "Harbour in 1871"))
     assert len(event.added) == 1
-    assert not graph.edit(3, proposed("first tide clock", "1871", "Harbour in 1871"), [], passages).added
+    assert not graph.edit(3, [], passages, proposed("first tide clock", "1871", "Harbour in 1871")).added
 
 
 def test_facts_that_are_not_kept_go_and_stay_away(state):
     graph, passages, facts, _ = state
     graph.add(1, passages, facts)
-    event = graph.edit(1, Refinement(keep=(2, 9)), facts, passages)
+    event = graph.edit(1, facts, passages, Refinement(keep=(2, 9)))
     assert event.removed == (facts[0].iri, facts[2].iri) and list(graph.facts) == [facts[1].iri]
-    assert graph.add(2, passages, facts) == [] and list(graph.facts) == [facts[1].iri]
-    assert not graph.edit(2, Refinement(), facts, passages).removed
+    assert not graph.add(2, passages, facts) and list(graph.facts) == [facts[1].iri]
+    assert not graph.edit(2, facts, passages, Refinement()).removed
 
 
 def test_fact_that_is_kept_under_one_number_stays_under_all(state):
     graph, passages, facts, _ = state
     twin = replace(facts[0], iri="urn:twin")
     graph.add(1, passages, [*facts, twin])
-    assert not graph.edit(1, Refinement(keep=(1, 2, 3)), [*facts, twin], passages).removed
+    assert not graph.edit(1, [*facts, twin], passages, Refinement(keep=(1, 2, 3))).removed
     assert twin.iri in graph.facts
 
 
 def test_same_names_need_to_be_known_and_of_one_type(state, monkeypatch):
     graph, passages, _, _ = state
     pair, invented = ("Mara Holt", "tide clock"), ("Mara Holt", "Mars")
-    event = graph.edit(1, Refinement(same=(pair, invented, pair)), [], passages)
+    event = graph.edit(1, [], passages, Refinement(same=(pair, invented, pair)))
     assert event.merged == (pair,) and event.refused == 1
     monkeypatch.setattr(graph, "_types", lambda iri: ["person"] if "mara" in iri else ["ship"])
-    assert graph.edit(2, Refinement(same=(("Tarn Harbour", "Mara Holt"),)), [], passages).refused == 1
+    assert graph.edit(2, [], passages, Refinement(same=(("Tarn Harbour", "Mara Holt"),))).refused == 1
 
 
 def test_order_of_passages(state):
     graph, (born, clock), *_ = state
     graph.add(0, [clock])
     graph.add(1, [born])
-    assert graph.ordered() == [born, clock]  # of the same rank, that of the latest step
+    assert graph.shown(10_000) == [born, clock]  # of the same rank, that of the latest step
     graph.cited[clock.iri] = None
-    assert graph.ordered() == [clock, born]
-    assert shown_evidence(graph, tokens=10_000) == [clock, born]
-    assert shown_evidence(graph, tokens=1) == [clock]
+    assert graph.shown(10_000) == [clock, born]
+    assert graph.shown(1) == [clock]
 
 
 def test_facts_are_shown_with_their_passages(state):
     graph, passages, facts, _ = state
     graph.add(0, passages, facts)
-    graph.edit(1, proposed("Mara Holt", "Tarn Harbour", BORN), [], passages)
-    shown = shown_evidence(graph, tokens=10_000)
+    graph.edit(1, [], passages, proposed("Mara Holt", "Tarn Harbour", BORN))
+    shown = graph.shown(10_000)
     assert len(shown) == 2 + 1 + 3
     line = fact_line(shown[2], {passages[0].iri: 7})
     assert line == f'Mara Holt | relation | Tarn Harbour (passage 7: "{BORN}")'
