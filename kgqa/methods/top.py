@@ -11,17 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgqa.methods.resources import Resources
-from kgqa.methods.tournament.asked import clauses_of, entity_names, read_by_rules, read_for_model
+from kgqa.methods.tournament.asked import read_by_rules, read_for_model
 from kgqa.methods.tournament.composition import compose
 from kgqa.methods.tournament.judge import Judge
 from kgqa.methods.tournament.ranking import Ranked, Ranking, with_confidence
-from kgqa.methods.tournament.search import Search
+from kgqa.methods.tournament.search import PathSearch
 from kgqa.model import WEAK, Answer, Candidate, Named, Question, Value
-from kgqa.search.beam import BeamSettings, explore, path_cost
 from kgqa.search.conditions.applying import NOT_APPLIED, Wording, apply_conditions
 from kgqa.search.conditions.beside import Beside
 from kgqa.search.topics import declined
-from kgqa.trace.trace import BudgetExhausted, Trace
+from kgqa.trace.trace import Trace
 
 METHOD = "top"
 COMPLETED = 10
@@ -61,24 +60,16 @@ def answer_by_scores(
     names: Mapping[Value, Sequence[str]],
 ) -> Answer:
     """Answer by scores of paths, or by a chooser of another package; arguments and errors as in `answer`."""
-    settings, graph = resources.settings, resources.graph.for_question(trace)
-    asked = read_by_rules(graph, question.text, topics, entity_names(names), settings, trace)
+    asked = read_by_rules(question, resources, trace, topics, names)
     if asked is None:
         return replace(declined(question, "a negation"), method=METHOD, topics=tuple(topics))
-    ranking = Ranking(asked, resources, trace)
-    search = Search(graph, ranking, settings)
+    settings, ranking = resources.settings, Ranking(asked)
     why = "no language model configured" if resources.models is None else "rank.chooser excludes the language model"
-    notes = (f"Ranked by {ranking.name}: {why}.", *asked.notes)
-    empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(asked.topics))
     # what the question names may be one hop further than its wording suggests
     announced = max(settings.explore.depth, asked.cues.hops) + asked.kind.may_be_further
-    beam = BeamSettings(
-        max(settings.explore.depth, min(announced, settings.explore.wording_depth)),
-        settings.explore.mediator_hop,
-        settings.rank.wording,
-        kinds=ranking.scores.uses_kinds,
-        last_only=settings.explore.prune_by == "last-relation",
-    )
+    depth = max(settings.explore.depth, min(announced, settings.explore.wording_depth))
+    notes = [f"Ranked by {ranking.name}: {why}.", *asked.notes]
+    search = PathSearch(ranking, notes, depth=depth, kinds=ranking.scores.uses_kinds)
 
     def enough() -> bool:
         ranked, stop = search.ranked(), settings.explore.stop
@@ -88,30 +79,36 @@ def answer_by_scores(
             return search.converges([each for each, _ in ranked])
         # the path must also have at least as many hops as the question's wording suggests
         far = stop == "accepted" and bool(ranked) and len(ranked[0][0].hops) >= asked.cues.hops
-        return far and ranking.accepts(*ranked[0]) and search.record_accepted(*ranked[0])
+        return (
+            far
+            and ranking.accepts(*ranked[0])
+            and search.accept(ranked[0][0], "its score is high enough", ranked[0][1])
+        )
 
-    are_answers = asked.cues.asks_topic and any(each.path.steps for each in asked.start)
-    try:
-        kept = [each for each in asked.start if each.path.steps]
-        search.explore([] if are_answers else asked.start, beam, enough, search.select, kept)
-        ranked: Ranked = [(each, 1.0) for each in asked.start] if are_answers else search.ranked()
+    def found() -> Answer:
+        are_answers = asked.cues.asks_topic and any(each.path.steps for each in asked.start)
+        ranked: Ranked = [(each, 1.0) for each in asked.start]
+        if not are_answers:
+            search.explore(enough, search.select)
+            ranked = search.ranked()
         search.record_ranked(ranked)
-        wording, beside = Wording(asked.text, asked.spans, asked.excluded, asked.cues), Beside(graph, resources.encoder)
+        wording = Wording(asked.text, asked.spans, asked.excluded, asked.cues)
+        beside = Beside(asked.graph, resources.encoder)
         ranked, more = apply_conditions(beside, wording, asked.request, asked.entities, ranked, trace)
-        empty = replace(empty, notes=(*notes, *more))
+        search.empty = replace(search.empty, notes=(*notes, *more))
         if asked.unsupported and not ranked:
-            return replace(declined(question, asked.unsupported), method=METHOD, topics=empty.topics)
+            return replace(declined(question, asked.unsupported), method=METHOD, topics=search.empty.topics)
         if are_answers and (left := wording.left(ranked[0][0])):
-            return replace(empty, reason=f"No relation or value was found for “{' '.join(left)}”.")
-        found, path = search.answer(empty, ranked, ranking.accepts, ranking.accepted_by)
+            return replace(search.empty, reason=f"No relation or value was found for “{' '.join(left)}”.")
+        read, path = search.answer(ranked, ranking.accepts, ranking.accepted_by)
         if path is None:
-            return found
+            return read
         # a time or an amount that is not applied makes the answer uncertain
         left_out = tuple(f"{NOT_APPLIED.format(each)}: " for each in ("time", "amount"))
         most = WEAK - 0.01 if any(note.startswith(left_out) for note in more) else 1.0
-        return with_confidence(found, path, ranked, ranking, least=settings.ask.min_score, most=most)
-    except BudgetExhausted as error:
-        return search.best_so_far(empty, error)
+        return with_confidence(read, path, ranked, ranking, most=most)
+
+    return search.within_budget(found)
 
 
 def answer_by_model(
@@ -122,23 +119,11 @@ def answer_by_model(
     names: Mapping[Value, Sequence[str]],
 ) -> Answer:
     """Answer with a language model, which compares paths and judges or composes; as in `answer`."""
-    settings, graph = resources.settings, resources.graph.for_question(trace)
-    asked, view = read_for_model(graph, question.text, topics, names, settings, trace)
-    clauses = clauses_of(view, topics, resources, trace) if settings.explore.clauses == "on" else {}
-    ranking = Ranking(asked, resources, trace, view, clauses)
-    search = Search(graph, ranking, settings)
-    composed, stop = settings.ask.compose == "composed", settings.explore.stop
-    judge = Judge(graph, view, resources, trace) if not composed or stop == "accepted" else None
-    notes = (f"Compared by {ranking.name}.",)
-    empty = Answer(question, "no_answer", method=METHOD, notes=notes, topics=tuple(topics))
-    beam = BeamSettings(
-        settings.explore.depth,
-        settings.explore.mediator_hop,
-        settings.rank.wording,
-        kinds=False,
-        completed=COMPLETED,
-        last_only=settings.explore.prune_by == "last-relation",
-    )
+    asked = read_for_model(question, resources, trace, topics, names)
+    ranking = Ranking(asked)
+    search = PathSearch(ranking, [f"Compared by {ranking.name}."], kinds=False, completed=COMPLETED)
+    composed, stop = resources.settings.ask.compose == "composed", resources.settings.explore.stop
+    judge = Judge(asked) if not composed or stop == "accepted" else None
 
     def enough() -> bool:
         if stop == "converged":
@@ -149,23 +134,14 @@ def answer_by_model(
         focus = judge.focus.path if judge and judge.focus else None
         return search.select([each for each in frontier if each.path == focus] or frontier)
 
-    def extend(candidate: Candidate) -> list[Candidate]:
-        longer = replace(beam, depth=path_cost(graph, candidate.path, beam) + 1)
-        more = explore(
-            graph, [candidate], longer, prefilter=ranking.prefilter, tournament=ranking.tournament, trace=trace
-        )
-        kept = more[-1].kept if more else ()
-        return [replace(each, joins=candidate.joins, conditions=candidate.conditions) for each in kept]
-
     def found() -> Answer:
-        search.explore(asked.start, beam, enough, select, [each for each in asked.start if each.path.steps])
+        search.explore(enough, select)
         if judge is None or (composed and judge.accepted is None):
-            return compose(graph, empty, search.retained(), view, resources, trace)
-        paths = search.finalists()
-        paths = [judge.accepted] if judge.accepted else judge.finish(paths, extend)
+            return compose(asked, search.empty, search.retained())
+        paths = [judge.accepted] if judge.accepted else judge.finish(search.finalists(), search.extend)
         accepted = judge.accepted
         ranked: Ranked = [(each, None) for each in ([accepted] if accepted else paths)]
         search.record_ranked(ranked)
-        return search.answer(empty, ranked, lambda each, score: each is accepted, "the language model")[0]
+        return search.answer(ranked, lambda each, score: each is accepted, "the language model")[0]
 
-    return search.within_budget(empty, found)
+    return search.within_budget(found)

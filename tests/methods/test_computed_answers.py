@@ -12,7 +12,7 @@ from msgspec import structs
 from kgqa.errors import PartialResult, StoreUnavailable
 from kgqa.graph.query.export import AnswerInQuery, Exported
 from kgqa.methods.tournament.path_answers import MAX_NAMED, answer_of_path, with_all_names
-from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, RelationPath, Step
+from kgqa.model import Answer, Candidate, Entity, Literal, NearPath, Question, RelationPath, Step
 from kgqa.model.conditions import XSD, Comparison, Condition, Operation, year
 from kgqa.storage.answer_json import answer_data, answer_from, answer_object
 from kgqa.trace.trace import Trace
@@ -43,7 +43,8 @@ def graph():
 
 
 def answer(graph, path=HAS, *, topics=(LAND,), **parts) -> Answer | None:
-    return answer_of_path(graph, Candidate(path, "has", **parts), 0.5, graph.named(topics), Trace())
+    empty = Answer(Question("What is it?"), "no_answer", topics=tuple(graph.named(topics)))
+    return answer_of_path(graph, Candidate(path, "has", **parts), 0.5, empty, Trace())
 
 
 def names(answer: Answer) -> list[str]:

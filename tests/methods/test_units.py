@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from kgqa.methods.tournament.path_answers import answer_of_path
-from kgqa.methods.tournament.units import present_notes
-from kgqa.model import Candidate, Entity, Literal, RelationPath, Step
+from kgqa.methods.tournament.path_evidence import present_notes
+from kgqa.model import Answer, Candidate, Entity, Literal, Question, RelationPath, Step
 from kgqa.model.conditions import DAY, XSD, Comparison, Condition, Operation, year
 from kgqa.report.answer import answer_text
 from kgqa.storage.answer_json import answer_object
@@ -31,6 +31,10 @@ OF_RELATIONS = [
 ]
 
 
+def asked(graph, *topics):
+    return Answer(Question("How high is it?"), "no_answer", topics=tuple(graph.named(topics)))
+
+
 def quantities(first: str, second: str, schema: str) -> list[str]:
     amount, unit = (f"{QUDT}numericValue", f"{QUDT}unit") if schema == "rdfs" else (
         f"{WIKIBASE}quantityAmount", f"{WIKIBASE}quantityUnit"
@@ -50,7 +54,7 @@ def difference(lines: list[str], schema: str, *relations: str):
     topics = (Entity(E + "a"), Entity(E + "b"))
     candidate = Candidate(RelationPath(topics[0]), "", operation=Operation("difference", steps, topics=topics))
     with memory_graph(lines, schema=schema) as graph:
-        return answer_of_path(graph, candidate, None, graph.named(topics), Trace())
+        return answer_of_path(graph, candidate, None, asked(graph, *topics), Trace())
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,7 @@ def test_unit_of_a_number_at_the_end_of_a_path():
             Candidate(RelationPath(topic, (Step(E + "height"),)), "", operation=operation)
             for operation in (None, Operation("count"))
         ]
-        height, number = (answer_of_path(graph, each, None, graph.named([topic]), Trace()) for each in candidates)
+        height, number = (answer_of_path(graph, each, None, asked(graph, topic), Trace()) for each in candidates)
     assert answer_text(height).startswith("3 metre\n") and answer_text(number).startswith("1\n")
 
 
@@ -144,7 +148,7 @@ def amounts(currencies: list[str], operation: Operation | None = None):
     topic = Entity(FB + "m.t")
     candidate = Candidate(RelationPath(topic, (Step(FB + "a.b.money"), Step(amount))), "", operation=operation)
     with memory_graph(lines) as graph:
-        return answer_of_path(graph, candidate, None, graph.named([topic]), Trace())
+        return answer_of_path(graph, candidate, None, asked(graph, topic), Trace())
 
 
 def test_each_number_has_the_unit_of_its_own_holder():
@@ -177,7 +181,7 @@ def test_all_numbers_have_the_unit_of_their_relation():
                 graph,
                 Candidate(RelationPath(topic, (Step(E + "height"),)), "", operation=each),
                 None,
-                graph.named([topic]),
+                asked(graph, topic),
                 Trace(),
             )
             for each in (None, Operation("sum"))

@@ -192,12 +192,7 @@ def _exact(
     try:
         for way in ways:
             if fits(returned(way, candidate)):
-                topics = _topics(way, candidate)
-                answer = answer_of_path(way, candidate, None, topics, trace)
-                if answer is None:
-                    return None
-                notes = (*empty.notes, *answer.notes)
-                return replace(answer, question=empty.question, method=empty.method, topics=topics, notes=notes)
+                return answer_of_path(way, candidate, None, replace(empty, topics=_topics(way, candidate)), trace)
     except (StoreTimeout, PartialResult, QueryRejected) as error:
         trace.record(GaveUp(path=candidate.words, error=str(error)))
     return None

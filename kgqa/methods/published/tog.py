@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 
-from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.chain_search import LISTED, ChainSearch
-from kgqa.methods.tog.chains import Chain
-from kgqa.methods.tog.replies import BRACES, FORM, answer_braces, best_relations, listed_scores, separated
+from kgqa.methods.tog.chain_search import LISTED, ChainSearch, NodeChain
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Step, Value
 from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import relation_words
-from kgqa.trace import Kept
 from kgqa.trace.trace import Trace
 
 MANY = 20
@@ -41,7 +36,7 @@ def answer(
 
 
 class PublishedSearch(ChainSearch):
-    """The search for one question. Replies are read as the published program reads them, in one form only."""
+    """The search for one question."""
 
     prompts = "tog/"
 
@@ -50,43 +45,34 @@ class PublishedSearch(ChainSearch):
         seed = f"{self._settings.rank.seed}\0{question.text}".encode("utf-8", "surrogatepass")
         self._random = random.Random(hashlib.blake2b(seed, digest_size=8).digest())
 
-    def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
+    def hop(self, frontier: Sequence[NodeChain]) -> list[NodeChain]:
         """Extend the chains by one hop; return the `explore.beam` best new chains with a score above 0."""
-        found = self._neighbours(self.relations(frontier))
-        best = sorted((chain for chain in found if chain.score > 0), key=lambda chain: -chain.score)[: self._width]
-        self.record(best, len(found))
-        paths = tuple(self.hops(chain.path) for chain in best)
-        self._trace.record(Kept(hop=len(best[0].nodes) if best else 0, paths=paths))
-        return best
-
-    def _neighbours(self, steps: Sequence[tuple[Chain, Step, float]]) -> list[Chain]:
-        paths = [Candidate(chain.from_end().then(step)) for chain, step, _ in steps]
+        steps = self.relations(frontier)
+        paths = [Candidate(chain.onward(step)) for chain, step, _ in steps]
         ends_of = self._graph.paths.ends(paths, limit=LISTED, tolerated=TOLERATED)
         reached = without_failures(steps, ends_of, self._trace, worded=lambda each: self.step_name(each[1]))
         every = [
-            (chain.path.then(step), chain, step, score, self._sampled(chain, there.values))
+            (step, [chain.then([step], [end], score) for end in self._sampled(chain, there.values)])
             for (chain, step, score), there in reached
         ]
-        found = [Chain(path, (*chain.nodes, ends[0]), score) for path, chain, _, score, ends in every if len(ends) == 1]
-        several = [each for each in every if len(each[-1]) > 1]
+        found = [chain for _, chains in every if len(chains) == 1 for chain in chains]
+        several = [(step, chains) for step, chains in every if len(chains) > 1]
         # fetch all names in one batch
-        self._graph.labels(end for *_, ends in several for end in ends if isinstance(end, Entity))
-        values = [
-            {"relation": self.step_name(step), "entities": [self.name(end) for end in ends]}
-            for _, _, step, _, ends in several
-        ]
-        read = self.ask("entities", "entity", values, [partial(_read_entities, size=len(ends)) for *_, ends in several])
-        for (path, chain, _, score, ends), scores in zip(several, read):
-            # all neighbours get equal scores after an unreadable reply
-            shares = scores or (1 / len(ends),) * len(ends)
-            found += [Chain(path, (*chain.nodes, end), score * share) for end, share in zip(ends, shares)]
-        return found
+        self._graph.labels(each.end for _, chains in several for each in chains if isinstance(each.end, Entity))
+        found += self.rated(
+            [
+                ({"relation": self.step_name(step), "entities": [self.name(each.end) for each in chains]}, chains)
+                for step, chains in several
+            ]
+        )
+        best = sorted((chain for chain in found if chain.score > 0), key=lambda chain: -chain.score)
+        return self.keep(best[: self._width], len(found))
 
-    def _sampled(self, chain: Chain, ends: Sequence[Value]) -> list[Value]:
+    def _sampled(self, chain: NodeChain, ends: Sequence[Value]) -> list[Value]:
         known = (chain.path.topic, *chain.nodes)
         # blank nodes cannot be queried
         new = [e for e in ends if e not in known and not (isinstance(e, Entity) and e.iri.startswith("_:"))]
-        return self._random.sample(new, min(SAMPLED, len(new))) if len(new) >= MANY else new
+        return self._random.sample(new, SAMPLED) if len(new) >= MANY else new
 
     def triples(self) -> list[str]:
         """Return the triples of all kept chains in words."""
@@ -99,38 +85,6 @@ class PublishedSearch(ChainSearch):
         )
         return list(dict.fromkeys(texts))
 
-    def step_name(self, step: Step) -> str:
+    def step_name(self, step: Step, taken: Collection[str] = ()) -> str:
         """Return the id of a relation, whatever its direction."""
         return self._graph.schema.short_id(step.relation)
-
-    @staticmethod
-    def read_relations(text: str, names: list[str]) -> Reading[tuple[tuple[str, float], ...]]:
-        """Read the relations in the form {name (Score: 0.5)}."""
-        found: dict[str, float] = {}
-        for line in text[-20_000:].splitlines():
-            match = FORM.search(line)
-            if match and match[1] in names:
-                found.setdefault(match[1], min(float(match[2]), 1.0))
-        return best_relations(found)
-
-    @staticmethod
-    def read_sufficient(text: str) -> Reading[tuple[str, ...]]:
-        """Read the first text in braces as the verdict, and all later ones as answers."""
-        verdict = (*BRACES.findall(text[:20_000]), "")[0].strip().lower()
-        if verdict == "no":
-            return Reading((), False, "")
-        return (
-            separated(answer_braces(text))
-            if verdict == "yes"
-            else Reading(None, False, "It begins neither with {Yes} nor with {No}.")
-        )
-
-    @staticmethod
-    def read_answer(text: str) -> Reading[tuple[str, ...]]:
-        """Read all texts in braces as answers."""
-        return separated(answer_braces(text))
-
-
-def _read_entities(text: str, size: int) -> Reading[tuple[float, ...]]:
-    numbers = listed_scores(text)
-    return Reading(numbers if len(numbers) == size else None, False, f"It does not give {size} numbers.")

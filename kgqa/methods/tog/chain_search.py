@@ -1,29 +1,57 @@
-"""What both searches of Think-on-Graph share: the prompts, and the answer at the end."""
+"""What both searches of Think-on-Graph share: chains of nodes, the prompts, and the answer at the end."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from kgqa.errors import StoreError, StoreTimeout
 from kgqa.llm.client import Stage
-from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Reply
+from kgqa.llm.replies.scores import scores
 from kgqa.methods.direct import UNREADABLE, recalled
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.chains import Chain, paths_to
 from kgqa.methods.tog.replies import read_answer, read_relations, read_sufficient
-from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, nodes_named
+from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, best_so_far, nodes_named
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
-from kgqa.search.tolerance import without_failures
+from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import hop_words
-from kgqa.trace import Accepted, GaveUp
+from kgqa.trace import Accepted, Kept
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 LISTED = 1000
 """Most neighbours that are fetched from the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChain:
+    """A chain of nodes along a path.
+
+    Attributes:
+        path: The path, which starts at a topic.
+        nodes: The nodes after the topic, one per step.
+        score: The score of the last hop.
+    """
+
+    path: RelationPath
+    nodes: tuple[Value, ...] = ()
+    score: float = 1.0
+
+    @property
+    def end(self) -> Value:
+        """The last node."""
+        return self.nodes[-1] if self.nodes else self.path.topic
+
+    def onward(self, *steps: Step) -> RelationPath:
+        """Return the path of some steps that starts at the last node."""
+        assert isinstance(self.end, Entity)
+        return RelationPath(self.end, steps)
+
+    def then(self, steps: Sequence[Step], nodes: Sequence[Value], score: float) -> NodeChain:
+        """Return the chain with further steps and their nodes."""
+        return NodeChain(self.path.then(*steps), (*self.nodes, *nodes), score)
 
 
 class ChainSearch(ABC):
@@ -35,9 +63,6 @@ class ChainSearch(ABC):
     """
 
     prompts = "tog/robust_"
-    read_relations = staticmethod(read_relations)
-    read_sufficient = staticmethod(read_sufficient)
-    read_answer = staticmethod(read_answer)
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         self._question = question
@@ -45,44 +70,53 @@ class ChainSearch(ABC):
         self._graph = resources.graph.for_question(trace)
         self._trace = trace
         self._width = self._settings.explore.beam
-        self.chains: list[Chain] = []
+        self.chains: list[NodeChain] = []
 
     @abstractmethod
-    def hop(self, frontier: Sequence[Chain]) -> list[Chain]:
+    def hop(self, frontier: Sequence[NodeChain]) -> list[NodeChain]:
         """Extend the chains by one hop, and return those from which the search continues."""
 
     @abstractmethod
-    def step_name(self, step: Step) -> str:
-        """Return the name of a relation in prompts."""
+    def step_name(self, step: Step, taken: Collection[str] = ()) -> str:
+        """Return the name of a relation in prompts, if possible one that is not taken."""
 
     @abstractmethod
     def triples(self) -> list[str]:
         """Return what the search has found, as lines of a prompt."""
 
-    def name_steps(self, steps: Iterable[Step]) -> dict[str, Step]:
-        """Return the steps by their names; the first step with a name hides the others."""
-        named: dict[str, Step] = {}
-        for step in steps:
-            named.setdefault(self.step_name(step), step)
-        return named
+    def paths_to(self, wanted: Collection[Value]) -> Iterator[Candidate]:
+        """Yield the chains that lead to wanted nodes, as paths restricted to the nodes of the chains.
 
-    def whole_paths(self, wanted: Collection[Value]) -> Iterable[Candidate]:
-        """Return paths, preferred to single chains, that lead to wanted nodes and to no others."""
-        return ()
+        Each chain is yielded separately first; then all chains along the same path are yielded together.
+        """
+        along: dict[RelationPath, dict[tuple[Value, ...], None]] = {}
+        for chain in self.chains:
+            for length in (at for at, node in enumerate(chain.nodes, start=1) if node in wanted):
+                path = RelationPath(chain.path.topic, chain.path.steps[:length])
+                along.setdefault(path, {})[chain.nodes[: length - 1]] = None
+        single = [(path, [nodes]) for path, chains in along.items() for nodes in chains]
+        together = [(path, list(chains)) for path, chains in along.items() if len(chains) > 1]
+        for path, several in (*single, *together):
+            yield self.restricted(path, dict(enumerate(zip(*several), start=1)))
+
+    def restricted(self, path: RelationPath, nodes: Mapping[int, Iterable[Value]]) -> Candidate:
+        """Return a path with only some nodes at some of its positions."""
+        entities = {at: tuple(dict.fromkeys(n for n in some if isinstance(n, Entity))) for at, some in nodes.items()}
+        return Candidate(path, self.hops(path), restricted=tuple(entities.items()))
 
     def answer(self, topics: Sequence[Named]) -> Answer:
         """Search to the depth, or until the model says that the triples are enough; return its answer, grounded."""
         assert self._resources.models is not None
         notes = (f"Explored by {self._resources.models.name}.",)
         empty = Answer(self._question, "no_answer", method="tog", notes=notes, topics=tuple(topics))
-        frontier = [Chain(RelationPath(topic.value)) for topic in topics if isinstance(topic.value, Entity)]
+        frontier = [NodeChain(RelationPath(topic.value)) for topic in topics if isinstance(topic.value, Entity)]
         texts: tuple[str, ...] | None = None
         try:
             for _ in range(self._settings.explore.depth):
                 frontier = self.hop(frontier)
                 if not frontier:
                     break
-                (texts,) = self.ask("sufficient", "decide", [{"triples": self.triples()}], [self.read_sufficient])
+                (texts,) = self.ask("sufficient", "decide", [({"triples": self.triples()}, Reply(read_sufficient))])
                 if texts:
                     self._trace.record(Accepted(why="the triples are sufficient", answers=texts[:20]))
                     break
@@ -90,53 +124,64 @@ class ChainSearch(ABC):
                 recall = recalled(self._question, "cot", self._resources, self._trace)
                 return replace(recall, method="tog", topics=tuple(topics), notes=(*notes, *recall.notes))
             if not texts:
-                (texts,) = self.ask("answer", "decide", [{"triples": self.triples()}], [self.read_answer])
+                (texts,) = self.ask("answer", "decide", [({"triples": self.triples()}, Reply(read_answer))])
         except BudgetExhausted as error:
-            return self._best_so_far(replace(empty, status="budget_exhausted", reason=error.reason))
+            longest = max((len(chain.nodes) for chain in self.chains), default=0)
+            best = [chain.end for chain in self.chains if len(chain.nodes) == longest][:1]
+            return best_so_far(self._graph, empty, error, self.paths_to(best), self._trace)
         return self._grounded(texts, empty) if texts else replace(empty, reason=UNREADABLE)
 
-    def relations(self, frontier: Sequence[Chain]) -> list[tuple[Chain, Step, float]]:
+    def relations(self, frontier: Sequence[NodeChain]) -> list[tuple[NodeChain, Step, float]]:
         """Let the model score the relations of each end; return the best of each, with the chain."""
         frontier = [chain for chain in frontier if isinstance(chain.end, Entity)]
-        late = (StoreTimeout,)
-        steps_of = self._graph.paths.steps([Candidate(chain.from_end(), "") for chain in frontier], tolerated=late)
-        every: list[tuple[Chain, dict[str, Step]]] = []
+        steps_of = self._graph.paths.steps([Candidate(chain.onward(), "") for chain in frontier], tolerated=TOLERATED)
+        every: list[tuple[NodeChain, dict[str, Step]]] = []
         for chain, expansion in without_failures(
-            frontier, steps_of, self._trace, worded=lambda chain: self.name(chain.end), tolerated=late
+            frontier, steps_of, self._trace, worded=lambda chain: self.name(chain.end)
         ):
             back = [step.reversed() for step in chain.path.steps[-1:]]
-            if named := self.name_steps(step for step in expansion.steps if step not in back):
+            named: dict[str, Step] = {}
+            for step in expansion.steps:
+                if step not in back:
+                    named.setdefault(self.step_name(step, named), step)
+            if named:
                 every.append((chain, named))
-        values = [
-            {"entity": self.name(chain.end), "relations": list(named), "width": self._width} for chain, named in every
+        asked = [
+            (
+                {"entity": self.name(chain.end), "relations": list(named), "width": self._width},
+                Reply(partial(read_relations, names=list(named))),
+            )
+            for chain, named in every
         ]
-        readers = [lambda text, names=list(named): self.read_relations(text, names) for _, named in every]
         return [
             (chain, named[name], score)
-            for (chain, named), scores in zip(every, self.ask("relations", "filter", values, readers))
-            for name, score in (scores or ())[: self._width]
+            for (chain, named), scored in zip(every, self.ask("relations", "filter", asked))
+            for name, score in (scored or ())[: self._width]
         ]
 
-    def record(self, found: Sequence[Chain], candidates: int) -> None:
-        """Keep the chains of a hop, and record it."""
-        self.chains += found
+    def rated(self, several: Sequence[tuple[Mapping[str, Any], Sequence[NodeChain]]]) -> list[NodeChain]:
+        """Let the model rate the ends of chains along one relation; without a usable reply, all get equal shares."""
+        asked = [(values, scores(len(chains))) for values, chains in several]
+        return [
+            replace(chain, score=chain.score * (share or 0.0))
+            for (_, chains), shares in zip(several, self.ask("entities", "entity", asked))
+            for chain, share in zip(chains, shares or [1 / len(chains)] * len(chains))
+        ]
+
+    def keep(self, kept: list[NodeChain], candidates: int) -> list[NodeChain]:
+        """Keep and return the chains of a hop, and record it."""
+        self.chains += kept
         self._trace.count("hops")
         self._trace.count("candidates", candidates)
+        paths = tuple(dict.fromkeys(self.hops(chain.path) for chain in kept))
+        self._trace.record(Kept(hop=len(kept[0].nodes) if kept else 0, paths=paths))
+        return kept
 
-    def ask(
-        self,
-        prompt: str,
-        stage: Stage,
-        values: Sequence[Mapping[str, Any]],
-        readers: Sequence[Callable[[str], Reading[Any]]],
-    ) -> list[Any]:
+    def ask(self, prompt: str, stage: Stage, asked: Sequence[tuple[Mapping[str, Any], Reply[Any]]]) -> list[Any]:
         """Send one prompt for each of the values, and return what their replies say."""
-        name, prompts = f"{self.prompts}{prompt}", self._resources.prompts
-        asked = [
-            prompts.prompt(name, stage, Reply(read), question=self._question.text, **each)
-            for each, read in zip(values, readers)
-        ]
-        return self._resources.ask(asked, self._trace)
+        make, name = self._resources.prompts.prompt, self.prompts + prompt
+        prompts = [make(name, stage, reply, question=self._question.text, **values) for values, reply in asked]
+        return self._resources.ask(prompts, self._trace)
 
     def hops(self, path: RelationPath) -> str:
         """Return the words of a path."""
@@ -149,22 +194,6 @@ class ChainSearch(ABC):
         named = self._graph.named([value])[0]
         return named.name.replace(";", ",") if named.name != named.id else "an unnamed entity"
 
-    def _best_so_far(self, spent: Answer) -> Answer:
-        """Return the end of the best chain in the last finished hop as the answer; called when the budget is spent."""
-        longest = max((len(chain.nodes) for chain in self.chains), default=0)
-        ends = [chain.end for chain in self.chains if len(chain.nodes) == longest and chain.nodes][:1]
-        if not ends:
-            return spent
-        with self._trace.grace():
-            try:
-                named, paths = self._graph.named(ends), self._leading_to(set(ends))
-                found = answer_of_entities(self._graph, spent, named, paths, self._trace)
-            except (StoreError, BudgetExhausted) as failure:
-                self._trace.record(GaveUp(path="", error=str(failure)))
-                return spent
-        notes = (*found.notes, "The search was not finished. This is the answer of the best walk so far.")
-        return replace(found, status=spent.status, reason=spent.reason, notes=notes)
-
     def _grounded(self, texts: Sequence[str], empty: Answer) -> Answer:
         """Return an answer of nodes if each string names exactly one node of the chains, else an answer of strings."""
         nodes = self._graph.named(dict.fromkeys(node for chain in self.chains for node in chain.nodes))
@@ -172,9 +201,5 @@ class ChainSearch(ABC):
             note = "Answered by the language model: not every answer is an entity that the search reached."
             return answer_of_model(empty, texts, note)
         wanted = {each.value: each for each in found}
-        return answer_of_entities(self._graph, empty, list(wanted.values()), self._leading_to(set(wanted)), self._trace)
-
-    def _leading_to(self, wanted: Collection[Value]) -> list[Candidate]:
-        """Return the paths that lead to wanted nodes, those of `whole_paths` first."""
-        found = (replace(each, words=self.hops(each.path)) for each in paths_to(wanted, self.chains))
-        return [*self.whole_paths(wanted), *found]
+        paths = self.paths_to(wanted)
+        return answer_of_entities(self._graph, empty, list(wanted.values()), paths, self._trace)

@@ -11,7 +11,7 @@ from kgqa.llm.replies.json_values import Reading, read_json
 from kgqa.llm.replies.reply import Reply
 from kgqa.methods.prompt_view import PromptView
 from kgqa.methods.resources import Resources
-from kgqa.model import Candidate, Entity, Named, Value
+from kgqa.model import Candidate, Entity, Named, Question, Value
 from kgqa.search.classes import starts
 from kgqa.search.conditions.amounts import read_amount
 from kgqa.search.conditions.applying import NOT_APPLIED, without_excluded
@@ -28,17 +28,22 @@ from kgqa.text.words import clean
 from kgqa.trace import Clauses, CuesRead, Masked
 from kgqa.trace.trace import Trace
 
-Names = Mapping[Entity, Sequence[str]]
+Names = Mapping[Value, Sequence[str]]
 LONGEST_CLAUSE = 500
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a question asks.
+class AskedQuestion:
+    """What a question asks, and with what it is answered.
 
     Attributes:
-        text: The question.
-        masked: The question with which paths are compared, without the names of its topics.
+        question: The question.
+        resources: The resources of the run.
+        trace: Records the search and keeps account of the question's budget.
+        graph: The graph, which charges the trace.
+        view: The question as a language model sees it; None if no language model decides.
+        text: The text of the question.
+        masked: The text with which paths are compared, without the names of its topics.
         topics: The topics from which paths start.
         spans: Where the names of the topics stand in the text.
         start: The paths from which the search starts.
@@ -50,6 +55,11 @@ class Asked:
         notes: Sentences for the reader.
     """
 
+    question: Question
+    resources: Resources
+    trace: Trace
+    graph: KnowledgeGraph
+    view: PromptView | None
     text: str
     masked: str
     topics: Sequence[Named]
@@ -63,66 +73,77 @@ class Asked:
     notes: tuple[str, ...] = ()
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the run."""
+        return self.resources.settings
+
+    @property
     def entities(self) -> list[Entity]:
         """The topics that are entities."""
         return [topic.value for topic in self.topics if isinstance(topic.value, Entity)]
 
-
-def entity_names(names: Mapping[Value, Sequence[str]]) -> dict[Entity, Sequence[str]]:
-    """Return the names of those topics that are entities."""
-    return {value: texts for value, texts in names.items() if isinstance(value, Entity)}
+    @property
+    def shown(self) -> PromptView:
+        """The question as a language model sees it."""
+        assert self.view is not None
+        return self.view
 
 
 def read_by_rules(
-    graph: KnowledgeGraph, question: str, topics: Sequence[Named], names: Names, settings: Settings, trace: Trace
-) -> Asked | None:
+    question: Question, resources: Resources, trace: Trace, topics: Sequence[Named], names: Names
+) -> AskedQuestion | None:
     """Read a question without a language model; None if it asks for what is not, which paths can't answer."""
+    graph = resources.graph.for_question(trace)
     every = [name for each in names.values() for name in each]
-    text = asking_clause(in_english(question, every), every)
+    text = asking_clause(in_english(question.text, every), every)
     unsupported, request = request_of(text, every)
     text, qualifier = without_qualifier(request.text if request else text)
-    text, event = with_years_of_event(graph, text, topic_spans(text, names))
-    names = {topic: texts for topic, texts in names.items() if topic != event}
-    spans = topic_spans(text, names)
+    named = {topic.value: names[topic.value] for topic in topics if isinstance(topic.value, Entity)}
+    text, event = with_years_of_event(graph, text, topic_spans(text, named))
+    spans = topic_spans(text, {topic: texts for topic, texts in named.items() if topic != event})
     text, excluded = without_excluded(text, spans)
     topics = [topic for topic in topics if topic.value != event]
     others = [topic for topic in topics if topic.value not in excluded]
     if pattern("{negation}").search(drop_spans(text, spans)) or (topics and not others):
         return None
-    entities = [topic.value for topic in others if isinstance(topic.value, Entity)]
     nouns = (request.noun, request.counted) if request else ()
-    start = starts(graph, entities, all_topics=False, nouns=nouns)
+    start = starts(graph, [t.value for t in others if t.value in named], all_topics=False, nouns=nouns)
     kept = {each.path.topic for each in start}
     topics = [topic for topic in others if topic.value in kept]
-    names = {topic: texts for topic, texts in names.items() if topic in kept}
-    masked, spans = _masked(text, names, topic_spans(text, names), topics, settings, trace)
+    named = {topic: texts for topic, texts in named.items() if topic in kept}
+    masked, spans = _masked(text, named, topics, resources.settings, trace)
     amount = read_amount(text)
     cues = _cues(text.replace(amount.cue, " ") if amount else text, text, spans, topics, trace)
     kind = AskedKind(graph, "number" if request and request.kind == "count" else cues.value, cues.noun)
     notes = (f"{NOT_APPLIED.format('time')}: “{qualifier}”.",) if qualifier else ()
-    return Asked(text, masked, topics, spans, start, cues, kind, request, unsupported, excluded, notes)
+    return AskedQuestion(
+        question, resources, trace, graph, None, text, masked, topics, spans, start, cues, kind,
+        request, unsupported, excluded, notes,
+    )  # fmt: skip
 
 
 def read_for_model(
-    graph: KnowledgeGraph,
-    question: str,
-    topics: Sequence[Named],
-    names: Mapping[Value, Sequence[str]],
-    settings: Settings,
+    question: Question,
+    resources: Resources,
     trace: Trace,
-) -> tuple[Asked, PromptView]:
-    """Read a question for the search with a language model; return also how the model sees it."""
-    named = entity_names(names)
-    spans = topic_spans(question, named)
-    start = starts(graph, [t.value for t in topics if isinstance(t.value, Entity)], all_topics=True)
-    view = PromptView(graph, question, topics, names, settings, trace)
-    masked, spans = _masked(question, named, spans, topics, settings, trace, prompted=view.question)
-    cues = _cues(question, question, spans, topics, trace)
+    topics: Sequence[Named],
+    names: Names,
+    *,
+    noise: bool = False,
+) -> AskedQuestion:
+    """Read a question for the search with a language model; `noise`: whether to search what a schema calls noise."""
+    graph, settings, text = resources.graph.for_question(trace), resources.settings, question.text
+    graph = graph.with_noise() if noise else graph
+    named = {topic.value: names[topic.value] for topic in topics if isinstance(topic.value, Entity)}
+    start = starts(graph, list(named), all_topics=True)
+    view = PromptView(graph, text, topics, names, settings, trace)
+    masked, spans = _masked(text, named, topics, settings, trace, prompted=view.question)
+    cues = _cues(text, text, spans, topics, trace)
     kind = AskedKind(graph, cues.value, cues.noun)
-    return Asked(question, masked, topics, spans, start, cues, kind), view
+    return AskedQuestion(question, resources, trace, graph, view, text, masked, topics, spans, start, cues, kind)
 
 
-def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, trace: Trace) -> Mapping[Entity, str]:
+def clauses_of(asked: AskedQuestion) -> Mapping[Entity, str]:
     """Ask the language model for the clause of each topic (thesis, section 6.2.1), with which its paths are compared.
 
     The result is {} for a single topic and after an unusable reply.
@@ -131,13 +152,15 @@ def clauses_of(view: PromptView, topics: Sequence[Named], resources: Resources, 
         BudgetExhausted: The question's budget is spent.
         ModelUnavailable: The language model failed.
     """
-    if len(topics) < 2 or resources.models is None:
+    view = asked.shown
+    marks = {view.topic(entity): entity for entity in view.topics_asked}
+    if len(marks) < 2:
         return {}
-    marks = {view.topic(topic.value): topic.value for topic in topics if isinstance(topic.value, Entity)}
     form = Reply(partial(_read_clauses, marks=list(marks)))
-    prompt = resources.prompts.prompt("top/clauses", "clauses", form, question=view.question, topics=list(marks))
-    clauses = resources.ask([prompt], trace)[0] or {}
-    trace.record(Clauses(clauses=clauses))
+    prompts = asked.resources.prompts
+    prompt = prompts.prompt("top/clauses", "clauses", form, question=view.question, topics=list(marks))
+    clauses = asked.resources.ask([prompt], asked.trace)[0] or {}
+    asked.trace.record(Clauses(clauses=clauses))
     view.texts.update(clauses.values())  # searched for leaks, because the model may have guessed a topic's name
     return {marks[mark]: clause for mark, clause in clauses.items()}
 
@@ -148,7 +171,7 @@ def _read_clauses(text: str, *, marks: Sequence[str]) -> Reading[dict[str, str]]
     texts = {m: clean(str(found[m]))[:LONGEST_CLAUSE] for m in marks if isinstance(found, dict) and found.get(m)}
     if len(texts) == len(marks) and all(texts.values()):
         return Reading(texts, repaired, "")
-    return Reading(None, repaired, f"It has not a clause for each of {', '.join(marks)}, as JSON.")
+    return Reading(None, repaired, f"Give one clause for each of {', '.join(marks)}, as a JSON object.")
 
 
 def _cues(text: str, whole: str, spans: Sequence[Span], topics: Sequence[Named], trace: Trace) -> Cues:
@@ -159,8 +182,7 @@ def _cues(text: str, whole: str, spans: Sequence[Span], topics: Sequence[Named],
 
 def _masked(
     text: str,
-    names: Names,
-    spans: Sequence[Span],
+    names: Mapping[Entity, Sequence[str]],
     topics: Sequence[Named],
     settings: Settings,
     trace: Trace,
@@ -171,7 +193,7 @@ def _masked(
     Args:
         prompted: The question as prompts show it; "" without a language model.
     """
-    style = settings.explore.mask
+    style, spans = settings.explore.mask, topic_spans(text, names)
     masked = drop_spans(text, spans)
     if style in ("placeholder", "id"):
         ids = {topic.value: topic.id for topic in topics if isinstance(topic.value, Entity)} if style == "id" else {}

@@ -11,12 +11,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.reply import Reply
 from kgqa.methods.direct import UNREADABLE
-from kgqa.methods.prompt_view import PromptView
-from kgqa.methods.resources import Resources
+from kgqa.methods.tournament.asked import AskedQuestion
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, nodes_named
 from kgqa.methods.tournament.shown_paths import ShownPath
 from kgqa.model import Answer, Candidate, Named, Value
@@ -24,7 +22,6 @@ from kgqa.search.conditions.rows import read_rows
 from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import relation_words
 from kgqa.trace import Composed
-from kgqa.trace.trace import Trace
 
 MOST_PATHS = 12
 MOST_ENTITIES = 20
@@ -39,70 +36,56 @@ Retained = tuple[Candidate, tuple[Named, ...]]
 """A path for the answer prompt, with all its end nodes."""
 
 
-def compose(
-    graph: KnowledgeGraph,
-    empty: Answer,
-    candidates: Sequence[Candidate],
-    view: PromptView,
-    resources: Resources,
-    trace: Trace,
-) -> Answer:
+def compose(asked: AskedQuestion, empty: Answer, candidates: Sequence[Candidate]) -> Answer:
     """Let the language model compose the answer from the paths kept in all hops.
 
     Args:
-        graph: The graph.
+        asked: The question.
         empty: An answer without results, which provides the question, the topics and the notes.
         candidates: The paths, best first; at most `MOST_PATHS` are shown.
-        view: The question as the language model sees it.
-        resources: The resources of the run.
-        trace: Records the composition.
 
     Raises:
         BudgetExhausted: The question's budget is spent.
         ModelUnavailable: The language model failed.
         StoreError: The graph failed.
     """
-    retained = _retained(graph, candidates, empty, trace)[:MOST_PATHS]
-    replied = _ask(graph, retained, view, resources, trace)
-    if replied is None:
-        return replace(empty, reason=UNREADABLE)
+    retained = _retained(asked, candidates, empty)[:MOST_PATHS]
+    numbered = [item for _, ends in retained for item in ends[:MOST_ENTITIES]]
+    replied = _ask(asked, retained, len(numbered))
     if not replied:
-        return replace(empty, reason="The language model found no answer in the paths, and knew no answer itself.")
-    numbered = _numbered(retained)
+        unknown = "The language model found no answer in the paths, and knew no answer itself."
+        return replace(empty, reason=UNREADABLE if replied is None else unknown)
     chosen = [numbered[each] for each in replied if isinstance(each, int)]
-    named = nodes_named(
-        (each for each in replied if isinstance(each, str)), (end for _, ends in retained for end in ends)
-    )
-    trace.record(Composed(said=replied[:50], resolved=named is not None))
+    texts = [each for each in replied if isinstance(each, str)]
+    named = nodes_named(texts, (end for _, ends in retained for end in ends))
+    asked.trace.record(Composed(said=replied[:50], resolved=named is not None))
     if named is None:
-        texts = (numbered[each].name if isinstance(each, int) else each for each in replied)
+        texts = [numbered[each].name if isinstance(each, int) else each for each in replied]
         return answer_of_model(empty, texts, "Answered from the language model's own knowledge, not from the graph.")
-    found = list({item.value: item for item in (*chosen, *named)}.values())
-    wanted = {item.value for item in found}
+    found = {item.value: item for item in (*chosen, *named)}
     # the path that leads to most of the answers comes first; among equals, the path with the fewest other end nodes
-    fittest = sorted(retained, key=lambda each: (-len(wanted & {item.value for item in each[1]}), len(each[1])))
-    return answer_of_entities(graph, empty, found, (candidate for candidate, _ in fittest), trace)
+    fittest = sorted(retained, key=lambda each: (-len(found.keys() & {item.value for item in each[1]}), len(each[1])))
+    paths = (candidate for candidate, _ in fittest)
+    return answer_of_entities(asked.graph, empty, list(found.values()), paths, asked.trace)
 
 
-def _retained(graph: KnowledgeGraph, candidates: Sequence[Candidate], empty: Answer, trace: Trace) -> list[Retained]:
+def _retained(asked: AskedQuestion, candidates: Sequence[Candidate], empty: Answer) -> list[Retained]:
     """Return the candidates with paths that lead to nodes other than the question's topics."""
-    ends_of = graph.paths.ends(candidates, limit=COUNTED, tolerated=TOLERATED)
-    every = without_failures(candidates, ends_of, trace, worded=lambda each: each.words)
+    ends_of = asked.graph.paths.ends(candidates, limit=COUNTED, tolerated=TOLERATED)
+    every = without_failures(candidates, ends_of, asked.trace, worded=lambda each: each.words)
     topics = {topic.value for topic in empty.topics}
     found: list[tuple[Candidate, list[Value]]] = [
         (candidate, [value for value in ends.values if value not in topics - {candidate.path.topic}])
         for candidate, ends in every
     ]
-    names = {item.value: item for item in graph.named(value for _, values in found for value in values)}
+    names = {item.value: item for item in asked.graph.named(value for _, values in found for value in values)}
     return [(candidate, tuple(names[value] for value in values)) for candidate, values in found if values]
 
 
-def _ask(
-    graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
-) -> tuple[int | str, ...] | None:
+def _ask(asked: AskedQuestion, retained: Sequence[Retained], size: int) -> tuple[int | str, ...] | None:
     """Return the model's answers, each an entity's number (from 0) or a name; None if the reply is unreadable."""
-    with_triples = view.published
-    notes = {} if with_triples else _notes_on_ends(graph, retained[:MOST_WITH_ROWS], view, resources, trace)
+    view = asked.shown
+    notes = {} if view.published else _notes_on_ends(asked, retained[:MOST_WITH_ROWS])
     paths: list[dict[str, Any]] = [
         {
             "path": " ".join(view.elements(candidate)),
@@ -111,36 +94,34 @@ def _ask(
                 for item in ends[:MOST_ENTITIES]
             ],
             "more": max(len(ends) - MOST_ENTITIES, 0),
-            "triples": _triples(graph, candidate, view) if with_triples else [],
+            "triples": _triples(asked, candidate) if view.published else [],
         }
         for candidate, ends in retained
     ]
     view.texts.update(text for path in paths for text in (*path["entities"], *path["triples"]))
-    form = Reply(partial(read_numbered_answers, size=len(_numbered(retained))))
-    prompt = resources.prompts.prompt("top/answer", "decide", form, question=view.question, paths=paths)
-    return resources.ask([prompt], trace)[0]
+    form = Reply(partial(read_numbered_answers, size=size))
+    prompt = asked.resources.prompts.prompt("top/answer", "decide", form, question=view.question, paths=paths)
+    return asked.resources.ask([prompt], asked.trace)[0]
 
 
-def _notes_on_ends(
-    graph: KnowledgeGraph, retained: Sequence[Retained], view: PromptView, resources: Resources, trace: Trace
-) -> dict[tuple[Hashable, Value], str]:
+def _notes_on_ends(asked: AskedQuestion, retained: Sequence[Retained]) -> dict[tuple[Hashable, Value], str]:
     """Return the fields that touch the question, as a judge sees them, by path and end."""
-    rows = read_rows(graph, [candidate for candidate, _ in retained], trace)
+    rows = read_rows(asked.graph, [candidate for candidate, _ in retained], asked.trace)
     return {
         (each.candidate.identity, end): f" ({note})"
         for each in rows
-        for end, note in ShownPath(graph, view, each, resources.encoder).notes.items()
+        for end, note in ShownPath(asked.graph, asked.shown, each, asked.resources.encoder).notes.items()
         if note
     }
 
 
-def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> list[str]:
+def _triples(asked: AskedQuestion, candidate: Candidate) -> list[str]:
     """Return some triples along the path, in words."""
-    try:
-        walks = graph.paths.walks([candidate], limit=MOST_TRIPLES, seconds=5.0)[0]
-    except TOLERATED:
+    graph, view = asked.graph, asked.shown
+    (walks,) = graph.paths.walks([candidate], limit=MOST_TRIPLES, seconds=5.0, tolerated=TOLERATED)
+    if isinstance(walks, TOLERATED):
         return []
-    nodes = list(dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk)))
+    nodes = dict.fromkeys(node for walk in walks for node in (candidate.path.topic, *walk))
     names = {item.value: view.name(item.value, item.name) for item in graph.named(nodes)}
     texts = dict.fromkeys(
         f"{names.get(first, '?')}; {relation_words(relation, graph.schema, graph.tables.relation_labels)}; "
@@ -149,8 +130,3 @@ def _triples(graph: KnowledgeGraph, candidate: Candidate, view: PromptView) -> l
         for first, relation, second in candidate.path.triples_along(walk)
     )
     return list(texts)[:MOST_TRIPLES]
-
-
-def _numbered(retained: Sequence[Retained]) -> list[Named]:
-    """Return the numbered entities of the prompt, in order."""
-    return [item for _, ends in retained for item in ends[:MOST_ENTITIES]]

@@ -15,7 +15,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.path_verdicts import (
     PathVerdict,
     RepliedCondition,
@@ -23,9 +22,8 @@ from kgqa.llm.replies.path_verdicts import (
     VerdictKind,
     path_verdict,
 )
-from kgqa.methods.prompt_view import PromptView
-from kgqa.methods.resources import Resources
-from kgqa.methods.tournament.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath, values_of
+from kgqa.methods.tournament.asked import AskedQuestion
+from kgqa.methods.tournament.shown_paths import ANSWER, YEAR_IN_TEXT, ShownPath
 from kgqa.model import Candidate, Entity, Literal, Named, RelationPath
 from kgqa.model.conditions import (
     DATE_TEXT,
@@ -45,7 +43,6 @@ from kgqa.search.conditions.rows import FieldKey, PathRows, read_rows
 from kgqa.search.tolerance import TOLERATED
 from kgqa.text.words import hop_words, normalise
 from kgqa.trace import Judged
-from kgqa.trace.trace import Trace
 
 MOST_PATHS = 5
 """Most paths in one prompt."""
@@ -58,34 +55,19 @@ _DATES = frozenset({YEAR, MONTH, DAY, XSD + "dateTime"})
 _DATE = re.compile(r"-?[01]\d{3}|2[01]\d{2}|-?\d{4}-\d{2}(?:-\d{2})?(?:T.*)?")
 _OPPOSITE: dict[str, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _END_OF_TERM = re.compile(r"(?:^|\W)(?:to|until|end|ended|end date|to date)$")
-Extend = Callable[[Candidate], list[Candidate]]
-"""Returns the best extensions of a path by one hop."""
-
-
-class UnknownPart(ValueError):
-    """A reply names a field or value that was not shown. The message says so to the language model."""
 
 
 class Judge:
     """The judge of one question.
-
-    Args:
-        graph: The graph.
-        view: The question as the language model sees it.
-        resources: The resources of the run.
-        trace: Records the verdicts.
 
     Attributes:
         accepted: The path that answers the question, with conditions and operation; None if there is none so far.
         focus: The path that leads towards the answer, according to the last verdict; None if there is none.
     """
 
-    def __init__(self, graph: KnowledgeGraph, view: PromptView, resources: Resources, trace: Trace) -> None:
-        self._graph = graph
-        self._view = view
-        self._resources = resources
-        self._trace = trace
-        self._asked: set[object] = set()
+    def __init__(self, asked: AskedQuestion) -> None:
+        self._asked = asked
+        self._shown: set[object] = set()
         self._rejected: set[object] = set()
         self.accepted: Candidate | None = None
         self.focus: Candidate | None = None
@@ -101,30 +83,28 @@ class Judge:
             ModelUnavailable: The language model failed.
             StoreError: The graph failed.
         """
+        asked, view = self._asked, self._asked.shown
         new = [each for each in candidates if each.identity not in self._rejected][:MOST_PATHS]
         key = tuple(each.identity for each in new)
-        if not new or key in self._asked or len(self._asked) >= MOST_PROMPTS:
+        if not new or key in self._shown or len(self._shown) >= MOST_PROMPTS:
             return None
-        self._asked.add(key)
-        rows = _with_different_ends(read_rows(self._graph, new, self._trace))
-        shown = [ShownPath(self._graph, self._view, each, self._resources.encoder) for each in rows]
+        self._shown.add(key)
+        # of paths with the same ends, the best is shown; paths with more ends than were read all are
+        different: dict[object, PathRows] = {}
+        for rows in read_rows(asked.graph, new, asked.trace):
+            different.setdefault(frozenset(rows.ends) if rows.complete else rows.candidate.identity, rows)
+        shown = [ShownPath(asked.graph, view, rows, asked.resources.encoder) for rows in different.values()]
         if not shown:
             return None
         form = path_verdict(len(shown)).then(partial(self._checked, shown=shown))
-        prompt = self._resources.prompts.prompt(
-            "top/judge",
-            "decide",
-            form,
-            question=self._view.question,
-            masked=self._view.masks,
-            paths=[each.prompt for each in shown],
-        )
-        verdict, chosen = self._resources.ask([prompt], self._trace)[0] or (None, None)
+        make, paths = asked.resources.prompts.prompt, [each.prompt for each in shown]
+        prompt = make("top/judge", "decide", form, question=view.question, masked=view.masks, paths=paths)
+        verdict, chosen = asked.resources.ask([prompt], asked.trace)[0] or (None, None)
         self.focus = chosen if verdict == "missing" else None
         self.accepted = chosen if verdict == "complete" else None
         if verdict == "wrong":
             self._rejected |= {each.identity for each in new}
-        self._trace.record(
+        asked.trace.record(
             Judged(
                 paths=tuple(each.candidate.words for each in shown),
                 verdict=verdict or "unparsed",
@@ -135,54 +115,39 @@ class Judge:
         )
         return verdict
 
-    def finish(self, candidates: Sequence[Candidate], extend: Extend) -> list[Candidate]:
+    def finish(
+        self, candidates: Sequence[Candidate], extend: Callable[[Candidate], list[Candidate]]
+    ) -> Sequence[Candidate]:
         """Ask until a path is accepted or nothing is left to ask, and return the paths, best first.
 
         Args:
             candidates: The best paths of the search, best first.
-            extend: Called with a path that leads towards the answer.
+            extend: Called with a path that leads towards the answer; returns its best extensions by one hop.
         """
-        ranked = list(candidates)
         extensions = 0
-        while self.accepted is None:
-            pool = ranked
-            if self.focus is not None:
-                if extensions == MOST_EXTENSIONS:
-                    break
-                extensions += 1
-                longer = extend(self.focus)
-                ranked = list(dict.fromkeys([*longer, *ranked]))
-                pool = longer or ranked
-            if self.judge(pool) is None:
+        while self.accepted is None and not (self.focus and extensions == MOST_EXTENSIONS):
+            longer = extend(self.focus) if self.focus else []
+            extensions += self.focus is not None
+            candidates = list(dict.fromkeys([*longer, *candidates]))
+            if self.judge(longer or candidates) is None:
                 break
-        return ranked
+        return candidates
 
     def _checked(self, verdict: PathVerdict, *, shown: Sequence[ShownPath]) -> tuple[VerdictKind, Candidate | None]:
-        """Return a verdict with its path; an `UnknownPart` is what is wrong with the reply."""
+        """Return a verdict with its path; a ValueError is what is wrong with the reply."""
         if verdict.kind == "wrong":
             return "wrong", None
-        chosen = replied_candidate(shown[verdict.path], verdict, self._view.topics_asked)
+        chosen = replied_candidate(shown[verdict.path], verdict, self._asked.shown.topics_asked)
         if verdict.kind == "complete" and not self._has_answers(chosen):
-            raise UnknownPart("No row meets all of these conditions; give others, or fewer.")
+            raise ValueError("No row meets all of these conditions; give others, or fewer.")
         return verdict.kind, chosen
 
     def _has_answers(self, chosen: Candidate) -> bool:
         """Return whether a path with new conditions has an answer; a question for a number or yes or no always has."""
-        operation = chosen.operation
-        if not chosen.conditions or (operation and operation.kind not in Operation.returns_ends):
+        if not chosen.conditions or (chosen.operation and chosen.operation.is_computed):
             return True
-        try:
-            return bool(self._graph.paths.ends([chosen], limit=1)[0].values)
-        except TOLERATED:
-            return False
-
-
-def _with_different_ends(every: Sequence[PathRows]) -> list[PathRows]:
-    """Leave out paths with the same ends as a better path; of paths with more ends than were read, all stay."""
-    found: dict[object, PathRows] = {}
-    for each in every:
-        found.setdefault(frozenset(each.ends) if each.complete else each.candidate.identity, each)
-    return list(found.values())
+        (found,) = self._asked.graph.paths.ends([chosen], limit=1, tolerated=TOLERATED)
+        return not isinstance(found, TOLERATED) and bool(found.values)
 
 
 def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[Entity]) -> Candidate:
@@ -194,9 +159,10 @@ def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[E
         topics: The topics of the question, which may be compared.
 
     Raises:
-        UnknownPart: A field, value or comparison of the verdict does not fit the path.
+        ValueError: A field, value or comparison of the verdict does not fit the path. The message says so to the
+            language model.
     """
-    end = _key(shown, verdict.answer or ANSWER)
+    end = shown.key(verdict.answer or ANSWER)
     found = _ending_at(shown, end)
     conditions = (with_subclasses(shown.graph, _condition(shown, each, end)) for each in verdict.conditions)
     found = replace(found, conditions=tuple(dict.fromkeys((*found.conditions, *conditions))))
@@ -204,17 +170,13 @@ def replied_candidate(shown: ShownPath, verdict: PathVerdict, topics: Sequence[E
 
 
 def _ending_at(shown: ShownPath, end: FieldKey) -> Candidate:
-    """Return the path that leads to a field of the rows: to the character in place of the actor, or to a date.
-
-    Raises:
-        UnknownPart: The path meets paths from other topics, or has conditions, after the node with the field.
-    """
+    """Return the path that leads to a field of the rows: to the character in place of the actor, or to a date."""
     found, graph = shown.candidate, shown.graph
     at, steps = end
     if end == (len(found.path), ()):
         return found
-    if any(join.at > at for join in found.joins) or any(each.at > at for each in found.conditions):
-        raise UnknownPart(f'The answer must be "{ANSWER}" or a field of the last node of this path.')
+    if any(each > at for each in (*(join.at for join in found.joins), *(each.at for each in found.conditions))):
+        raise ValueError(f'The answer must be "{ANSWER}" or a field of the last node of this path.')
     path = RelationPath(found.path.topic, (*found.path.steps[:at], *steps))
     hops = hop_words(path, graph.schema, graph.tables.relation_labels, is_mediator=graph.tables.leads_to_mediator)
     restricted = tuple(each for each in found.restricted if each[0] < len(path))
@@ -233,45 +195,25 @@ def _placed(shown: ShownPath, key: FieldKey, end: FieldKey) -> FieldKey:
     return key
 
 
-def _key(shown: ShownPath, name: str) -> FieldKey:
-    wanted = normalise(name)
-    path = shown.candidate.path
-    if wanted == ANSWER:
-        return len(path), ()
-    for number, at in enumerate(shown.hops, start=1):
-        if wanted == f"hop {number}":
-            return at, ()
-    # a field with exactly this name comes first: "from" is the field of a term rather than "answer's from"
-    exact = {normalise(given): key for given, key in reversed(shown.keys.items())}
-    short = {normalise(given.removeprefix(f"{ANSWER}'s ")): key for given, key in reversed(shown.keys.items())}
-    if wanted in exact or wanted in short:
-        return exact.get(wanted) or short[wanted]
-    fields = ", ".join([*shown.keys, ANSWER])
-    raise UnknownPart(f'The path has no field "{name}"; its fields are: {fields}.')
-
-
 def _condition(shown: ShownPath, given: RepliedCondition, end: FieldKey) -> Condition:
-    key = _key(shown, given.field)
+    key = shown.key(given.field)
     at, steps = _placed(shown, key, end)
     if given.sign in ("present", "absent"):
         if not steps:
-            raise UnknownPart(f'"{given.field}" is never absent; give "is": "=" or "!=" with a value.')
+            raise ValueError(f'"{given.field}" is never absent; give "is": "=" or "!=" with a value.')
         return Condition(at, steps, None, negated=given.sign == "absent")
-    values = _values(shown, key)
+    values = {normalise(name): each.value for each in shown.values(key)[::-1] for name in (shown.name(each), each.name)}
     sign: Any = given.sign
     same = values.get(normalise(given.value))
     if isinstance(same, Entity) and sign in ("=", "!="):
         if key == end and sign == "=":
-            raise UnknownPart("A condition may not name the answer; say by another field which answers are meant.")
+            raise ValueError("A condition may not name the answer; say by another field which answers are meant.")
         return Condition(at, steps, same, negated=sign == "!=")
     literals = [value for value in values.values() if isinstance(value, Literal)]
     if not literals:
-        some = "; ".join(list(values)[:10])
-        raise UnknownPart(f'"{given.field}" has no value "{given.value}"; its values are: {some}.')
-    try:
-        test = Comparison(sign, _literal(given.value, literals))
-    except ValueError as error:
-        raise UnknownPart(f'"{given.field}" cannot be compared with "{given.value}": {error}.') from error
+        some = "; ".join(list(values)[:-11:-1])
+        raise ValueError(f'"{given.field}" has no value "{given.value}"; its values are: {some}.')
+    test = Comparison(sign, _literal(given, literals))
     if steps and sign in (">", ">=") and _END_OF_TERM.search(normalise(given.field)):
         # something that has not ended has no end date, and lasts longer than any date
         return Condition(at, steps, Comparison(_OPPOSITE[sign], test.value), negated=True)
@@ -280,59 +222,36 @@ def _condition(shown: ShownPath, given: RepliedCondition, end: FieldKey) -> Cond
     return Condition(at, steps, test)
 
 
-def _values(shown: ShownPath, key: FieldKey) -> dict[str, Entity | Literal]:
-    """Return the values of a field in all rows, by their normalised name as the prompt shows it."""
-    found: dict[str, Entity | Literal] = {}
-    for row in shown.rows.rows:
-        for value in values_of(row, key):
-            found.setdefault(normalise(value.name), value.value)
-            found.setdefault(normalise(shown.name(value)), value.value)
-    return found
-
-
 def _with_operation(
     shown: ShownPath, found: Candidate, given: RepliedOperation, topics: Sequence[Entity], end: FieldKey
 ) -> Candidate:
     kind: Any = given.kind
     path = found.path
-    try:
-        if given.compared:
-            if len(topics) < 2 or found.conditions or found.joins:
-                raise UnknownPart('There is nothing to compare; leave "compare" out.')
-            alone = replace(found, path=RelationPath(path.topic), joins=(), restricted=())
-            ends = [value for row in shown.rows.rows for value in values_of(row, end)]
-            scale: Any = _scale(ends) if kind in Operation.returns_ends else "number"
-            return replace(alone, operation=Operation(kind, path.steps, scale=scale, topics=tuple(topics)))
-        if kind in ("count", "exists"):
-            return replace(found, operation=Operation(kind))
-        key = end if normalise(given.field) in ("", ANSWER) else _key(shown, given.field)
-        at, steps = _placed(shown, key, end)
-        values = [value for row in shown.rows.rows for value in values_of(row, key)]
-        if kind in ("sum", "average"):
-            if at != len(path):
-                raise UnknownPart(f'Only fields of the answer can be added, not "{given.field}".')
-            return replace(found, operation=Operation(kind, steps))
-        scale = "number" if given.counted else _scale(values)
-        inner = None if at == len(path) else at
-        return replace(
-            found,
-            operation=Operation(kind, steps, scale=scale, counted=given.counted, rank=given.rank, at=inner),
-        )
-    except UnknownPart:
-        raise
-    except ValueError as error:
-        raise UnknownPart(f"The operation is not possible: {error}.") from error
+    if given.compared:
+        if len(topics) < 2 or found.conditions or found.joins:
+            raise ValueError('There is nothing to compare; leave "compare" out.')
+        alone = replace(found, path=RelationPath(path.topic), joins=(), restricted=())
+        scale: Any = _scale(shown.values(end)) if kind in Operation.returns_ends else "number"
+        return replace(alone, operation=Operation(kind, path.steps, scale=scale, topics=tuple(topics)))
+    if kind in ("count", "exists"):
+        return replace(found, operation=Operation(kind))
+    key = end if normalise(given.field) in ("", ANSWER) else shown.key(given.field)
+    at, steps = _placed(shown, key, end)
+    inner = None if at == len(path) else at
+    if kind in ("sum", "average"):
+        if inner is not None:
+            raise ValueError(f'Only fields of the answer can be added, not "{given.field}".')
+        return replace(found, operation=Operation(kind, steps))
+    scale = "number" if given.counted else _scale(shown.values(key))
+    operation = Operation(kind, steps, scale=scale, counted=given.counted, rank=given.rank, at=inner)
+    return replace(found, operation=operation)
 
 
 def _scale(values: Sequence[Named]) -> Any:
-    """Return how values are ordered: as numbers, or by day if most of them are dates.
-
-    Raises:
-        UnknownPart: They are neither.
-    """
+    """Return how values are ordered: as numbers, or by day if most of them are dates."""
     literals = [value.value for value in values if isinstance(value.value, Literal)]
     if not literals:
-        raise UnknownPart("The field has no numbers or dates to compare.")
+        raise ValueError("The field has no numbers or dates to compare.")
     return "day" if _are_dates(literals) else "number"
 
 
@@ -344,20 +263,18 @@ def _are_dates(values: Sequence[Literal]) -> bool:
     return all(_DATE.fullmatch(value.value) for value in values)
 
 
-def _literal(text: str, values: Sequence[Literal]) -> Literal:
-    """Return the literal with which values are compared, of the same sort as these values: date, number or text.
-
-    Raises:
-        ValueError: The values are dates or numbers, and the text is neither.
-    """
-    text = text.strip()
+def _literal(given: RepliedCondition, values: Sequence[Literal]) -> Literal:
+    """Return the literal with which values are compared, of the same sort as these values: date, number or text."""
+    text = given.value.strip()
     if _are_dates(values):
         for datatype in (YEAR, MONTH, DAY):
             if re.fullmatch(DATE_TEXT[datatype], text[:10]):
                 return Literal(text[:10], datatype)
         if found := YEAR_IN_TEXT.search(text):
             return Literal(found[0], YEAR)
-        raise ValueError("it is not a date such as 1998 or 1998-05-31")
+        raise ValueError(
+            f'"{given.field}" cannot be compared with "{text}": it is not a date such as 1998 or 1998-05-31.'
+        )
     number = text.replace(",", "")
     if re.fullmatch(NUMBER_TEXT, number) and any(re.fullmatch(NUMBER_TEXT, value.value) for value in values):
         return Literal(number, XSD + "decimal")

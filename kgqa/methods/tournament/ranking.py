@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
-from types import MappingProxyType
 
 from kgqa.errors import SettingsError
 from kgqa.graph.query.export import all_words
 from kgqa.llm.model_chooser import ModelChooser
-from kgqa.methods.prompt_view import PromptView
-from kgqa.methods.resources import Resources
-from kgqa.methods.tournament.asked import Asked
+from kgqa.methods.tournament.asked import AskedQuestion, clauses_of
 from kgqa.methods.tournament.scoring import PathScores
-from kgqa.model import WEAK, Answer, Candidate, Entity
+from kgqa.model import WEAK, Answer, Candidate
 from kgqa.plugins import is_ours
 from kgqa.rank.confidence import Features, calibration, is_calibrated
 from kgqa.rank.embedding.encoder import CachedEncoder
@@ -28,7 +25,6 @@ from kgqa.rank.tournaments.voting import VotingChooser
 from kgqa.search.classes import starts_at_instances
 from kgqa.text.hints import Option
 from kgqa.trace import Linked, Rated
-from kgqa.trace.trace import Trace
 
 UNEXPLAINED = 0.3
 """A path does not explain the words of a question that have a smaller share."""
@@ -43,14 +39,9 @@ class Ranking:
 
     Args:
         asked: The question.
-        resources: The resources of the run.
-        trace: Records the tournaments.
-        view: See the attribute.
-        clauses: Map from a topic to the text with which its paths are compared; if empty, paths are compared with the
-            whole question.
 
     Attributes:
-        view: The question as a language model sees it; None if no language model decides.
+        asked: The question.
         name: The name of the chooser.
         question: The text of the question with which the chooser compares paths.
         chooser: Compares paths in a hop, and selects entities.
@@ -59,39 +50,29 @@ class Ranking:
         orders_winners: Whether the winners of a tournament need no further comparison.
     """
 
-    def __init__(
-        self,
-        asked: Asked,
-        resources: Resources,
-        trace: Trace,
-        view: PromptView | None = None,
-        clauses: Mapping[Entity, str] = MappingProxyType({}),
-    ) -> None:
-        self.asked = asked
-        self.trace = trace
+    def __init__(self, asked: AskedQuestion) -> None:
+        self.asked, view = asked, asked.view
         self.question = asked.masked if view is None else view.question
-        self._settings = settings = resources.settings
-        self._clauses, self.view, self._encoder = clauses, view, resources.encoder
-        if "trained" in (settings.rank.chooser, settings.rank.prefilter) and resources.ranker is None:
+        self._settings, self._encoder, self._trained = asked.settings, asked.resources.encoder, asked.resources.ranker
+        rank = self._settings.rank
+        if "trained" in (rank.chooser, rank.prefilter) and self._trained is None:
             raise SettingsError(
                 "The value `trained` of rank.chooser or rank.prefilter needs a trained ranker.",
                 "Add ",
                 Option("ranker", "FILE"),
                 ". Create the file with `kgqa rank train`.",
             )
-        self._trained = resources.ranker
         known = self._encoder is not None and is_calibrated(self._encoder.name)
         self.calibrated_encoder = self._encoder if known else None
-        self._tournament = tournament(settings.rank.tournament)
+        self._tournament = tournament(rank.tournament)
         self.orders_winners = self._tournament.orders_winners
-        name = settings.rank.chooser
-        self.accepted_by = "" if view is not None or is_ours("chooser", name) else f"the chooser {name}"
-        self.is_random = view is None and name == "random"
-        self._inner = self._opened(resources)
+        self.accepted_by = "" if view is not None or is_ours("chooser", rank.chooser) else f"the chooser {rank.chooser}"
+        self.is_random = view is None and rank.chooser == "random"
+        self._inner = self._opened()
         self.name = self._inner.name
         # with one vote, VotingChooser only shuffles each pair; this matters for a model that favours one position
-        votes = settings.rank.votes
-        self.chooser = CachingChooser(VotingChooser(self._inner, votes) if votes > 1 or view else self._inner)
+        self.chooser = CachingChooser(VotingChooser(self._inner, rank.votes) if rank.votes > 1 or view else self._inner)
+        self._clauses = clauses_of(asked) if view is not None and self._settings.explore.clauses == "on" else {}
 
     @cached_property
     def scores(self) -> PathScores:
@@ -108,25 +89,25 @@ class Ranking:
         asked, rank = self.asked, self._settings.rank
         return PathScores(asked.masked, asked.cues, encoder=encoder, rank=rank, kind=asked.kind, similarity=similarity)
 
-    def _opened(self, resources: Resources) -> Chooser:
-        settings = self._settings
-        if self.view is not None:
-            return model_chooser(self.view, resources, self.trace)
+    def _opened(self) -> Chooser:
+        if self.asked.view is not None:
+            return model_chooser(self.asked)
+        rank = self._settings.rank
         if self.is_random:
-            return RandomChooser(settings.rank.seed)
+            return RandomChooser(rank.seed)
         if self.accepted_by:
-            return open_chooser(settings.rank.chooser, resources)
+            return open_chooser(rank.chooser, self.asked.resources)
         name = "similarity of embeddings" if self._encoder else "similarity of words (BM25)"
         return ScoringChooser(
             lambda question, candidates: self.scores.promising(candidates),
-            "a trained ranker" if settings.rank.chooser == "trained" else name,
+            "a trained ranker" if rank.chooser == "trained" else name,
             texts=text_similarity(self._encoder),
-            accept_at=settings.rank.accept,
+            accept_at=rank.accept,
         )
 
     def shortlist(self, pool: Sequence[Candidate]) -> list[Candidate]:
         """Select the paths that enter the tournament; those from a generic topic only join those from others."""
-        generic = self.view.generic if self.view else ()
+        generic = self.asked.view.generic if self.asked.view else ()
         return self.prefilter([each for each in pool if each.path.topic not in generic] or pool)
 
     def prefilter(self, pool: Sequence[Candidate]) -> list[Candidate]:
@@ -159,16 +140,16 @@ class Ranking:
 
     def play(self, question: str, pool: Sequence[Candidate], chooser: CachingChooser) -> list[Candidate]:
         """Return the winners of a tournament, best first."""
-        if self.view is not None and not self.view.published:
-            pool = self.view.distinct(pool)
+        if self.asked.view is not None and not self.asked.view.published:
+            pool = self.asked.view.distinct(pool)
         parameters = {name: self._settings.values[key] for name, key in self._tournament.parameters.items()}
         before = chooser.calls
         try:
             return self._tournament.play(
-                question, pool, chooser, k=self._settings.explore.beam, record=self.trace.record, **parameters
+                question, pool, chooser, k=self._settings.explore.beam, record=self.asked.trace.record, **parameters
             )
         finally:
-            self.trace.count("comparisons", chooser.calls - before)
+            self.asked.trace.count("comparisons", chooser.calls - before)
 
     def best_first(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
         """Return the distinct candidates with their scores, best first; paths of different lengths are comparable."""
@@ -186,41 +167,38 @@ class Ranking:
         return (score or 0.0) >= self._settings.rank.accept or bool(candidate.joins) or self.is_random
 
 
-def model_chooser(view: PromptView, resources: Resources, trace: Trace, *, show_ends: bool = False) -> ModelChooser:
+def model_chooser(asked: AskedQuestion, *, show_ends: bool = False) -> ModelChooser:
     """Return the chooser that asks the language model; with `show_ends`, it compares whole paths and their ends."""
+    resources, view = asked.resources, asked.shown
     assert resources.models is not None
-    llm = resources.settings.llm
     return ModelChooser(
-        resources.models.for_question(trace),
+        resources.models.for_question(asked.trace),
         resources.prompts,
         elements=view.elements if show_ends else view.pruned,
         ends=view.ends,
         show_ends=show_ends,
         samples=view.samples,
-        compare=llm.compare,
-        reask=llm.reask,
+        compare=asked.settings.llm.compare,
+        reask=asked.settings.llm.reask,
         abstain=not view.published,
-        answer=resources.settings.explore.stop == "answered",
+        answer=asked.settings.explore.stop == "answered",
     )
 
 
-def with_confidence(
-    found: Answer, candidate: Candidate, ranked: Ranked, ranking: Ranking, *, least: float, most: float
-) -> Answer:
-    """Return the answer of a path with its confidence, at most `most`; no answer if it is below `least`.
+def with_confidence(found: Answer, candidate: Candidate, ranked: Ranked, ranking: Ranking, *, most: float) -> Answer:
+    """Return the answer of a path with its confidence, at most `most`; no answer if it is below `ask.min_score`.
 
     Args:
         found: The answer.
         candidate: The path.
         ranked: All ranked paths.
         ranking: What ranked them.
-        least: The setting `ask.min_score`.
         most: Upper limit of the confidence.
     """
+    graph, least = ranking.asked.graph, ranking.asked.settings.ask.min_score
     if ranking.accepted_by:
         note = "has no effect, because the confidence in an answer is known only without a language model."
         return replace(found, notes=(*found.notes, f"{Option('min-score')} {note}")) if least else found
-    graph = ranking.asked.kind.graph
     conditions, operation = all_words(graph, candidate)
     shares = ranking.plain_scores.explained(candidate, [*conditions, operation])
     # the kind of answer may be left out
@@ -238,7 +216,7 @@ def with_confidence(
     confidence = None if ranking.is_random else measured.confidence(features)
     confidence = None if confidence is None else min(confidence, most)
     rounded = {name: round(value, 4) for name, value in features.items()}
-    ranking.trace.record(Rated(path=candidate.words, confidence=confidence, features=rounded))
+    ranking.asked.trace.record(Rated(path=candidate.words, confidence=confidence, features=rounded))
     if confidence is None or confidence >= least:
         return replace(found, confidence=confidence)
     reason = f"The best answer has a score of {confidence:.0%}, below {Option('min-score', least)}"
@@ -254,9 +232,11 @@ def _features(
     found: Answer, candidate: Candidate, ranked: Ranked, ranking: Ranking, shares: Sequence[float]
 ) -> Features:
     """Return the features of a path that determine the confidence in it (see `rank.confidence`)."""
-    steps = candidate.path.steps[starts_at_instances(ranking.asked.kind.graph, candidate.path) :]
+    steps = candidate.path.steps[starts_at_instances(ranking.asked.graph, candidate.path) :]
     rivals = [other for other, _ in ranked if other.path != candidate.path][:RIVALS]
-    linked = [mention for event in ranking.trace.events() if isinstance(event, Linked) for mention in event.mentions]
+    linked = [
+        mention for event in ranking.asked.trace.events() if isinstance(event, Linked) for mention in event.mentions
+    ]
     features = ranking.plain_scores.features(candidate, rivals, shares)
     if not steps:  # the instances of the class that the question names; there is no path to compare
         features["score"] = 1.0

@@ -96,17 +96,6 @@ class TestReasoning:
         done = run(sufficient=reply, explore__depth=1, answer="{Freedonia}")
         assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
 
-    @pytest.mark.parametrize(
-        ("reply", "names"),
-        [
-            ("I think {Ann Arkin}: {Yes}.", ["Freedonia"]),  # the first braces are the verdict
-            ("{Yes}. Of {Zorblax} it is {Ann Arkin}.", ["Zorblax", "Ann Arkin"]),  # all others are answers
-        ],
-    )
-    def test_braces_are_read_as_the_published_program_does(self, run, reply, names):
-        done = run(sufficient=reply, explore__depth=1, answer="{Freedonia}")
-        assert [item.name for item in done.answer.answers] == names
-
     def test_chain_of_thought_without_triples(self, run):
         done = run(relations="I do not know.", cot='Let me see.\n{"answers": ["memory", "more"]}')
         assert done.kinds == ["relations", "cot"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.tog.replies import read_entities, read_relations, read_sufficient
+from kgqa.llm.replies.scores import read_scores
+from kgqa.methods.tog.replies import read_relations, read_sufficient
 from kgqa.testing import faults
 
 from .conftest import BORN
@@ -103,7 +104,7 @@ def test_loose_forms_of_relations(text):
     "text", ["0.9, 0", '{"scores": [0.9, 0]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0", "Score: .9, 0"]
 )
 def test_entity_scores_in_several_forms(text):
-    assert read_entities(text, 2).value == (0.9, 0.0)
+    assert read_scores(text, size=2).value == (0.9, 0.0)
 
 
 @pytest.mark.parametrize("text", ["I think {Ann Arkin}: {Yes}.", "{Yes}. Of {Zorblax} it is {Ann Arkin}."])
