@@ -119,7 +119,6 @@ def command(
     answered, else 0.
     """
     from kgqa.methods.ask import open_resources
-    from kgqa.methods.name_index import open_name_index
     from kgqa.methods.tournament.path_answers import with_all_names
 
     check_usage(
@@ -144,7 +143,7 @@ def command(
         if notice := resources.graph.store.notice():
             say(f"kgqa: {notice}")
         if batch:
-            open_name_index(resources, required=False, note=note_printer())
+            resources.open_names(required=False, note=note_printer())
         try:
             for each in asked:
                 answer = _ask(each, resources, show_trace and not as_json)

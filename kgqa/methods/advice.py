@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kgqa.model import Answer, NearPath, Usage
@@ -15,6 +15,8 @@ MAX_NEAREST = 5
 MAX_HINTS = 4
 _LIMITS = {"seconds": "more time", "queries": "more queries", "calls": "more model calls", "tokens": "more tokens",
            "cost": "a higher cost in USD"}  # fmt: skip
+Advice = list[tuple[bool, str]]
+"""What would help, each with whether it would."""
 
 
 def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings: Settings, *, models: bool) -> Answer:
@@ -29,15 +31,13 @@ def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings:
     """
     if answer.status in ("answered", "failed"):
         return answer
-    causes = {"unsupported": _to_support, "budget_exhausted": _for_more}.get(answer.status)
     # over text, paths were searched only to find passages
     from_text = any(isinstance(event, Retrieved) for event in events)
-    if causes:
-        hints = causes(usage, settings, models)
-    else:
-        hints = _to_read(usage, settings) if from_text else _to_answer(events, usage, settings, models)
+    kinds = {"unsupported": _to_support, "budget_exhausted": _for_more}
+    advice = kinds.get(answer.status, _to_read if from_text else _to_answer)
+    hints = [hint for helps, hint in advice(events, usage, settings, models) if helps]
     nearest = () if answer.answers or from_text else _nearest(events)
-    return replace(answer, nearest=nearest, hints=tuple(hints)[:MAX_HINTS])
+    return replace(answer, nearest=nearest, hints=tuple(hints[:MAX_HINTS]))
 
 
 def _nearest(events: Sequence[Event]) -> tuple[NearPath, ...]:
@@ -50,55 +50,58 @@ def _nearest(events: Sequence[Event]) -> tuple[NearPath, ...]:
     return ()
 
 
-def _to_support(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
-    if not models:
-        yield f"Let a language model read the question: {_choose_model(settings)}"
+def _to_support(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
+    return [(not models, f"Let a language model read the question: {_choose_model(settings)}")]
 
 
 def _choose_model(settings: Settings) -> Option | Hint:
     model = Option("llm", "MODEL")
-    return (
-        model if settings.rank.chooser in ("auto", "llm") else Hint(Option("chooser", "llm"), " ", model, client=model)
-    )
+    chosen = settings.rank.chooser in ("auto", "llm")
+    return model if chosen else Hint(Option("chooser", "llm"), " ", model, client=model)
 
 
-def _for_more(usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
+def _for_more(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
     # a reply that would be late is not awaited to the end of the time
     spent = {"seconds": usage.seconds / 0.95, "queries": usage.queries, "calls": usage.calls, "cost": usage.cost or 0.0}
     spent["tokens"] = usage.prompt_tokens + usage.completion_tokens
     limits = {name: getattr(settings.budget, name) for name in _LIMITS}
     reached = [name for name, limit in limits.items() if limit is not None and spent[name] >= limit]
-    # a batch of calls that would exceed the limit is not sent
-    for name in reached or [name for name in ("calls",) if limits[name] is not None]:
-        yield f"Allow {_LIMITS[name]}: {Option(f'max-{name}', 2 * limits[name] or 10)}"
+    return [
+        # a batch of calls that would exceed the limit is not sent
+        (limits[name] is not None, f"Allow {_LIMITS[name]}: {Option(f'max-{name}', 2 * (limits[name] or 0) or 10)}")
+        for name in reached or ["calls"]
+    ]
 
 
-def _to_read(usage: Usage, settings: Settings) -> Iterator[str]:
-    if any(stage.unparsed for stage in usage.stages):
-        yield f"Use another language model: {Option('llm', 'MODEL')}"
-        yield f"Repeat unusable prompts more often: {Option('reask', settings.llm.reask + 2)}"
+def _to_read(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
+    unread = any(stage.unparsed for stage in usage.stages)
+    return [
+        (unread, f"Use another language model: {Option('llm', 'MODEL')}"),
+        (unread, f"Repeat unusable prompts more often: {Option('reask', settings.llm.reask + 2)}"),
+    ]
 
 
-def _to_answer(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Iterator[str]:
-    rejected = next((event for event in events if isinstance(event, Rejected)), None)
+def _to_answer(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
+    rejected = [event.score or 0.0 for event in events if isinstance(event, Rejected)]
     linked = [mention for event in events if isinstance(event, Linked) for mention in event.mentions]
-    if any(len(mention.entities) > 1 for mention in linked):
-        yield f"Choose another topic: {Option('topic', 'ID')}"
-    yield from _to_read(usage, settings)
-    if rejected is not None:
-        if rejected.score is not None and rejected.score >= 0.001:
-            yield f"Accept lower scores: {Option('accept', math.floor(rejected.score * 1000) / 1000)}"
-        yield f"Take the best path although it was not accepted: {Option('on-exhausted', 'best')}"
-        if not models:
-            yield f"Let a language model compare the paths: {_choose_model(settings)}"
-        elif settings.ask.compose == "ends":
-            yield f"Let the language model use its own knowledge too: {Option('compose', 'composed')}"
-    rated = next((event for event in reversed(events) if isinstance(event, Rated)), None)
-    if rated is not None and rated.confidence is not None:
-        yield f"Accept answers with lower scores: {Option('min-score', rated.confidence)}"
+    rated = [event.confidence for event in events if isinstance(event, Rated) and event.confidence is not None]
     hops = [event.hop for event in events if isinstance(event, Pool | Kept)]
-    if max(hops, default=0) >= settings.explore.depth:
-        yield f"Follow longer paths: {Option('depth', settings.explore.depth + 1)}"
-    elif not any(hops) and any(isinstance(event, Expanded | Kept) for event in events):
-        yield f"Choose another topic, one with relations: {Option('topic', 'ID')}"
-        yield f"Describe the relations of the graph in a schema: {Option('schema', 'FILE')}"
+    whole = max(hops, default=0) >= settings.explore.depth
+    alone = not any(hops) and any(isinstance(event, Expanded | Kept) for event in events)
+    score = math.floor(max(rejected[:1], default=0.0) * 1000) / 1000
+    own, model = settings.ask.compose == "ends", _choose_model(settings)
+    return [
+        (any(len(mention.entities) > 1 for mention in linked), f"Choose another topic: {Option('topic', 'ID')}"),
+        *_to_read(events, usage, settings, models),
+        (score > 0, f"Accept lower scores: {Option('accept', score)}"),
+        (bool(rejected), f"Take the best path although it was not accepted: {Option('on-exhausted', 'best')}"),
+        (bool(rejected) and not models, f"Let a language model compare the paths: {model}"),
+        (
+            bool(rejected) and models and own,
+            f"Let the language model use its own knowledge too: {Option('compose', 'composed')}",
+        ),
+        (bool(rated), f"Accept answers with lower scores: {Option('min-score', (rated or [0.0])[-1])}"),
+        (whole, f"Follow longer paths: {Option('depth', settings.explore.depth + 1)}"),
+        (alone and not whole, f"Choose another topic, one with relations: {Option('topic', 'ID')}"),
+        (alone and not whole, f"Describe the relations of the graph in a schema: {Option('schema', 'FILE')}"),
+    ]

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, GraphId, HyperedgeEvidence, Named, Question, StatementEvidence, Value
 from kgqa.model.conditions import Comparison
 from kgqa.net.threads import question_end
-from kgqa.plugins import culprit, is_ours, plugin
+from kgqa.plugins import culprit, plugin
 from kgqa.rank.embedding.encoder import CachedEncoder, encoder_of
 from kgqa.rank.tournaments.chooser import Scorer, text_similarity
 from kgqa.rank.tournaments.registry import tournament
@@ -101,8 +101,7 @@ def open_resources(
         )
     # errors in plugins are raised before the first question
     tournament(settings.rank.tournament)
-    if not is_ours("chooser", settings.rank.chooser):
-        plugin("chooser", settings.rank.chooser)
+    plugin("chooser", settings.rank.chooser)
     cache = cache_of(settings)
     with ExitStack() as opened:
         if models is not None:
@@ -114,17 +113,15 @@ def open_resources(
             opened.callback(graph.close)
         settings = settings.with_graph(graph.settings)
         encoder = encoder_of(settings.rank, cache, say=say) if chosen.embeddings else None
-        owned: tuple[Corpus, ...] = ()
         if place is not None:
             corpus = Corpus.open(place, cache=cache, encoder=encoder, progress=_embedding_message(say))
             opened.callback(corpus.close)
-            owned = (corpus,)
         if chosen.corpus and corpus is not None:
             corpus.index  # noqa: B018  # is brought up to date before the first question
         ranker = _open_ranker(settings.rank, graph, encoder)
         opened.pop_all()
     cache.prune()
-    return Resources(graph, encoder, settings, ranker, models, prompts, corpus, owned)
+    return Resources(graph, encoder, settings, ranker, models, prompts, corpus, place is not None)
 
 
 @contextmanager
@@ -189,9 +186,7 @@ def _open_ranker(settings: RankSettings, graph: KnowledgeGraph, encoder: CachedE
 
 def budget_of(settings: Settings) -> Budget:
     """Return the limits on time, queries, calls, tokens and cost per question from the settings."""
-    return Budget(
-        **{name: getattr(settings.budget, name) for name in ("seconds", "queries", "calls", "tokens", "cost")}
-    )
+    return Budget(**{each.name: getattr(settings.budget, each.name) for each in fields(Budget)})
 
 
 def cache_of(settings: Settings) -> Cache:
@@ -231,8 +226,7 @@ def ask(
         ModelUnavailable: An embedding model or language model cannot be used.
     """
     own = resources is None
-    if isinstance(question, str):
-        question = Question(question)
+    question = Question(question) if isinstance(question, str) else question
     if not isinstance(question, Question) or not isinstance(question.text, str):
         raise QuestionError(f"The question {question!r:.80} is not text.", "Pass a str or a kgqa.Question.")
     topics = [topics] if isinstance(topics, (str, Entity)) else topics or question.topics
@@ -250,8 +244,7 @@ def ask(
     seconds = trace.budget.seconds
     try:
         with _question_time(None if seconds is None else seconds - trace.elapsed()):
-            if method(name).graph:
-                asked = graph_id(resources.graph)
+            asked = graph_id(resources.graph) if method(name).graph else None
             found = _answer(question, list(topics), resources, trace, notes)
         if isinstance(resources.corpus, Corpus) and found.paths:
             found = _with_facts(found, resources, resources.corpus)
@@ -280,10 +273,9 @@ def ask(
         others = (note for note in found.notes if note != f"Compared by {model}.")
         found = replace(found, notes=(f"No reply of {model} could be used{why}.", *others))
     found = with_advice(found, events, usage, resources.settings, models=resources.by_model)
-    if trace.stopped.is_set():
-        found = replace(found, hints=())  # nothing more is wanted
     prefixes = used_prefixes((found.sparql, found.evidence_sparql), resources.graph.schema.prefixes)
-    return replace(found, usage=usage, trace=events, graph=asked, prefixes=tuple(prefixes.items()))
+    found = replace(found, usage=usage, trace=events, graph=asked, prefixes=tuple(prefixes.items()))
+    return replace(found, hints=()) if trace.stopped.is_set() else found  # nothing more is wanted
 
 
 def ask_all(
@@ -329,12 +321,11 @@ def graph_id(graph: KnowledgeGraph) -> GraphId:
     The triples of a server are counted once per store, in a part of a question's time. If counting fails, the
     fingerprint is "" and the number of triples None.
     """
-    store, iris = graph.store, tuple(entity.iri for entity in graph.view)
+    store, iris, name = graph.store, tuple(entity.iri for entity in graph.view), graph.schema.name
     try:
-        fingerprint, triples = store.fingerprint_of(iris), store.triples_of(iris)
+        return GraphId(store.location, iris, store.fingerprint_of(iris), store.triples_of(iris), name)
     except StoreError:
-        fingerprint, triples = "", None
-    return GraphId(store.location, iris, fingerprint, triples, graph.schema.name)
+        return GraphId(store.location, iris, schema=name)
 
 
 def _answer(

@@ -6,16 +6,13 @@ the strings that still contain a topic's name (thesis, section 3.4).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache, partial
-from itertools import chain
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
 
-from kgqa.errors import PartialResult, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.paths import Ends
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.search.masking import leaks, placeholders, replace_spans, topic_spans
+from kgqa.search.tolerance import TOLERATED
 from kgqa.search.topics import generic_topics
 from kgqa.settings.values import Settings
 from kgqa.text.words import ambiguous_relations, is_unnamed, prompt_words, published_words
@@ -28,7 +25,6 @@ COUNTED = 200
 """Limit up to which the end nodes of a path are counted."""
 COUNTED_AS_PUBLISHED = 1000
 LONGEST_NAME = 80
-TOO_MANY = "too many to be listed"
 
 
 class PromptView:
@@ -36,10 +32,7 @@ class PromptView:
 
     Attributes:
         question: The question; the topics are masked unless the setting `llm.mask` is "none".
-        elements: Maps a path to strings: the topic, each hop, and each path from another topic that meets the path.
-        pruned: The same for the tournaments, which see only the last hop with `explore.prune_by` "last-relation".
-        ends: Maps a path to the names of some of its end nodes, and the number of further end nodes, as one string.
-        samples: Maps a path to the names of a few of its end nodes, and the number of all, as one string.
+        masks: Whether topics are masked.
         published: Whether the wording is as published.
         generic: Topics from which no path should start; they are shown by their names.
         texts: All strings shown to the model so far; they are searched for names of masked topics.
@@ -54,92 +47,72 @@ class PromptView:
         settings: Settings,
         trace: Trace,
     ) -> None:
-        self._graph = graph
-        self._topics = topics
+        self._graph, self._topics, self._trace = graph, topics, trace
         self.published = settings.rank.wording == "published"
         self._counted = COUNTED_AS_PUBLISHED if self.published else COUNTED
         self._sampled = settings.llm.samples
-        last_only = settings.explore.prune_by == "last-relation"
-        self._trace = trace
+        self._last_only = settings.explore.prune_by == "last-relation"
         style: str = settings.llm.mask
         if style == "same":
             style = {"drop": "placeholder"}.get(settings.explore.mask, settings.explore.mask)
         self.masks = style != "none"
         self._named = {value: texts for value, texts in names.items() if isinstance(value, Entity)}
-        self._marks: dict[Entity, str] = {}
-        self.question = text
         spans = topic_spans(text, self._named)
         mentioned = {span.topic for span in spans}
         self.generic = set() if self.published else generic_topics(graph, list(self._named), mentioned)
+        if style == "placeholder":
+            # a mark that the question does not contain would tell a model nothing
+            self._named = {each: texts for each, texts in self._named.items() if each in mentioned - self.generic}
+        self._names = [name for texts in self._named.values() for name in texts]
+        self._marks: dict[Entity, str] = {}
         if self.masks:
-            if style == "placeholder":
-                # a mark that the question does not contain would tell a model nothing
-                masked = mentioned - self.generic
-                self._named = {topic: texts for topic, texts in self._named.items() if topic in masked}
-                spans = [span for span in spans if span.topic in masked]
             entities = {t.value: t.id for t in topics if isinstance(t.value, Entity) and t.value in self._named}
-            every = list(chain.from_iterable(self._named.values()))
             # an id that contains the topic's name must not be shown
-            ids = {e: id_ for e, id_ in entities.items() if not leaks([id_], every)} if style == "id" else {}
+            ids = {e: id_ for e, id_ in entities.items() if style == "id" and not leaks([id_], self._names)}
             self._marks = {**placeholders(entities), **ids}
-            self.question = replace_spans(text, spans, self._marks)
-        self._names = list(chain.from_iterable(self._named.values()))
-        self._ends_known: dict[Any, Ends | StoreTimeout | PartialResult] = {}
-        """By the identity of a candidate."""
-        self.elements = cache(self._elements)
-        self.pruned = cache(partial(self._elements, last_only=True)) if last_only else self.elements
-        self.ends = cache(self._ends)
-        self.samples = cache(self._samples)
+        spans = [span for span in spans if span.topic in self._marks]
+        self.question = replace_spans(text, spans, self._marks)
+        self._ends_known: dict[Hashable, Ends | None] = {}
         self.texts: set[str] = {self.question}
-
-    @property
-    def topics_asked(self) -> tuple[Entity, ...]:
-        """The topic entities of the question."""
-        return tuple(topic.value for topic in self._topics if isinstance(topic.value, Entity))
 
     def topic(self, entity: Entity) -> str:
         """Return the text shown for a topic: a placeholder, an id, or the name."""
-        if entity in self._marks:
-            return self._marks[entity]
-        return next((topic.name for topic in self._topics if topic.value == entity), entity.iri)
+        names = {topic.value: topic.name for topic in self._topics}
+        return self._marks.get(entity) or names.get(entity, entity.iri)
 
     def name(self, value: Value, name: str) -> str:
         """Return the text shown for a value: a placeholder for a topic, else the name, in which topics are masked."""
         if isinstance(value, Entity) and value in self._marks:
             return self._marks[value]
-        if not self.masks:
-            return name
         # another entity's name may contain a topic's name; for example, the title of a sequel
-        if not leaks([name], self._names):
+        if not self.masks or not leaks([name], self._names):
             return name
         return replace_spans(name, topic_spans(name, self._named), placeholders(self._named))
-
-    def look_up(self, candidates: Sequence[Candidate]) -> None:
-        """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
-        new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
-        found = self._graph.paths.ends(new, limit=self._counted, tolerated=(StoreTimeout, PartialResult))
-        self._ends_known |= zip([each.identity for each in new], found)
-        shown = (self._shown(each)[: self._sampled] for each in new)
-        self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
 
     def distinct(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates without those that have no end nodes, or exactly those of an earlier one.
 
         Candidates of which only some end nodes are known are all kept. A path without end nodes returns to its topic.
         """
-        self.look_up(candidates)
-        kept: list[Candidate] = []
-        seen: set[frozenset[Value]] = set()
-        for candidate in candidates:
-            found = self._ends_known[candidate.identity]
-            if not isinstance(found, Ends) or found.approximate:
-                kept.append(candidate)
-            elif found.values and frozenset(found.values) not in seen:
-                kept.append(candidate)
-                seen.add(frozenset(found.values))
-        return kept
+        self._look_up(candidates)
+        kept: dict[Hashable, Candidate] = {}
+        for each in candidates:
+            ends = self._ends_known[each.identity]
+            if ends is None or ends.approximate:
+                kept[each.identity] = each
+            elif ends.values:
+                kept.setdefault(frozenset(ends.values), each)
+        return list(kept.values())
 
-    def _elements(self, candidate: Candidate, *, last_only: bool = False) -> tuple[str, ...]:
+    def elements(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return a path as strings: the topic, each hop, and each path from another topic that meets the path."""
+        return self._elements(candidate, last_only=False)
+
+    def pruned(self, candidate: Candidate) -> tuple[str, ...]:
+        """Return what tournaments see of a path: only the last hop with `explore.prune_by` "last-relation"."""
+        return self._elements(candidate, last_only=self._last_only)
+
+    def _elements(self, candidate: Candidate, *, last_only: bool) -> tuple[str, ...]:
         hops = self._hops(candidate.path)
         joins = (
             f"AND{self._meeting(candidate.path, join.at)} "
@@ -147,46 +120,44 @@ class PromptView:
             for join in candidate.joins
         )
         found = (self.topic(candidate.path.topic), *(hops[-1:] if last_only else hops), *joins)
-        self.texts.add(" ".join(found))
+        self.noted(" ".join(found))
         return found
 
     def _meeting(self, path: RelationPath, at: int) -> str:
         """Return where a joined path meets a path: at its end (""), at a record, or at the nodes of a hop."""
+        is_mediator = self._graph.tables.leads_to_mediator
         if at == len(path):
             return ""
-        if self._graph.tables.leads_to_mediator(path.steps[at - 1]):
-            return " in the same record"
-        return f" at hop {sum(not self._graph.tables.leads_to_mediator(step) for step in path.steps[:at])}"
+        hop = sum(not is_mediator(step) for step in path.steps[:at])
+        return " in the same record" if is_mediator(path.steps[at - 1]) else f" at hop {hop}"
 
     def _hops(self, path: RelationPath) -> tuple[str, ...]:
         graph = self._graph
+        if not self.published:
+            return tuple(f"-> {each}" for each in path_words(graph, path))
         schema, labels = graph.schema, graph.tables.relation_labels
-        if self.published:
-            return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
-        return tuple(f"-> {each}" for each in path_words(graph, path))
+        return tuple(published_words(RelationPath(path.topic, (step,)), schema, labels) for step in path.steps)
 
-    def _samples(self, candidate: Candidate) -> str:
+    def samples(self, candidate: Candidate) -> str:
         """Return some end nodes of a path and their number: `Paris; Lyon; 12 in all`; "" if none are to be shown."""
-        if not self._sampled:
-            return ""
-        found, values = self._found(candidate), self._shown(candidate)
-        if not isinstance(found, Ends):
-            return TOO_MANY
-        names = self._texts_of(values[: self._sampled])
-        if found.approximate or len(names) < len(values):
-            names.append(f"{f'more than {self._counted}' if found.approximate else len(values)} in all")
-        return self.noted("; ".join(names) or "only what the question names")
+        return self._ends_of(candidate, self._sampled, total=True) if self._sampled else ""
 
-    def _ends(self, candidate: Candidate) -> str:
-        found, values = self._found(candidate), self._shown(candidate)
-        if not isinstance(found, Ends):
-            return self.noted(TOO_MANY)
+    def ends(self, candidate: Candidate) -> str:
+        """Return the names of some end nodes of a path, and the number of further ones."""
+        return self._ends_of(candidate, MOST_ENDS, total=False)
+
+    def _ends_of(self, candidate: Candidate, most: int, *, total: bool) -> str:
+        self._look_up([candidate])
+        ends, values = self._ends_known[candidate.identity], self._shown(candidate)
+        if ends is None:
+            return self.noted("too many to be listed")
         if not values:
-            return self.noted("only what the question names" if found.values else "nothing")
-        texts = self._texts_of(values[:MOST_ENDS])
-        others = (self._counted if found.approximate else len(values)) - len(texts)
-        if found.approximate or others > 0:
-            texts.append(f"and {'more than ' if found.approximate else ''}{others} others")
+            return self.noted("only what the question names" if ends.values or total else "nothing")
+        texts = self._texts_of(values[:most])
+        count = self._counted if ends.approximate else len(values)
+        if ends.approximate or len(texts) < count:
+            more = "more than " if ends.approximate else ""
+            texts.append(f"{more}{count} in all" if total else f"and {more}{count - len(texts)} others")
         return self.noted("; ".join(texts))
 
     def noted(self, text: str) -> str:
@@ -194,27 +165,27 @@ class PromptView:
         self.texts.add(text)
         return text
 
-    def _found(self, candidate: Candidate) -> Ends | StoreTimeout | PartialResult:
-        if candidate.identity not in self._ends_known:
-            self.look_up([candidate])
-        found = self._ends_known[candidate.identity]
-        if not isinstance(found, Ends):
-            self._trace.record(GaveUp(path=candidate.words, error=str(found)))
-        return found
+    def _look_up(self, candidates: Sequence[Candidate]) -> None:
+        """Look up the end nodes of paths, and the names of those that are shown, with few queries."""
+        new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
+        for each, found in zip(new, self._graph.paths.ends(new, limit=self._counted, tolerated=TOLERATED)):
+            if isinstance(found, TOLERATED):
+                self._trace.record(GaveUp(path=each.words, error=str(found)))
+            self._ends_known[each.identity] = found if isinstance(found, Ends) else None
+        shown = (self._shown(each)[: self._sampled] for each in new)
+        self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))
 
     def _shown(self, candidate: Candidate) -> list[Value]:
         """Return the known end nodes of a path that are not topics of the question."""
-        found = self._ends_known[candidate.identity]
-        others = {topic.value for topic in self._topics} - {candidate.path.topic}
-        return [value for value in found.values if value not in others] if isinstance(found, Ends) else []
+        ends, others = self._ends_known[candidate.identity], {topic.value for topic in self._topics}
+        return [value for value in ends.values if value not in others - {candidate.path.topic}] if ends else []
 
     def _texts_of(self, values: Sequence[Value]) -> list[str]:
         """Return the names of values, first those that have one; if none has one, say so."""
-        named = [
-            each for each in self._graph.named(values) if self.published or not is_unnamed(each, self._graph.schema)
-        ]
+        named = self._graph.named(values)
+        kept = [each for each in named if self.published or not is_unnamed(each, self._graph.schema)]
         # a date may be stored both typed and untyped
-        texts = list(dict.fromkeys(self.name(each.value, each.name)[:LONGEST_NAME] for each in named))
+        texts = list(dict.fromkeys(self.name(each.value, each.name)[:LONGEST_NAME] for each in kept))
         return texts or ["unnamed"] * bool(values)
 
     def leaked(self) -> int:

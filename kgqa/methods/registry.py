@@ -66,7 +66,7 @@ def method(name: str, *, preset: str = "ours") -> Method:
     if "as-published" in preset_names(preset) and (found.published or found.published_by):
         if found.published_by:
             raise SettingsError(
-                f"{name} is not published as it is.",
+                f"No publication describes {name}.",
                 *("Choose a method of the publication: ", Option("method", found.published_by[0])),
                 *(part for other in found.published_by[1:] for part in (" or ", Option("method", other))),
             )

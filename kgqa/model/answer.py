@@ -108,11 +108,11 @@ class Answer:
     """The answers to a question, with their evidence, query and cost.
 
     `answers`: of more than 1,000 entities, only the first 1,000 have the names of the graph, the others those of their
-    IRIs; `path_answers.with_all_names` looks up all. `grounding`: `graph` if every answer is a node at the end of a path
-    in `evidence`, `text` if every answer stands in a verified quote. `query_class`: relation of the result of `sparql`
-    to the answers (`exact`, `restricted`, `superset` or `none`). `notes`: notes for the reader, for example about an
-    ambiguous topic. `defects`: failed internal checks, normally empty. `graph`: None for methods that use a language
-    model without a graph.
+    IRIs; `path_answers.with_all_names` looks up all. `grounding`: `graph` if every answer is a node at the end of a
+    path in `evidence`, `text` if every answer stands in a verified quote. `query_class`: relation of the result
+    of `sparql` to the answers (`exact`, `restricted`, `superset` or `none`). `notes`: notes for the reader, for example
+    about an ambiguous topic. `defects`: failed internal checks, normally empty. `graph`: None for methods that use a
+    language model without a graph.
 
     `response`: the answer as a longer text, if the method writes one. `citations`: what the claims of the response
     cite. `evidence_sparql`: a query that returns the statements and chunks in `evidence`. `evidence_class`: `exact` if

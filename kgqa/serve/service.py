@@ -17,7 +17,6 @@ from kgqa.graph.query.tokens import shorten_iris
 from kgqa.methods.ask import ask, budget_of, graph_id, open_resources
 from kgqa.methods.conversation import TURNS, Resolved, turn_of_object
 from kgqa.methods.conversation import resolve as resolve_references
-from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import method
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity, Question
@@ -83,7 +82,7 @@ class Service:
         self.graph, self.corpus = self._base.graph, self._base.corpus
         try:
             self._base.graph.tables.prepare()
-            open_name_index(self._base, required=False, note=say)
+            self._base.open_names(required=False, note=say)
             if self.corpus is not None:
                 self.corpus.index  # noqa: B018  # is brought up to date before the first request
             self.methods = offered_methods(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from kgqa.methods import name_index
+from kgqa.methods import resources
 from kgqa.testing.sparql_server import SparqlReply, SparqlRequest, SparqlServer
 from tests.cli_runner import Finished
 
@@ -53,7 +53,7 @@ def demo() -> Iterator[Callable[..., SparqlServer]]:
 @pytest.fixture
 def run(kgqa, monkeypatch) -> Callable[..., Finished]:
     """`run(*arguments, **environment) -> Finished`: the command line with a small time budget, and an early message."""
-    monkeypatch.setattr(name_index, "NOTE_AFTER_SECONDS", 0.2)
+    monkeypatch.setattr(resources, "NOTE_AFTER_SECONDS", 0.2)
     return lambda *arguments, **options: kgqa(*arguments, "--embeddings", "off", **BUDGET, **options)
 
 

@@ -111,7 +111,7 @@ def test_empty_choice_is_no_missing_path(run, reply):
 
 
 def test_the_thesis_has_two_systems():
-    with pytest.raises(SettingsError, match="top is not published as it is") as caught:
+    with pytest.raises(SettingsError, match="No publication describes top") as caught:
         open_resources(settings=resolve({"as_published": True, "llm.model": "http://127.0.0.1:1/v1#m"}))
     assert "top-1" in str(caught.value) and "top-2" in str(caught.value)
     with pytest.raises(SettingsError, match="needs a language model"):

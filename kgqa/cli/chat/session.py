@@ -15,7 +15,6 @@ from kgqa.errors import KgqaError
 from kgqa.methods.ask import ask, budget_of, open_resources
 from kgqa.methods.conversation import Resolved, Turn, turn_of
 from kgqa.methods.conversation import resolve as resolve_references
-from kgqa.methods.name_index import open_name_index
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity
 from kgqa.report.answer import answer_text
@@ -179,7 +178,7 @@ class Session:
             self._say(f"kgqa: {text}")
         resources = open_resources(settings=settings, say=self._say)
         try:
-            open_name_index(resources, required=False, note=self._note)
+            resources.open_names(required=False, note=self._note)
         except BaseException:
             resources.close()
             raise

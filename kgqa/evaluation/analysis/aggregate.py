@@ -19,6 +19,7 @@ from kgqa.evaluation.metrics.retrieval import RetrievalTable
 from kgqa.evaluation.metrics.scores import METRIC_NAMES, all_scores
 from kgqa.evaluation.metrics.turns import TurnTable
 from kgqa.evaluation.runs.records import Record
+from kgqa.model import StageUsage, Usage
 
 COSTS = ("calls", "prompt_tokens", "completion_tokens", "tokens", "cost", "queries", "seconds")
 GROUP_METRICS = ("hit@1", "f1", "em", "tog_em")
@@ -139,10 +140,10 @@ class _Table:
             counts = self.stages.setdefault(str(stage.get("stage", "")), Counter())
             for what in ("calls", "unparsed", "repaired", "reasked", "failed"):
                 counts[what] += int(_number(stage.get(what)))
-        total = Counter[str]()
-        for stage in usage.get("stages") or ():
-            total.update({what: int(_number(stage.get(what))) for what in ("calls", "unparsed", "reasked")})
-        self.without_reply += 0 < total["calls"] - total["reasked"] <= total["unparsed"]
+        whats = ("calls", "unparsed", "reasked")
+        every = [{what: int(_number(each.get(what))) for what in whats} for each in usage.get("stages") or ()]
+        stages = tuple(StageUsage("", **each) for each in every)
+        self.without_reply += Usage(stages=stages).no_usable_reply
 
     def summary(self, interval: Interval) -> dict[str, Any]:
         kept = np.array(self.did_not_fail, dtype=bool)

@@ -20,7 +20,6 @@ from kgqa.evaluation.runs.run_folder import RunFolder, locked
 from kgqa.evaluation.runs.runner import run_questions
 from kgqa.evaluation.runs.workers import ask_on, divided
 from kgqa.methods.ask import cache_of
-from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.settings.values import Settings, resolve
@@ -68,7 +67,7 @@ def ask_remaining(
         progress.add(record, asked=False)
     left = [question for question in questions if question.id not in folder.done]
     if left:
-        open_name_index(resources, required=plan.topics == "linked", note=observer.note)
+        resources.open_names(required=plan.topics == "linked", note=observer.note)
     try:
         left = with_names(left, resources.graph)
     except StoreError as error:

@@ -30,7 +30,6 @@ from kgqa.evaluation.runs.records import Record
 from kgqa.evaluation.runs.runner import GC_THRESHOLD, Asked
 from kgqa.graph.endpoint.options import PASSWORD_VARIABLE
 from kgqa.methods.ask import graph_id, open_resources
-from kgqa.methods.name_index import open_name_index
 from kgqa.methods.registry import asked_in_order
 from kgqa.methods.resources import Resources
 from kgqa.net.servers import KEY_VARIABLE, OPENAI_KEY_VARIABLE
@@ -81,7 +80,7 @@ class AskTask:
         where = node_name()
         try:
             resources = open_resources(settings=self._settings())
-            open_name_index(resources, required=self.topics == "linked", note=lambda text: None)
+            resources.open_names(required=self.topics == "linked", note=lambda text: None)
         except KgqaError as error:
             raise ClusterError(f"The node {where} cannot ask questions: {error.message}", *error.hint_parts) from error
         found = identity(resources)

@@ -7,7 +7,7 @@ words, in its first comments.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, takewhile
 from typing import Any, Protocol
@@ -25,7 +25,7 @@ from kgqa.graph.query.operations import (
 )
 from kgqa.graph.query.text import Comment, Node, PathPattern, pattern_text, render, render_term
 from kgqa.graph.query.tokens import expand_prefixes, solid_tokens, tokens
-from kgqa.model import Candidate, Entity, QueryClass, RelationPath, Step, Value
+from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.model.conditions import Comparison, Condition, Operation
 from kgqa.schema import Schema
 from kgqa.text.words import clean, short_words
@@ -251,20 +251,6 @@ def refuse_named_end(path: RelationPath, conditions: Sequence[Condition]) -> Non
             text = isinstance(each.test, Comparison) and each.test.operator == "=" and each.test.scale == "text"
             if text or isinstance(each.test, Entity):
                 raise AnswerInQuery("the exported query names its answer")
-
-
-def query_class(seen: Collection[Value], returned: Collection[Value], *, restricted: bool) -> QueryClass | None:
-    """Classify a query by the values that it returned.
-
-    Returns:
-        `exact`: the query returned exactly the values that were seen. `restricted`: it did, but it contains inner
-        entities that a language model selected. `superset`: the query returned these and other values. None: a value is
-        missing, which is a defect.
-    """
-    wanted, got = set(seen), set(returned)
-    if wanted == got:
-        return "restricted" if restricted else "exact"
-    return "superset" if wanted < got else None
 
 
 def evidence_query(

@@ -153,7 +153,7 @@ def clauses_of(asked: AskedQuestion) -> Mapping[Entity, str]:
         ModelUnavailable: The language model failed.
     """
     view = asked.shown
-    marks = {view.topic(entity): entity for entity in view.topics_asked}
+    marks = {view.topic(entity): entity for entity in asked.entities}
     if len(marks) < 2:
         return {}
     form = Reply(partial(_read_clauses, marks=list(marks)))

@@ -137,7 +137,7 @@ class Judge:
         """Return a verdict with its path; a ValueError is what is wrong with the reply."""
         if verdict.kind == "wrong":
             return "wrong", None
-        chosen = replied_candidate(shown[verdict.path], verdict, self._asked.shown.topics_asked)
+        chosen = replied_candidate(shown[verdict.path], verdict, self._asked.entities)
         if verdict.kind == "complete" and not self._has_answers(chosen):
             raise ValueError("No row meets all of these conditions; give others, or fewer.")
         return verdict.kind, chosen
