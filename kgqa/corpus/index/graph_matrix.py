@@ -48,7 +48,7 @@ class GraphMatrix:
         return nodes
 
     def facts_of(self, entities: Collection[int]) -> list[int]:
-        """Return the statements and hyperedges, numbered as for `entities_of`, in which one of the entities takes part."""
+        """Return the statements and hyperedges, numbered as for `entities_of`, in which an entity takes part."""
         places = np.flatnonzero(np.isin(self.parties, list(entities)))
         facts: list[int] = np.unique(np.searchsorted(self.starts, places, side="right") - 1).tolist()
         return facts
