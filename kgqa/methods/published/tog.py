@@ -12,7 +12,8 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.chain_search import LISTED, ChainSearch, NodeChain
+from kgqa.methods.tog.chain_search import LISTED, ChainSearch
+from kgqa.methods.tog.chains import NodeChain
 from kgqa.model import Answer, Candidate, Entity, Named, Question, Step, Value
 from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.words import relation_words

@@ -1,10 +1,10 @@
-"""What both searches of Think-on-Graph share: chains of nodes, the prompts, and the answer at the end."""
+"""What both searches of Think-on-Graph share: the prompts, and the answer at the end."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from kgqa.llm.replies.reply import Reply
 from kgqa.llm.replies.scores import scores
 from kgqa.methods.direct import UNREADABLE, recalled
 from kgqa.methods.resources import Resources
+from kgqa.methods.tog.chains import NodeChain
 from kgqa.methods.tog.replies import read_answer, read_relations, read_sufficient
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, best_so_far, nodes_named
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
@@ -23,35 +24,6 @@ from kgqa.trace.trace import BudgetExhausted, Trace
 
 LISTED = 1000
 """Most neighbours that are fetched from the graph."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeChain:
-    """A chain of nodes along a path.
-
-    Attributes:
-        path: The path, which starts at a topic.
-        nodes: The nodes after the topic, one per step.
-        score: The score of the last hop.
-    """
-
-    path: RelationPath
-    nodes: tuple[Value, ...] = ()
-    score: float = 1.0
-
-    @property
-    def end(self) -> Value:
-        """The last node."""
-        return self.nodes[-1] if self.nodes else self.path.topic
-
-    def onward(self, *steps: Step) -> RelationPath:
-        """Return the path of some steps that starts at the last node."""
-        assert isinstance(self.end, Entity)
-        return RelationPath(self.end, steps)
-
-    def then(self, steps: Sequence[Step], nodes: Sequence[Value], score: float) -> NodeChain:
-        """Return the chain with further steps and their nodes."""
-        return NodeChain(self.path.then(*steps), (*self.nodes, *nodes), score)
 
 
 class ChainSearch(ABC):

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from kgqa.graph.tables.labels import is_blank_node
 from kgqa.methods.prompt_view import path_words
 from kgqa.methods.resources import Resources
-from kgqa.methods.tog.chain_search import LISTED, ChainSearch, NodeChain
+from kgqa.methods.tog.chain_search import LISTED, ChainSearch
+from kgqa.methods.tog.chains import NodeChain
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.rank.lexical import terms
 from kgqa.search.conditions.rows import Row, read_rows
