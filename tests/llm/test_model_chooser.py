@@ -63,7 +63,7 @@ class ScriptedChooser:
         assert self.models is not None
         self.trace = Trace()
         options = {"elements": elements, "ends": ends, "compare": "mark"} | options
-        self.chooser = ModelChooser(self.models.for_question(self.trace), PROMPTS, **options)
+        self.chooser = ModelChooser(models=self.models.for_question(self.trace), prompts=PROMPTS, **options)
 
     def user_messages(self) -> list[str]:
         """Return the last message of each request."""
@@ -608,7 +608,7 @@ class ScriptedModels:
 
 def chooser_replying(completions: Sequence[Completion], reask: int = 1) -> tuple[ScriptedModels, ModelChooser]:
     models = ScriptedModels(completions)
-    return models, ModelChooser(models, PROMPTS, elements=elements, ends=ends, reask=reask)  # type: ignore[arg-type]
+    return models, ModelChooser(models=models, prompts=PROMPTS, elements=elements, ends=ends, reask=reask)  # type: ignore[arg-type]
 
 
 @given(completion_lists, st.integers(0, 2))

@@ -9,6 +9,7 @@ from typing import Any
 
 from kgqa.llm.replies.json_values import Reading, find_key, key_name, without_objects
 from kgqa.llm.replies.reply import Reply
+from kgqa.rank.tournaments.chooser import AnsweringPick
 
 _LIST_KEYS = (
     *("selected", "selection", "final answer", "answer", "answers", "indices", "indexes", "index", "paths"),
@@ -37,23 +38,20 @@ _List = tuple[int, list[int | None], bool]
 """The position of a list in the text, its numbers (None: not a whole number), and whether it was repaired."""
 
 
-def indices(size: int, k: int) -> Reply[tuple[int, ...]]:
-    """Return the form of a list of at most `k` of `size` numbered items."""
-    return Reply(partial(read_indices, size=size, k=k))
+def indices(size: int, k: int, *, answering: bool = False) -> Reply[list[int]]:
+    """Return the form of a list of at most `k` of `size` numbered items; see `read_indices`."""
+    return Reply(partial(read_indices, size=size, k=k, answering=answering))
 
 
-def answering(size: int, k: int) -> Reply[tuple[tuple[int, ...], bool]]:
-    """Return the form of such a list that may say that the items answer the question; see `read_answering`."""
-    return Reply(partial(read_answering, size=size, k=k))
-
-
-def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
+def read_indices(text: str, *, size: int, k: int, answering: bool = False) -> Reading[list[int]]:
     """Read which of `size` numbered items a reply selects, best first.
 
     Args:
         text: A reply, of any length and content.
         size: Number of items in the prompt, numbered from 1.
         k: Most items to return; a longer list is cut.
+        answering: Whether a reply such as {"answer": [2, 5]} says that the items answer the question; it then is an
+            `AnsweringPick`, of any length.
 
     Returns:
         Distinct indices from 0 to size - 1. The last list in JSON, after a label or on its own line counts; without
@@ -70,22 +68,10 @@ def read_indices(text: str, *, size: int, k: int) -> Reading[tuple[int, ...]]:
     known = [number - 1 for number in dict.fromkeys(numbers) if number is not None and 1 <= number <= size]
     if numbers and not known:
         return Reading(None, problem=f"No number in the reply's list is from 1 to {size}; give a list of such numbers.")
-    kept = tuple(known[: max(0, k)])
-    return Reading(kept, repaired=repaired or len(kept) < len(numbers))
-
-
-def read_answering(text: str, *, size: int, k: int) -> Reading[tuple[tuple[int, ...], bool]]:
-    """Read which of `size` numbered entities a reply selects, and whether it says that they answer the question.
-
-    Entities answer the question in a reply such as {"answer": [2, 5]}; there may be more than `k`. In all other
-    respects the reply is read by `read_indices`.
-    """
-    objects = [value.value for _, value in without_objects(text)[1] if isinstance(value.value, dict)]
-    answered = bool(objects) and any(key_name(key) in ("answer", "answers") for key in objects[-1])
-    reading = read_indices(text, size=size, k=size if answered else k)
-    if reading.value is None:
-        return Reading(None, problem=reading.problem)
-    return Reading((reading.value, answered and bool(reading.value)), repaired=reading.repaired)
+    named = [value.value for _, value in objects if isinstance(value.value, dict)][-1:] if answering and known else []
+    if any(key_name(key) in ("answer", "answers") for each in named for key in each):
+        return Reading(AnsweringPick(known), repaired or len(known) < len(numbers))
+    return Reading(known[:k], repaired or len(known[:k]) < len(numbers))
 
 
 def _from_json(value: Any) -> list[int | None] | None:

@@ -172,8 +172,8 @@ def model_chooser(asked: AskedQuestion, *, show_ends: bool = False) -> ModelChoo
     resources, view = asked.resources, asked.shown
     assert resources.models is not None
     return ModelChooser(
-        resources.models.for_question(asked.trace),
-        resources.prompts,
+        models=resources.models.for_question(asked.trace),
+        prompts=resources.prompts,
         elements=view.elements if show_ends else view.pruned,
         ends=view.ends,
         show_ends=show_ends,
