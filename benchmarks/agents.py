@@ -37,6 +37,7 @@ from text_batch import KGQA, served
 from text_sets import TextQuestion, musique_corpus, read_text_questions
 
 from kgqa.corpus.corpus import Corpus
+from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.retrieve.fused import DEPTH
 from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.graph.embedded.loading import load_graph
@@ -201,7 +202,9 @@ def _search_cost(resources: Resources, queries: Sequence[str]) -> float:
     kinds: tuple[PieceKind, ...] = ("hyperedge", "chunk")
     extra = []
     for query in queries:
-        tools = Tools(query, resources.corpus, resources.settings.of(EvographSettings), Trace())
+        tools = Tools(
+            Overlay(corpus, question=query, agent="benchmark"), resources.settings.of(EvographSettings), Trace()
+        )
         corpus.retriever("chunk", channels).search([query], DEPTH)  # the embedding is remembered
         start = time.process_time()
         tools.call("graph_search", {"query": query})

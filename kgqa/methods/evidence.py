@@ -303,9 +303,14 @@ def shown_passages(pieces: Iterable[Exhibit], corpus: Corpus) -> list[dict[str, 
     return [_passage(piece, corpus) for piece in pieces]
 
 
-def _passage(piece: Exhibit, corpus: Corpus) -> dict[str, Any]:
+def title_of(piece: Exhibit, corpus: Corpus) -> str:
+    """Return the title of the document from which a text comes; "" if it has none."""
     record = corpus.reader.document(piece.spans[0].document) if piece.spans else None
-    title = record.title.strip() if record else ""
+    return record.title.strip() if record else ""
+
+
+def _passage(piece: Exhibit, corpus: Corpus) -> dict[str, Any]:
+    title = title_of(piece, corpus)
     first, _, rest = piece.text.partition("\n")
     text = rest if title and rest.strip() and first.strip() == title else piece.text
     if len(title) > MAX_TITLE_CHARS:

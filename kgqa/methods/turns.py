@@ -44,15 +44,6 @@ class Repeat:
     last: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ended(Generic[A]):
-    """How the turns ended: after how many, and with which answer, or why without one."""
-
-    turn: int
-    answer: A | None = None
-    why: str = ""
-
-
 class Agent(Protocol[C, A, R]):
     """What methods differ in."""
 
@@ -66,42 +57,19 @@ class Agent(Protocol[C, A, R]):
         """Add the results of a turn, and whether the next one is the last, to what the next prompt shows."""
 
 
-class LoopGuard:
-    """The calls that were made, by their texts; texts that differ only in case or blanks are the same."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, list[int]] = {}
-
-    def check(self, text: str, turn: int) -> Repeat | None:
-        """Add a call of a turn; return what it repeats, None for a new call."""
-        made = self._made.setdefault(" ".join(text.split()).casefold(), [])
-        if not made or made[-1] != turn:
-            made.append(turn)
-        return Repeat(made[0], len(made) >= MAX_REPEATS) if len(made) > 1 else None
-
-
-class Pace:
-    """What turns take of the budget of a question."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._used = self._most = (0.0, 0.0)
-
-    def nearly_spent(self) -> bool:
-        """Return whether the budget allows about one more turn, judged by the longest one so far."""
-        usage, budget = self._trace.usage(), self._trace.budget
-        used = float(usage.prompt_tokens + usage.completion_tokens), usage.seconds
-        self._most = max(self._most[0], used[0] - self._used[0]), max(self._most[1], used[1] - self._used[1])
-        self._used = used
-        if budget.calls is not None and usage.calls + 1 >= budget.calls:
-            return True
-        limits = zip((budget.tokens, budget.seconds), used, self._most)
-        return any(limit is not None and now + 2 * most >= limit for limit, now, most in limits)
+def nearly_spent(trace: Trace, turns: int) -> bool:
+    """Return whether the budget allows about one more turn; prompts grow, so that it takes about twice their mean."""
+    usage, budget = trace.usage(), trace.budget
+    if budget.calls is not None and usage.calls + 1 >= budget.calls:
+        return True
+    tokens = float(usage.prompt_tokens + usage.completion_tokens)
+    limits = ((budget.tokens, tokens), (budget.seconds, usage.seconds))
+    return any(limit is not None and used + 2 * used / max(1, turns) >= limit for limit, used in limits)
 
 
 def take_turns(
     agent: Agent[C, A, R], limit: int, trace: Trace, *, at_end: OneOf["answer", "end", "go on"] = "answer"
-) -> Ended[A]:
+) -> tuple[int, Move[C, A]]:
     """Let a model act until it answers, or its turns are used up.
 
     Args:
@@ -111,22 +79,28 @@ def take_turns(
         at_end: What becomes of a model that makes the same call for the third time. answer: the next turn is its last,
             as when the budget is nearly used up; end: its turns end; go on: it is not hindered.
 
+    Returns:
+        The number of turns, and the last move: with an answer, or why there is none.
+
     Raises:
         BudgetExhausted: The budget of the question is used up.
     """
-    guard, pace = LoopGuard(), Pace(trace)
-    last = limit == 1 or (at_end == "answer" and pace.nearly_spent())
+    made: dict[str, list[int]] = {}
+    last = limit == 1 or (at_end == "answer" and nearly_spent(trace, 0))
     for turn in range(1, limit + 1):
         move = agent.reply(turn, last=last)
         if move.answer is not None or move.ends or (last and turn < limit):
-            return Ended(turn, move.answer, move.ends)
+            return turn, move
         results, stuck = [], False
         for text, call in move.calls.items():
-            repeat = guard.check(text, turn)
+            turns = made.setdefault(" ".join(text.split()).casefold(), [])
+            if turn not in turns:
+                turns.append(turn)
+            repeat = Repeat(turns[0], len(turns) >= MAX_REPEATS) if len(turns) > 1 else None
             results.append(agent.run(call, turn, repeat))
             stuck = stuck or (repeat is not None and repeat.last)
-        last = turn + 1 >= limit or (at_end == "answer" and (stuck or pace.nearly_spent()))
+        last = turn + 1 >= limit or (at_end == "answer" and (stuck or nearly_spent(trace, turn)))
         agent.show(results, turn, last=last)
         if stuck and at_end == "end":
-            return Ended(turn, why=STUCK)
-    return Ended(limit)
+            return turn, Move(ends=STUCK)
+    return limit, Move()

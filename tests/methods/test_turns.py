@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.turns import STUCK, Ended, Move, take_turns
+from kgqa.methods.turns import STUCK, Move, take_turns
 from kgqa.trace.trace import Budget, Trace
 
 
@@ -33,12 +33,12 @@ class Scripted:
 @pytest.mark.parametrize(
     ("moves", "at_end", "ended", "ran", "last"),
     [
-        (["a", "b", 7], "answer", Ended(3, 7), ["a", "b"], [False, False, False]),
-        (["a", None], "answer", Ended(2, why="no reply"), ["a"], [False, False]),
-        (["a", "b", "c", "d"], "answer", Ended(4), ["a", "b", "c", "d"], [False, False, False, True]),
-        (["a", "A ", "a", 7], "answer", Ended(4, 7), ["a", ("A ", 1), ("a", 1)], [False, False, False, True]),
-        (["a", "a", "a", "a"], "end", Ended(3, why=STUCK), ["a", ("a", 1), ("a", 1)], [False, False, False]),
-        (["a", "a", "a", 7], "go on", Ended(4, 7), ["a", ("a", 1), ("a", 1)], [False, False, False, True]),
+        (["a", "b", 7], "answer", (3, Move(7)), ["a", "b"], [False, False, False]),
+        (["a", None], "answer", (2, Move(ends="no reply")), ["a"], [False, False]),
+        (["a", "b", "c", "d"], "answer", (4, Move()), ["a", "b", "c", "d"], [False, False, False, True]),
+        (["a", "A ", "a", 7], "answer", (4, Move(7)), ["a", ("A ", 1), ("a", 1)], [False, False, False, True]),
+        (["a", "a", "a", "a"], "end", (3, Move(ends=STUCK)), ["a", ("a", 1), ("a", 1)], [False, False, False]),
+        (["a", "a", "a", 7], "go on", (4, Move(7)), ["a", ("a", 1), ("a", 1)], [False, False, False, True]),
     ],
 )
 def test_turns_end(moves, at_end, ended, ran, last):
@@ -51,7 +51,7 @@ def test_turns_end(moves, at_end, ended, ran, last):
 def test_a_model_that_does_not_answer_when_it_must_gets_no_more_turns():
     trace = Trace()
     agent = Scripted("a", "a", "a", "b", "c", trace=trace)
-    assert take_turns(agent, 9, trace) == Ended(4)
+    assert take_turns(agent, 9, trace)[0] == 4
     assert agent.ran == ["a", ("a", 1), ("a", 1)]
 
 
@@ -59,5 +59,5 @@ def test_a_model_that_does_not_answer_when_it_must_gets_no_more_turns():
 def test_the_last_turn_comes_while_the_budget_allows_one(at_end, turns):
     trace = Trace(Budget(tokens=480))
     agent = Scripted(*"abcdefghi", trace=trace)
-    assert take_turns(agent, 9, trace, at_end=at_end).turn == turns
+    assert take_turns(agent, 9, trace, at_end=at_end)[0] == turns
     assert agent.last[-1]

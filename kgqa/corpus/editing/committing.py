@@ -10,7 +10,7 @@ from kgqa.corpus.edit_log import Edit
 from kgqa.corpus.editing.disputes import disputes_of
 from kgqa.corpus.editing.holding import hold_back
 from kgqa.corpus.editing.overlay import Overlay, OverlayEdit
-from kgqa.corpus.editing.proposals import ACCEPTED, Decision, GatedEdit, ProposalFile, ProposedEdit
+from kgqa.corpus.editing.proposals import ACCEPTED, Decision, ProposalFile, ProposedEdit
 from kgqa.corpus.editing.sources import MAX_QUOTE
 from kgqa.corpus.editor import Editor
 from kgqa.errors import CorpusError, StoreError
@@ -27,13 +27,12 @@ class Outcome:
     """What became of edits.
 
     Attributes:
-        committed, proposed, lost: The edits that are in the log now, that wait for a review, and that were not kept.
+        committed, proposed: The edits that are in the log now, and that wait for a review.
         notes: What a user should know.
     """
 
     committed: tuple[Edit, ...] = ()
     proposed: tuple[Edit, ...] = ()
-    lost: tuple[Edit, ...] = ()
     notes: tuple[str, ...] = ()
 
     def state_of(self, edit: Edit) -> str:
@@ -47,44 +46,39 @@ def commit(
     overlay: Overlay,
     mode: CommitMode,
     *,
-    gated: Sequence[GatedEdit] = (),
     guarded: bool = True,
     hold: bool = False,
-    open_editor: Callable[[], Editor] | None = None,
 ) -> Outcome:
     """Propose or commit the edits of a question.
 
     Args:
-        overlay: the edits.
+        overlay: the edits; what the gates rejected is kept beside the proposals.
         mode: proposed: they wait for a review; auto: they are committed to the log, and the graph follows; off: they
             end with the question.
-        gated: what the gates rejected in the same question; it is kept beside the proposals.
         guarded: whether an edit that hides a text of the corpus or of a user waits for a review even if mode is auto.
         hold: whether new texts of conflicts with edits that others committed meanwhile are hidden until a review.
-        open_editor: opens the Editor of the corpus; None for a corpus whose graph is in its folder.
 
     Returns:
         What became of them. If another process is writing to the corpus, they are proposed; if its folder cannot be
         written, they are lost. The notes say so.
     """
     edits = overlay.edits
-    if mode == "off" or not (edits or gated):
+    if mode == "off" or not (edits or overlay.gated):
         return Outcome()
     waits = _waiting(edits) if guarded and mode == "auto" else {}
     file = ProposalFile(overlay.corpus.folder.path)
     try:
-        file.append([*gated, *(_proposal(each, waits.get(each.edit.id, "")) for each in edits)])
+        file.append([*overlay.gated, *(_proposal(each, waits.get(each.edit.id, "")) for each in edits)])
     except CorpusError as error:
-        lost = tuple(each.edit for each in edits)
-        count = "1 edit was" if len(lost) == 1 else f"{len(lost):,} edits were"
-        return Outcome(lost=lost, notes=(f"{count} not kept: {error.message}",) if lost else ())
+        count = "1 edit was" if len(edits) == 1 else f"{len(edits):,} edits were"
+        return Outcome(notes=(f"{count} not kept: {error.message}",) if edits else ())
     waiting = tuple(each.edit for each in edits if mode == "proposed" or each.edit.id in waits)
     ready = tuple(each.edit for each in edits if each.edit not in waiting)
     if not ready:
         return Outcome(proposed=waiting)
     notes: list[str] = []
     try:
-        with open_editor() if open_editor else Editor(overlay.corpus.folder) as editor:
+        with Editor(overlay.corpus.folder) as editor:
             with editor.database.transaction():
                 before = disputes_of(editor.database, editor.database.seq).contested if hold else frozenset()
                 editor.merge(ready)

@@ -88,14 +88,6 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionCounts:
-    """How many edits, and how many deletions among them, passed the gates for this question."""
-
-    edits: int = 0
-    deletes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Rejection:
     """Why an edit was not accepted. `rule`: the name of the gate. `why`: a sentence for the language model."""
 
@@ -103,16 +95,16 @@ class Rejection:
     why: str
 
 
-def check(proposal: Proposal, shown: Mapping[int, ShownText], session: SessionCounts) -> Rejection | None:
+def check(proposal: Proposal, shown: Mapping[int, ShownText], accepted: Sequence[str] = ()) -> Rejection | None:
     """Return why a proposed edit is rejected; None if it passes all gates.
 
     Args:
         proposal: the edit.
         shown: what the session has shown, by number.
-        session: what it has edited.
+        accepted: the kinds of the edits that passed the gates for this question.
     """
     return (
-        _limits(proposal, session)
+        _limits(proposal, accepted)
         or _form(proposal)
         or _sources(proposal, shown)
         or _support(proposal, shown)
@@ -163,12 +155,12 @@ def keeps(text: str, other: str) -> bool:
     )
 
 
-def _limits(proposal: Proposal, session: SessionCounts) -> Rejection | None:
+def _limits(proposal: Proposal, accepted: Sequence[str]) -> Rejection | None:
     if proposal.kind not in ("insert", "update", "delete"):
         return Rejection("kind", "An edit is an insert, an update or a delete.")
-    if session.edits >= MAX_EDITS:
+    if len(accepted) >= MAX_EDITS:
         return Rejection("edits", f"At most {MAX_EDITS} edits per question; they are used up.")
-    if proposal.kind == "delete" and session.deletes >= MAX_DELETES:
+    if proposal.kind == "delete" and accepted.count("delete") >= MAX_DELETES:
         return Rejection("deletes", f"At most {MAX_DELETES} deletion per question; it is used up.")
     if proposal.kind != "insert" and not proposal.target:
         return Rejection("target", "The text to change was not found. Name it by its number.")

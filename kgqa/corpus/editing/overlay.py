@@ -6,11 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, cached_property
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.edit_log import Edit, EditKind, EditSource, Removal, sealed
 from kgqa.corpus.editing.disputes import reason_of
+from kgqa.corpus.editing.gates import Proposal, Rejection
 from kgqa.corpus.editing.live_hyperedges import HyperedgeTag, hyperedge_of, item_of_hyperedge, tags_of_segments
+from kgqa.corpus.editing.proposals import GatedEdit
 from kgqa.corpus.editing.sources import ShownText, encodable
 from kgqa.corpus.editing.standing import Standing, standing_of
 from kgqa.corpus.editing.trust import CORPUS, highest, lowest, rank
@@ -36,7 +39,6 @@ class OverlayEdit:
     """An edit of a question.
 
     Attributes:
-        number: Its number in the question, from 1.
         edit: The edit, with its content and its id.
         sources: The texts that it rests on, as they were shown.
         added: The hyperedge that it adds, if it adds one.
@@ -47,7 +49,6 @@ class OverlayEdit:
         hides_trusted: Whether it hides a text of the corpus or of a user.
     """
 
-    number: int
     edit: Edit
     sources: tuple[ShownText, ...]
     added: HyperedgeRecord | None = None
@@ -86,14 +87,14 @@ class Overlay:
         """Who edits, in which session, for which question."""
         self._ranked = ranked
         self._now = now
+        self.gated: list[GatedEdit] = []
+        """What the gates rejected."""
         self._edits: dict[str, OverlayEdit] = {}
         self._tags: dict[str, list[HyperedgeTag]] = defaultdict(list)
         """The tags that edits of this question added, by the IRI of the hyperedge."""
         self._records: dict[str, HyperedgeRecord] = {}
         self._removed: set[str] = set()
-        self._base_tags: dict[str, list[HyperedgeTag]] = {}
-        self._base: Standing | None = None
-        self._heads: tuple[str, ...] | None = None
+        self._tags_of = cache(self._read_tags)
 
     # --- what is live for the question
 
@@ -125,9 +126,7 @@ class Overlay:
     @property
     def conflicts(self) -> Mapping[str, frozenset[str]]:
         """Live hyperedges that contradict each other: from each IRI to those that are shown together with it."""
-        if self._base is None:
-            self._base = standing_of(self.corpus.database, self.seq)
-        pairs = {pair for pair in self._base.disputes.hyperedges if all(map(self.record, pair))}
+        pairs = {pair for pair in self._standing.disputes.hyperedges if all(map(self.record, pair))}
         for each in self._edits.values():
             new = each.added.iri if each.added else ""
             if any(tag.edit == each.edit.id for tag in self._tags.get(new, ())):
@@ -138,12 +137,33 @@ class Overlay:
             found[other].add(one)
         return {iri: frozenset(others) for iri, others in found.items()}
 
-    def emptied(self) -> Overlay:
-        """Return an overlay without edits, otherwise like this one."""
+    def with_participants(self, found: Mapping[str, Participants]) -> Overlay:
+        """Return an overlay with the same edits, but other participants of the hyperedges that have these texts."""
         agent, session, question = self.about
-        return Overlay(self.corpus, session=session, question=question, agent=agent, ranked=self._ranked, now=self._now)
+        made = Overlay(self.corpus, session=session, question=question, agent=agent, ranked=self._ranked, now=self._now)
+        made.gated = self.gated
+        iris: dict[str, str] = {}
+        """The IRI of each hyperedge that an edit added, by its former one."""
+        for each in self.edits:
+            items = [each.item for each in each.edit.adds if isinstance(each.item, HyperedgeItem)]
+            item = next(iter(items), None)
+            if item is not None and item.segment in found:
+                item = replace(item, participants=_item(item.segment, found[item.segment]).participants)
+            sources = [replace(source, iri=iris.get(source.iri, source.iri)) for source in each.sources]
+            target = iris.get(each.edit.target, each.edit.target)
+            done = made._edit(each.edit.kind, item, target, sources, each.edit.reason)
+            if each.added and done.added:
+                iris[each.added.iri] = done.added.iri
+        return made
 
     # --- edits
+
+    def reject(self, proposal: Proposal, sources: Sequence[ShownText], rejected: Rejection) -> None:
+        """Keep an edit that a gate rejected, for a review."""
+        agent, session, question = self.about
+        edit = (proposal.kind, proposal.content, proposal.target, tuple(each.iri for each in sources))
+        gated = GatedEdit(*edit, rejected.rule, rejected.why, session, question, agent, self._now())
+        self.gated.append(gated)
 
     def insert(
         self, segment: str, participants: Participants, sources: Sequence[ShownText] = (), reason: str = ""
@@ -229,7 +249,6 @@ class Overlay:
         if edit.id in self._edits:
             return self._edits[edit.id]
         done = OverlayEdit(
-            number=len(self._edits) + 1,
             edit=edit,
             sources=tuple(sources),
             added=hyperedge_of(edit.adds[0], self.corpus.database, self.seq) if edit.adds else None,
@@ -266,7 +285,7 @@ class Overlay:
             sources=(*(each.source for each in sources), *self._origins(sources)),
             target=target,
             at=self._now(),
-            previous=tuple(sorted(own)) or self._base_heads(),
+            previous=tuple(sorted(own)) or self._heads,
             adds=(Addition(item, model=agent, reason=reason_of(disputed)),) if item else (),
             removes=tuple(sorted({tag.removal for tag in removed})),
         )
@@ -286,14 +305,13 @@ class Overlay:
             )
 
     def _live_tags(self, iri: str) -> list[HyperedgeTag]:
-        base: list[HyperedgeTag] = []
-        if iri not in self._removed:
-            if iri not in self._base_tags:
-                record = self.corpus.reader.hyperedge(iri) if iri.startswith(HYPEREDGE) else None
-                found = tags_of_segments([record.segment], self.corpus.database, self.seq) if record else {}
-                self._base_tags[iri] = found.get(iri, [])
-            base = self._base_tags[iri]
+        base = [] if iri in self._removed else self._tags_of(iri)
         return [*base, *self._tags.get(iri, ())]
+
+    def _read_tags(self, iri: str) -> list[HyperedgeTag]:
+        record = self.corpus.reader.hyperedge(iri) if iri.startswith(HYPEREDGE) else None
+        found = tags_of_segments([record.segment], self.corpus.database, self.seq) if record else {}
+        return found.get(iri, [])
 
     def _origins(self, sources: Sequence[ShownText]) -> list[EditSource]:
         """Return the edits that alone say what some sources say: an edit that rests on them falls with them."""
@@ -305,7 +323,10 @@ class Overlay:
                     found[tag.edit] = EditSource(tag.edit, trust=tag.trust)
         return [found[id] for id in sorted(found) if id.startswith(EDIT)]
 
-    def _base_heads(self) -> tuple[str, ...]:
-        if self._heads is None:
-            self._heads = self.corpus.database.heads(self.seq)
-        return self._heads
+    @cached_property
+    def _standing(self) -> Standing:
+        return standing_of(self.corpus.database, self.seq)
+
+    @cached_property
+    def _heads(self) -> tuple[str, ...]:
+        return self.corpus.database.heads(self.seq)

@@ -130,12 +130,12 @@ class Trial:
     def play(self) -> None:
         """Take steps until the model finishes, or the trial ends otherwise."""
         counsel = self.counsel
-        played = take_turns(self, counsel.settings.steps, counsel.trace, at_end="end")
-        if played.answer is None:
-            why = f"because {played.why}" if played.why else f"without an answer after {played.turn} steps"
+        step, move = take_turns(self, counsel.settings.steps, counsel.trace, at_end="end")
+        if move.answer is None:
+            why = f"because {move.ends}" if move.ends else f"without an answer after {step} steps"
             self.ended = f"The trial ended {why}."
             return
-        self.text = str(played.answer.arguments[0]) if played.answer.arguments else ""
+        self.text = str(move.answer.arguments[0]) if move.answer.arguments else ""
         try:
             self.answer = grounded_answer(self.text, counsel.functions, counsel.empty, counsel.trace)
             self.ended = (
@@ -151,7 +151,7 @@ class Trial:
                 grounded=self.answer is not None and self.answer.grounding == "graph",
                 why=self.ended,
                 trial=self.number,
-                step=played.turn,
+                step=step,
             )
         )
 

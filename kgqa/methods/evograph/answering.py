@@ -17,6 +17,7 @@ from typing import Any
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.committing import commit
+from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.extraction.images import image_of
 from kgqa.errors import QuestionError, SettingsError
 from kgqa.graph.opening import open_graph_of
@@ -28,8 +29,8 @@ from kgqa.llm.replies.reply import Reply, schema_of
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.editing import asked_participants
-from kgqa.methods.evograph.results import Observation, Result
+from kgqa.methods.evograph.participants import asked_participants
+from kgqa.methods.evograph.searching import Observation, Result
 from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.grounding import UNQUOTED, ground
@@ -37,6 +38,7 @@ from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import BYTES_PER_TOKEN, within_budget
 from kgqa.methods.turns import Move, Repeat, take_turns
 from kgqa.model import Answer, Literal, Named, Question, Value
+from kgqa.storage.loading import read_bytes
 from kgqa.text.quotes import find_name, stand_in_quotes
 from kgqa.text.words import clean
 from kgqa.trace import ActionRead, Called, EditDecided, Finished, Seen, TaskGiven
@@ -47,18 +49,8 @@ MAX_HISTORY_THOUGHT = 1_500
 """Longest part of an earlier thought that later prompts show."""
 MAX_SILENT = 2
 """After how many turns without any reply, as of a server that rejects the prompt, a session ends."""
-MAX_IMAGES, MAX_IMAGE_NAMES = 4, 3
-MAX_SOURCES = 5
-LOST = "Your reply could not be read, and the turn is lost. {}"
-AGAIN = "This call was made in turn {}; its results are shown above. Do something else, or answer."
-THIRD = "This call was made twice before."
-FURTHER = "Only the first call was run; make one call per reply."
-NO_ANSWER = "The language model gave no answer in {} turns."
-EMPTY = "The language model replied nothing in {} turns, one after the other."
+MAX_IMAGES, MAX_IMAGE_NAMES, MAX_SOURCES = 4, 3, 5
 UNKNOWN = "The language model found no answer."
-ON_WEB = "The answer rests on the web, which is not checked: {}"
-ON_EDIT = "The answer rests on an edit that is not part of the corpus, made from: {}"
-IMAGE_HINT = f" The query {IMAGE_QUERY} finds what the image shows."
 _ONE_AT_A_TIME = threading.Lock()
 """Held by a question that others build on."""
 
@@ -75,6 +67,26 @@ def answer(
     return answered(Session, question, resources, trace)
 
 
+def answered(kind: type[Session], question: Question, resources: Resources, trace: Trace) -> Answer:
+    """Answer a question by a kind of session, ground the answer, and commit the edits."""
+    own, spent, given = resources.settings.of(EvographSettings), "", None
+    with _current(resources) as resources, opened_web_search(own.web) as web:
+        session = kind(question, resources, trace, web)
+        try:
+            with within_budget(trace):
+                if session.images and "graph_search" in session.allowed:
+                    session.tools.image_names = names_of_images(session)
+                _, move = take_turns(session, own.turns, trace, at_end="answer" if kind.forced else "go on")
+                given = move.answer
+        except BudgetExhausted as error:
+            spent = error.reason
+        with trace.grace():
+            found = grounded(session, given)
+        if spent:
+            found = replace(found, status="budget_exhausted", reason=spent, accepted=False)
+        return replace(found, notes=(*found.notes, *commit_edits(session)))
+
+
 class Session:
     """The session of one question: an `Agent` of turns.
 
@@ -85,10 +97,8 @@ class Session:
         web: The search of the web; None if there is none.
 
     Attributes:
-        forced: Whether the last reply must be an answer, and calls are not repeated.
+        forced: Whether trust and gates guard the corpus, the last reply must be an answer, and no call is repeated.
         turn: The number of the last turn.
-        answer: The answer of the language model; None until there is one.
-        silent: How many turns without a reply were the last ones.
 
     Raises:
         QuestionError: An image cannot be used.
@@ -101,34 +111,35 @@ class Session:
 
     def __init__(self, question: Question, resources: Resources, trace: Trace, web: WebSearch | None) -> None:
         assert resources.models is not None and isinstance(resources.corpus, Corpus)
-        self.question = question
-        self.resources = resources
-        self.trace = trace
+        if len(question.images) > MAX_IMAGES:
+            raise QuestionError(
+                f"A question has at most {MAX_IMAGES} images, not {len(question.images)}.", "Leave some out."
+            )
+        self.question, self.resources, self.trace = question, resources, trace
         self.settings = resources.settings.of(EvographSettings)
         self.allowed = allowed_tools(self.settings, web)
-        about = {
-            "session": f"{question.id or 'ask'}:{secrets.token_hex(5)}",
-            "agent": resources.models.by_stage[STAGE].name,
-        }
-        self.tools = self.tools_of(question.text, resources.corpus, self.settings, trace, web=web, **about)
-        self.images = read_images(question.images)
+        overlay = Overlay(
+            resources.corpus,
+            session=f"{question.id or 'ask'}:{secrets.token_hex(5)}",
+            question=question.text,
+            agent=resources.models.by_stage[STAGE].name,
+            ranked=self.forced,
+        )
+        self.tools = self.tools_of(overlay, self.settings, trace, web)
+        self.images = list(map(_read_image, question.images))
         self._models = resources.models.for_question(trace)
         self._messages: list[Message] = []
-        self._read: Reading[ToolReply] = Reading(None)
-        self._raw = ""
-        self.answer: str | None = None
-        self.turn = 0
-        self.silent = self._written = 0
+        self._problem = ""
+        self.turn = self._written = self._silent = 0
 
     def reply(self, turn: int, *, last: bool) -> Move[ToolReply, str]:
         """Ask for a thought with a call or an answer."""
         if self.settings.tokens is not None and self._written // BYTES_PER_TOKEN >= self.settings.tokens:
             return Move(ends="the session is as long as it may be")
         self.turn, last = turn, last and self.forced
-        schemas = () if last else self._allowed_schemas
-        if not self._messages:
-            self._messages = self._first_messages(last)
-        texts: list[str] = []
+        schemas = () if last else self._allowed_schemas()
+        self._messages = self._messages or self._first_messages(last)
+        texts = [""]
 
         def read(text: str) -> Reading[ToolReply]:
             texts.append(text)
@@ -136,71 +147,63 @@ class Session:
 
         prompt = TypedPrompt(tuple(self._messages), STAGE, reply=Reply(read))
         prompts, reask = self.resources.prompts, self.resources.settings.llm.reask
-        (self._read,) = ask_readings(self._models, prompts, [prompt], reask=reask, with_reasoning=True)
-        self._raw, reply = texts[-1] if texts else "", self._read.value
-        self._written += len(self._raw.encode(errors="replace"))
-        calls = {call_text(reply): reply} if reply is not None and reply.answer is None else {}
-        self.trace.record(
-            ActionRead(
-                reply=self._raw,
-                actions=tuple(calls),
-                problem=self._read.problem,
-                thought=reply.thought if reply is not None else "",
-                step=turn,
-            )
-        )
-        self.answer = reply.answer if reply is not None else None
-        self.silent = 0 if self._raw else self.silent + 1
-        return Move(self.answer, calls, "no reply" if self.silent == MAX_SILENT else "")
+        (reading,) = ask_readings(self._models, prompts, [prompt], reask=reask, with_reasoning=True)
+        raw, said, self._problem = texts[-1], reading.value or ToolReply(), reading.problem
+        self._written += len(raw.encode(errors="replace"))
+        calls = {call_text(said): said} if said.name else {}
+        read_event = ActionRead(reply=raw, actions=tuple(calls), problem=self._problem, thought=said.thought, step=turn)
+        self.trace.record(read_event)
+        self._messages.append(Message("assistant", history_text(said, raw)))
+        self._silent = 0 if raw else self._silent + 1
+        return Move(said.answer, calls, "no reply" if self._silent == MAX_SILENT else "")
 
     def run(self, call: ToolReply, turn: int, repeat: Repeat | None) -> Observation:
         """Call a tool; a call that was made before refers to its results."""
-        further = (FURTHER,) if call.ignored else ()
-        if self.forced and repeat is not None:
-            given = json.dumps(dict(call.arguments), ensure_ascii=False)
-            self.trace.record(Called(name=call.name, arguments=(given,), failed=True, step=turn))
-            note = THIRD if repeat.last else AGAIN.format(repeat.first)
-            return Observation(notes=(note, *further), failed=True)
-        found = self.tools.call(call.name, call.arguments, step=turn)
-        return replace(found, notes=(*further, *found.notes))
+        further = ("Only the first call was run; make one call per reply.",) if call.ignored else ()
+        if not self.forced or repeat is None:
+            found = self.tools.call(call.name, call.arguments, step=turn)
+            return replace(found, notes=(*further, *found.notes))
+        given = json.dumps(dict(call.arguments), ensure_ascii=False)
+        self.trace.record(Called(name=call.name, arguments=(given,), failed=True, step=turn))
+        again = f"This call was made in turn {repeat.first}; its results are shown above. Do something else, or answer."
+        return Observation(notes=("This call was made twice before." if repeat.last else again, *further), failed=True)
 
     def show(self, results: Sequence[Observation], turn: int, *, last: bool) -> None:
-        """Add the reply and the results to the messages."""
-        found = results[0] if results else Observation(notes=(LOST.format(self._read.problem),), failed=True)
+        """Add the results to the messages."""
+        lost = Observation(notes=(f"Your reply could not be read, and the turn is lost. {self._problem}",))
+        (found,) = results or (lost,)
         values = {"left": self.settings.turns - turn, "last": last and self.forced}
-        shown = self.resources.prompts.render("evograph/results", **_shown(found), **values)
-        self._messages += [Message("assistant", history_text(self._read.value, self._raw)), *shown]
-        self._written += len(shown[-1].text.encode(errors="replace"))
-        self.trace.record(Seen(text=shown[-1].text, count=len(found.results), step=turn))
+        (shown,) = self.resources.prompts.render("evograph/results", notes=found.notes, lines=found.lines, **values)
+        self._messages.append(shown)
+        self._written += len(shown.text.encode(errors="replace"))
+        self.trace.record(Seen(text=shown.text, count=len(found.results), step=turn))
 
-    @property
     def _allowed_schemas(self) -> list[Mapping[str, Any]]:
         schemas = [each for each, ours in zip(self.schemas, SCHEMAS) if ours["name"] in self.allowed]
-        if self.tools.image_names and "graph_search" in self.allowed:
-            schemas[0] = {**schemas[0], "description": schemas[0]["description"] + IMAGE_HINT}
+        if self.tools.image_names:
+            hint = f" The query {IMAGE_QUERY} finds what the image shows."
+            schemas[0] = {**schemas[0], "description": schemas[0]["description"] + hint}
         return schemas
 
     def _first_messages(self, last: bool) -> list[Message]:
-        found, query = Observation(), ""
-        if "graph_search" in self.allowed:
-            asked = self.question.text if self.settings.first_search == "question" else ""
-            query = IMAGE_QUERY if self.tools.image_names else asked
-        if query:
+        found, schemas = Observation(), self._allowed_schemas()
+        asked = self.question.text if self.settings.first_search == "question" else ""
+        query = IMAGE_QUERY if self.tools.image_names else asked
+        if query and "graph_search" in self.allowed:
             found = self.tools.call("graph_search", {"query": query}, step=0)
-            lines = "\n".join(_shown(found)["lines"])
-            self.trace.record(Seen(text=lines, count=len(found.results), step=0))
+            self.trace.record(Seen(text="\n".join(found.lines), count=len(found.results), step=0))
         prompt = self.resources.prompts.prompt(
             self.start,
             STAGE,
-            Reply(partial(read_tool_reply, schemas=self._allowed_schemas)),
+            Reply(partial(read_tool_reply, schemas=schemas)),
             images=self.images,
             question=self.question.text,
-            tools=[json.dumps(each, ensure_ascii=False) for each in self._allowed_schemas],
+            tools=[json.dumps(each, ensure_ascii=False) for each in schemas],
             turns=self.settings.turns,
             web="web_search" in self.allowed,
             edits=bool({*self.allowed} & {*EDITS}),
             image=bool(self.images),
-            lines=[*found.notes, *_shown(found)["lines"]],
+            lines=[*found.notes, *found.lines],
             last=last,
         )
         texts = {message.role: message.text for message in prompt.messages}
@@ -208,42 +211,12 @@ class Session:
         return list(prompt.messages)
 
 
-def _shown(found: Observation) -> dict[str, list[str]]:
-    return {"notes": list(found.notes), "lines": [result.line for result in found.results]}
-
-
-def answered(kind: type[Session], question: Question, resources: Resources, trace: Trace) -> Answer:
-    """Answer a question by a kind of session, ground the answer, and commit the edits."""
-    own, spent = resources.settings.of(EvographSettings), ""
-    with _current(resources) as resources, opened_web_search(own.web) as web:
-        session = kind(question, resources, trace, web)
-        try:
-            with within_budget(trace):
-                if session.images and "graph_search" in session.allowed:
-                    session.tools.image_names = names_of_images(session)
-                take_turns(session, own.turns, trace, at_end="answer" if kind.forced else "go on")
-        except BudgetExhausted as error:
-            spent = error.reason
-        with trace.grace():
-            found = grounded(session)
-        if spent:
-            found = replace(found, status="budget_exhausted", reason=spent, accepted=False)
-        return replace(found, notes=(*found.notes, *commit_edits(session)))
-
-
-def read_images(paths: Sequence[str]) -> list[Image]:
-    """Read image files. Raises QuestionError if there are too many, or one cannot be read or sent to a model."""
-    if len(paths) > MAX_IMAGES:
-        raise QuestionError(f"A question has at most {MAX_IMAGES} images, not {len(paths)}.", "Leave some out.")
-    images = []
-    for path in paths:
-        try:
-            with open(path, "rb") as file:
-                images.append(image_of(file.read(MAX_IMAGE_BYTES + 1), Path(path).suffix or "without a name"))
-        except (OSError, ValueError) as error:
-            problem = getattr(error, "strerror", None) or error
-            raise QuestionError(f"The image {clean(path)} cannot be used: {problem}.", "Use another file.") from error
-    return images
+def _read_image(path: str) -> Image:
+    try:
+        return image_of(read_bytes(Path(path), MAX_IMAGE_BYTES), Path(path).suffix or "without a name")
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise QuestionError(f"The image {clean(path)} cannot be used: {problem}.", "Use another file.") from error
 
 
 def names_of_images(session: Session) -> tuple[str, ...]:
@@ -267,31 +240,34 @@ def call_text(reply: ToolReply) -> str:
     return json.dumps({"name": reply.name, "arguments": arguments}, ensure_ascii=False)
 
 
-def history_text(reply: ToolReply | None, raw: str) -> str:
+def history_text(reply: ToolReply, raw: str) -> str:
     """Return a reply as later prompts show it: only what was read of it."""
-    if reply is None:
+    if not reply.name:
         return raw.strip()[:MAX_HISTORY_THOUGHT] or "(nothing)"
     thought = f"<think>{reply.thought[:MAX_HISTORY_THOUGHT]}</think>\n" if reply.thought else ""
     return f"{thought}<tool_call>{call_text(reply)}</tool_call>"
 
 
-def grounded(session: Session) -> Answer:
+def grounded(session: Session, text: str | None) -> Answer:
     """Return the answer of a session with what it rests on, and record it.
 
     Answers that are participants of cited hyperedges get the path to them. Answers that stand in cited segments get
     the query for these words of the chunks. Answers that rest on pages of the web, or on edits that the corpus does
     not contain, come from the model, and notes name the sources.
+
+    Args:
+        session: The session.
+        text: The answer of the language model; None if there is none.
     """
-    shown, overlay, resources, text = session.tools.shown, session.tools.overlay, session.resources, session.answer
+    shown, overlay, trace, turn = session.tools.shown, session.tools.overlay, session.trace, session.turn
     empty = Answer(session.question, "no_answer", method=METHOD, notes=overlay.corpus.index.notes)
     if text is None:
-        reason = EMPTY.format(MAX_SILENT) if session.silent == MAX_SILENT else NO_ANSWER.format(session.turn)
-        return replace(empty, reason=reason)
+        return replace(empty, reason=f"The language model gave no answer in {turn} turns.")
     cited = read_cited_answers(text, split=session.forced)
     if not cited:
-        session.trace.record(Finished(text=text, why=UNKNOWN, step=session.turn))
+        trace.record(Finished(text=text, why=UNKNOWN, step=turn))
         return replace(empty, reason=UNKNOWN, response=text)
-    live = {result.iri: result.piece for result in shown if result.piece and _is_live(result, session.tools)}
+    live = {each.iri: each.piece for each in shown if each.piece and _is_in_corpus(each, overlay)}
     reply = replace(shown.look_up(cited, session.question.text, live.keys()), response=text)
     elsewhere = {
         each.name: [result for n in each.numbers if (result := shown.get(n)) and result.iri not in live]
@@ -301,52 +277,50 @@ def grounded(session: Session) -> Answer:
     found = ground(
         reply,
         empty,
-        resources.graph.for_question(session.trace),
-        session.trace,
+        session.resources.graph.for_question(trace),
+        trace,
         overlay.corpus,
         used=[live[iri] for iri in dict.fromkeys(each.piece for each in reply.citations) if iri in live],
         hyper=True,
-        notes=_sources([result for results in elsewhere.values() for result in results], session.tools),
+        notes=_sources([result for results in elsewhere.values() for result in results], overlay),
     )
     if all(any(find_name(each.text, name) for each in results) for name, results in elsewhere.items()):
         found = replace(found, notes=tuple(note for note in found.notes if note != UNQUOTED))
     is_grounded = found.grounding in ("graph", "text")
     why = "" if is_grounded else " ".join(note for note in found.notes if note not in empty.notes)
     names = tuple(each.name for each in found.answers)
-    session.trace.record(Finished(text=text, answers=names, grounded=is_grounded, why=why, step=session.turn))
+    trace.record(Finished(text=text, answers=names, grounded=is_grounded, why=why, step=turn))
     return found
 
 
-def _is_live(result: Result, tools: Tools) -> bool:
-    """Return whether the corpus contains a piece, and the question did not remove it."""
-    reader = tools.overlay.corpus.reader
-    if result.kind == "chunk":
-        return reader.chunk(result.iri) is not None
-    return result.iri not in tools.overlay.removed and reader.hyperedge(result.iri) is not None
+def _is_in_corpus(result: Result, overlay: Overlay) -> bool:
+    """Return whether the corpus contains a segment, and the question did not remove it."""
+    in_corpus = result.kind == "chunk" or overlay.corpus.reader.hyperedge(result.iri) is not None
+    return in_corpus and result.iri not in overlay.removed
 
 
-def _sources(results: Sequence[Result], tools: Tools) -> Iterator[str]:
+def _sources(results: Sequence[Result], overlay: Overlay) -> Iterator[str]:
     """Yield notes about the sources of cited results that are not in the corpus."""
     if pages := list(dict.fromkeys(each.iri for each in results if each.kind == "web")):
-        yield ON_WEB.format(", ".join(pages[:MAX_SOURCES]))
+        yield f"The answer rests on the web, which is not checked: {', '.join(pages[:MAX_SOURCES])}"
     edited = {each.iri for each in results if each.kind == "hyperedge"}
-    made = [each for each in tools.overlay.edits if each.added is not None and each.added.iri in edited]
-    if made:
+    if made := [each for each in overlay.edits if each.added is not None and each.added.iri in edited]:
         sources = list(dict.fromkeys(source.iri for each in made for source in each.sources))
-        yield ON_EDIT.format(", ".join(sources[:MAX_SOURCES]) or "no source")
+        named = ", ".join(sources[:MAX_SOURCES]) or "no source"
+        yield f"The answer rests on an edit that is not part of the corpus, made from: {named}"
 
 
 def commit_edits(session: Session) -> tuple[str, ...]:
     """Propose or commit the edits of a session, record what became of them, and return notes."""
-    settings, edits = session.settings, session.tools.edits
-    if settings.commit != "off" and settings.extract == "model" and edits.accepted:
+    settings, tools, trace = session.settings, session.tools, session.trace
+    if settings.commit != "off" and settings.extract == "model" and tools.accepted:
         with suppress(BudgetExhausted):  # then the participants that were found by name remain
-            edits.with_participants(asked_participants(edits.contents(), session.resources, session.trace))
-    hold = settings.merge == "hold"
-    outcome = commit(edits.overlay, settings.commit, gated=edits.gated, guarded=session.forced, hold=hold)
-    for number, each in edits.accepted.items():
+            found = asked_participants(tools.overlay, session.resources, trace)
+            tools.overlay = tools.overlay.with_participants(found)
+    outcome = commit(tools.overlay, settings.commit, guarded=session.forced, hold=settings.merge == "hold")
+    for number, each in zip(tools.accepted, tools.overlay.edits):
         if (state := outcome.state_of(each.edit)) != "overlay":
-            session.trace.record(EditDecided(proposal=number, state=state, edit=each.edit.id, step=session.turn))
+            trace.record(EditDecided(proposal=number, state=state, edit=each.edit.id, step=session.turn))
     return outcome.notes
 
 
@@ -370,10 +344,10 @@ def _current(resources: Resources) -> Iterator[Resources]:
         )
     with _ONE_AT_A_TIME, ExitStack() as opened:
         if corpus.database.seq != corpus.reader.seq:
-            cache = corpus.cache or cache_of(resources.settings)
-            corpus = opened.enter_context(Corpus.open(corpus.folder.path, cache=cache, encoder=resources.encoder))
-            graph = resources.graph
+            path, cache = corpus.folder.path, corpus.cache or cache_of(resources.settings)
             if not corpus.folder.file.url:
-                graph = opened.enter_context(open_graph_of(resources.settings, corpus.folder.path, cache=cache))
-            resources = replace(resources, corpus=corpus, graph=graph)
+                graph = opened.enter_context(open_graph_of(resources.settings, path, cache=cache))
+                resources = replace(resources, graph=graph)
+            corpus = opened.enter_context(Corpus.open(path, cache=cache, encoder=resources.encoder))
+            resources = replace(resources, corpus=corpus)
         yield resources

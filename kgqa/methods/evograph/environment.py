@@ -11,33 +11,30 @@ Each object is a session of its own, whose edits no other object sees and nothin
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.errors import CorpusError, SettingsError
+from kgqa.corpus.editing.overlay import Overlay
+from kgqa.errors import SettingsError
 from kgqa.llm.replies.tool_calls import checked_arguments
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.tools import SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
-from kgqa.methods.resources import Resources
 from kgqa.rank.embedding.encoder import encoder_of
-from kgqa.settings.values import Settings, preset_names, resolve
-from kgqa.text.hints import Hint
-from kgqa.text.words import clean
+from kgqa.settings.values import preset_names, resolve
 from kgqa.trace.trace import Trace
 
 
 class Environment:
     """A session of tools. `make_environment` makes classes of it with the tools as methods."""
 
-    def __init__(self, corpus: Corpus, settings: EvographSettings, web: WebSearch | None) -> None:
-        self._parts = corpus, settings, web
-        self._lock = threading.Lock()
+    _parts: ClassVar[tuple[Corpus, EvographSettings, WebSearch | None]]
+
+    def __init__(self) -> None:
         self.reset()
 
     def reset(self, question: Any = "", **row: Any) -> None:
@@ -49,28 +46,20 @@ class Environment:
         """
         corpus, settings, web = self._parts
         text = question if isinstance(question, str) else ""
-        with self._lock:
-            self.trace = Trace()
-            """The events of the session."""
-            self._tools = Tools(text, corpus, settings, self.trace, web=web, agent="environment")
-
-    def _call(self, name: str, **arguments: Any) -> str:
-        """Call a tool and return what it shows, as text."""
-        schema = next((each for each in SCHEMAS if each["name"] == name), None)
-        if schema is None:
-            return f"There is no tool {clean(name)}."
-        try:
-            checked, _ = checked_arguments(arguments, schema)
-        except ValueError as problem:
-            return str(problem)
-        with self._lock:
-            found = self._tools.call(name, checked)
-            return "\n".join([*found.notes, *(result.line for result in found.results)])
+        self.trace = Trace()
+        """The events of the session."""
+        self._tools = Tools(Overlay(corpus, question=text, agent="environment"), settings, self.trace, web)
 
 
 def call_tool(environment: Environment, name: str, arguments: Mapping[str, Any]) -> str:
-    """Call a tool by its name, as trainers do that read calls from replies."""
-    return environment._call(name, **arguments)
+    """Call a tool of an environment by its name, and return what it shows, as text."""
+    (schema,) = (each for each in SCHEMAS if each["name"] == name)
+    try:
+        checked, _ = checked_arguments(arguments, schema)
+    except ValueError as problem:
+        return str(problem)
+    found = environment._tools.call(name, checked)
+    return "\n".join([*found.notes, *found.lines])
 
 
 class _ToolMethods(Environment):
@@ -85,7 +74,7 @@ class _ToolMethods(Environment):
         Returns:
             JSON lines with number, text, kind, trust and score.
         """
-        return self._call("graph_search", query=query)
+        return call_tool(self, "graph_search", {"query": query})
 
     def web_search(self, query: str) -> str:
         """Search the web, for what the knowledge base lacks.
@@ -96,7 +85,7 @@ class _ToolMethods(Environment):
         Returns:
             JSON lines with number, text, kind, trust and score.
         """
-        return self._call("web_search", query=query)
+        return call_tool(self, "web_search", {"query": query})
 
     def insert(self, content: str, sources: list[int]) -> str:
         """Add a fact that results state and the knowledge base lacks.
@@ -108,7 +97,7 @@ class _ToolMethods(Environment):
         Returns:
             What became of it.
         """
-        return self._call("insert", content=content, sources=sources)
+        return call_tool(self, "insert", {"content": content, "sources": sources})
 
     def update(self, target: int, new_content: str, sources: list[int]) -> str:
         """Replace a hyperedge that is wrong, vague or out of date.
@@ -121,7 +110,7 @@ class _ToolMethods(Environment):
         Returns:
             What became of it.
         """
-        return self._call("update", target=target, new_content=new_content, sources=sources)
+        return call_tool(self, "update", {"target": target, "new_content": new_content, "sources": sources})
 
     def delete(self, target: int, reason: str) -> str:
         """Hide a hyperedge that another result contradicts.
@@ -133,44 +122,29 @@ class _ToolMethods(Environment):
         Returns:
             What became of it.
         """
-        return self._call("delete", target=target, reason=reason)
+        return call_tool(self, "delete", {"target": target, "reason": reason})
 
 
-def make_environment(corpus: Path | str | Resources, **settings: Any) -> type[Environment]:
+def make_environment(corpus: Path | str, **given: Any) -> type[Environment]:
     """Return a class whose objects are sessions over a corpus.
 
     Args:
-        corpus: The folder of a corpus, or opened resources with a corpus.
-        settings: Settings of the tools by their names without the section, such as `web="replay:web.jsonl"` or
+        corpus: The folder of a corpus.
+        given: Settings of the tools by their names without the section, such as `web="replay:web.jsonl"` or
             `results=5`; others as for `open_resources`.
 
     Raises:
         SettingsError: A setting is wrong.
         CorpusError: There is no corpus.
     """
-    texts, chosen = _opened(corpus, settings)
-    if "as-published" in preset_names(chosen.ask.preset):
-        raise SettingsError("The environment has our tools only.", "Leave out the preset as-published.")
-    own, opened = chosen.of(EvographSettings), ExitStack()
-    web = opened.enter_context(opened_web_search(own.web))
-
-    def begin(self: Environment) -> None:
-        Environment.__init__(self, texts, own, web)
-
-    methods = {name: vars(_ToolMethods)[name] for name in allowed_tools(own, web)}
-    about = {"__init__": begin, "__doc__": Environment.__doc__, "_opened": opened}  # what is opened lives as long
-    return type("ToolEnvironment", (Environment,), {**about, **methods})
-
-
-def _opened(corpus: Path | str | Resources, given: dict[str, Any]) -> tuple[Corpus, Settings]:
-    if isinstance(corpus, Resources):
-        if given:
-            raise SettingsError("Settings cannot be given together with opened resources.", "Open them with these.")
-        if not isinstance(corpus.corpus, Corpus):
-            raise CorpusError("The environment needs a corpus.", Hint(python="Open the folder of a corpus."))
-        return corpus.corpus, corpus.settings
-    own = {"web", "tools", "results", "domains"}
-    named = {f"evograph.{name}" if name in own else name: value for name, value in given.items()}
+    tools = ("web", "tools", "results", "domains")
+    named = {f"evograph.{name}" if name in tools else name: value for name, value in given.items()}
     settings = resolve({"ask.method": "evograph", **named})
-    cache = cache_of(settings)
-    return Corpus.open(corpus, cache=cache, encoder=encoder_of(settings.rank, cache)), settings
+    if "as-published" in preset_names(settings.ask.preset):
+        raise SettingsError("The environment has our tools only.", "Leave out the preset as-published.")
+    own, cache, opened = settings.of(EvographSettings), cache_of(settings), ExitStack()
+    web = opened.enter_context(opened_web_search(own.web))
+    parts = Corpus.open(corpus, cache=cache, encoder=encoder_of(settings.rank, cache)), own, web
+    methods = {name: vars(_ToolMethods)[name] for name in allowed_tools(own, web)}
+    about = {"__doc__": Environment.__doc__, "_parts": parts, "_opened": opened}  # what is opened lives as long
+    return type("ToolEnvironment", (Environment,), {**about, **methods})

@@ -1,24 +1,28 @@
-"""The tools of a session: they search the graph and the web, and propose edits. They need no language model."""
+"""The tools of a session: they search the graph and the web, and edit the graph. They need no language model."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.editing.overlay import Overlay
-from kgqa.corpus.editing.trust import CORPUS, trust_of_address
-from kgqa.errors import KgqaError
+from kgqa.corpus.editing.gates import Proposal, Rejection, check, contradicts, near_duplicate
+from kgqa.corpus.editing.overlay import Overlay, OverlayEdit
+from kgqa.corpus.editing.sources import ShownText
+from kgqa.corpus.editing.trust import CORPUS, highest, trust_of_address
+from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.errors import CorpusError, KgqaError
+from kgqa.methods.evidence import title_of
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.editing import Edits
-from kgqa.methods.evograph.results import Observation, Result, Results, without_marks
-from kgqa.methods.evograph.segments import Segments
+from kgqa.methods.evograph.participants import named_participants
+from kgqa.methods.evograph.searching import Observation, Result, Results, Segments, piece_of, without_marks
 from kgqa.methods.evograph.web import WebSearch
 from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Piece
 from kgqa.text.words import clean
-from kgqa.trace import Called, Retrieved
+from kgqa.trace import Called, EditDecided, EditProposed, ProposedSource, Retrieved
 from kgqa.trace.trace import Trace
 
 SEARCH_TOKENS = 2_000
@@ -26,8 +30,11 @@ SEARCH_TOKENS = 2_000
 IMAGE_QUERY = "<img>"
 """The query that stands for the image of the question."""
 EDITS = ("insert", "update", "delete")
-NOTHING = "Nothing was found."
 MAX_NAME_CHARS, MAX_NAMES = 200, 20
+NEAR, LIKE = 3, 5
+"""How many texts are named if the target of an edit is unknown, and compared with a new one."""
+NO_CHANGE = "Result {} is a {}; only hyperedges can be changed. Insert the right statement instead."
+_KINDS = {"chunk": "passage of a document", "web": "passage of the web"}
 _QUERY = {"type": "string", "description": "words of the text that is looked for"}
 CONTENT = {"type": "string", "description": "one plain sentence that can be understood alone, at most 500 characters"}
 _SOURCES = {
@@ -75,49 +82,32 @@ def allowed_tools(settings: EvographSettings, web: WebSearch | None) -> list[str
 
 
 class Tools:
-    """The tools of one question, and what they have shown and edited; other sessions do not see its edits.
+    """The tools of one session, what they have shown, and its edits, which other sessions do not see.
 
     Args:
-        question: The question.
-        corpus: The corpus.
+        overlay: What the edits change.
         settings: The settings of the method.
         trace: The trace of the question.
         web: The search of the web; None if there is none.
-        session, agent: The name of the session and of who edits, for edits.
 
     Attributes:
+        shown: The results.
+        proposals: The number of the last proposed edit.
+        accepted: The numbers of the proposals that passed the gates, in the order of the edits of the overlay.
         image_names: The names of what the image of the question may show.
     """
 
     segments_of: type[Segments] = Segments
-    edits_of: type[Edits] = Edits
-    ranked = True
-    """Whether trust counts in edits; see `Overlay`."""
 
     def __init__(
-        self,
-        question: str,
-        corpus: Corpus,
-        settings: EvographSettings,
-        trace: Trace,
-        *,
-        web: WebSearch | None = None,
-        session: str = "",
-        agent: str = "",
+        self, overlay: Overlay, settings: EvographSettings, trace: Trace, web: WebSearch | None = None
     ) -> None:
-        self._settings = settings
-        overlay = Overlay(corpus, session=session, question=question, agent=agent, ranked=self.ranked)
-        self.shown = Results(corpus)
-        self._segments = self.segments_of(overlay, settings.pieces, trace)
-        self.edits = self.edits_of(overlay, self.shown, self._segments, trace)
-        self._web = web
-        self._trace = trace
+        self.overlay, self._settings, self._trace, self._web = overlay, settings, trace, web
+        self.shown = Results(overlay.corpus)
+        self.segments = self.segments_of(overlay, settings.pieces, trace)
+        self.proposals = 0
+        self.accepted: list[int] = []
         self.image_names: tuple[str, ...] = ()
-
-    @property
-    def overlay(self) -> Overlay:
-        """The edits of the question."""
-        return self.edits.overlay
 
     def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
         """Call a tool and record the call.
@@ -127,45 +117,30 @@ class Tools:
             arguments: Its arguments, as its schema says.
             step: The turn.
         """
-        if name == "graph_search":
-            found = self._graph_search(arguments["query"], step)
+        if name in EDITS:
+            found = self.edit(name, arguments, step)
         elif name == "web_search":
             found = self._web_search(arguments["query"], step)
         else:
-            found = self.edits.edit(name, arguments, step=step)
+            found = self._graph_search(arguments["query"], step)
         names = tuple(result.text[:MAX_NAME_CHARS] for result in found.results[:MAX_NAMES])
         total, given = len(found.results), json.dumps(dict(arguments), ensure_ascii=False)
-        self._trace.record(
-            Called(name=name, arguments=(given,), names=names, total=total, failed=found.failed, step=step)
-        )
+        called = Called(name=name, arguments=(given,), names=names, total=total, failed=found.failed, step=step)
+        self._trace.record(called)
         return found
 
     def _graph_search(self, query: str, step: int) -> Observation:
-        notes: list[str] = []
+        notes: tuple[str, ...] = ()
         if query.strip() == IMAGE_QUERY:
-            names = tuple(filter(None, map(without_marks, self.image_names)))
+            names = [name for each in self.image_names if (name := without_marks(each))]
             if not names:
                 return Observation(notes=("The question has no image.",), failed=True)
             query = " ".join(names)
-            notes.append(f"The image may show: {json.dumps(names, ensure_ascii=False)}.")
+            notes = (f"The image may show: {json.dumps(names, ensure_ascii=False)}.",)
         shown = frozenset(result.iri for result in self.shown)
-        new, known = self._segments.find(query, self._settings.results, shown, step=step)
-        results = [self._show(piece) for piece in (within_tokens(new, SEARCH_TOKENS) if new else ())]
-        return Observation(tuple(results), (*notes, *self._notes(results, [piece.iri for piece in known])))
-
-    def _show(self, piece: Piece) -> Result:
-        overlay = self.overlay
-        partners = overlay.conflicts.get(piece.iri, frozenset()) | self._segments.contradicted.get(piece.iri, set())
-        return self.shown.show(
-            piece.text,
-            "chunk" if piece.kind == "chunk" else "hyperedge",
-            piece.iri,
-            trust=overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS,
-            title=_title(piece, overlay.corpus),
-            score=piece.score,
-            piece=piece,
-            disputes=self.shown.known(partners),
-        )
+        new, known = self.segments.find(query, self._settings.results, shown, step=step)
+        found = self._found(map(self._show, within_tokens(new, SEARCH_TOKENS)), [piece.iri for piece in known])
+        return replace(found, notes=(*notes, *found.notes))
 
     def _web_search(self, query: str, step: int) -> Observation:
         if self._web is None:
@@ -173,34 +148,154 @@ class Tools:
         try:
             passages = self._web(query, self._settings.results)
         except KgqaError as error:
-            problem = f"The web could not be searched: {clean(str(error))[:300]}"
-            return Observation(notes=(problem,), failed=True)
+            return Observation(notes=(f"The web could not be searched: {clean(str(error))[:300]}",), failed=True)
         iris = tuple(each.address for each in passages)
         self._trace.record(Retrieved(query=query, pieces=iris, step=step, channel="web"))
-        domains = [each.strip() for each in self._settings.domains.split(",") if each.strip()]
         known = [iri for iri in iris if self.shown.number(iri)]
-        results = [
-            self.shown.show(
-                each.text,
-                "web",
-                each.address,
-                trust=trust_of_address(each.address, domains),
-                title=each.title,
-                score=1 / rank,
-            )
-            for rank, each in enumerate((each for each in passages if each.address not in known), 1)
+        domains = self._settings.domains.split(",")
+        new = [
+            Result(0, each.address, each.text, trust_of_address(each.address, domains), title=each.title)
+            for each in passages
+            if each.address not in known
         ]
-        return Observation(tuple(results), self._notes(results, known))
+        return self._found((self.shown.show(each, 1 / rank) for rank, each in enumerate(new, 1)), known)
 
-    def _notes(self, results: Sequence[Result], known: Sequence[str]) -> tuple[str, ...]:
-        """Return notes on results that were shown before, or that nothing was found."""
-        numbers = ", ".join(map(str, self.shown.known(known)))
-        again = (f"Found again: {numbers}, shown above.",) if numbers else ()
-        return again if results else (*again, "Nothing else was found." if numbers else NOTHING)
+    def _found(self, results: Iterable[Result], known: Sequence[str]) -> Observation:
+        """Return what a search has found: new results, and the IRIs of those that were shown before."""
+        found, numbers = tuple(results), ", ".join(map(str, self.shown.known(known)))
+        notes = [f"Found again: {numbers}, shown above."] if numbers else []
+        if not found:
+            notes.append("Nothing else was found." if numbers else "Nothing was found.")
+        return Observation(found, tuple(notes))
 
+    def _show(self, piece: Piece) -> Result:
+        is_chunk, overlay = piece.kind == "chunk", self.overlay
+        partners = overlay.conflicts.get(piece.iri, frozenset()) | self.segments.contradicted.get(
+            piece.iri, frozenset()
+        )
+        title = title_of(piece, overlay.corpus) if is_chunk else ""
+        result = Result(
+            0,
+            piece.iri,
+            piece.text,
+            CORPUS if is_chunk else overlay.trust_of(piece.iri),
+            kind=piece.kind,
+            title="" if title in piece.text else title,
+            piece=piece,
+            disputes=self.shown.known(partners),
+        )
+        return self.shown.show(result, piece.score)
 
-def _title(piece: Piece, corpus: Corpus) -> str:
-    """Return the title of the document of a chunk that does not contain it."""
-    record = corpus.reader.document(piece.spans[0].document) if piece.kind == "chunk" and piece.spans else None
-    title = record.title.strip() if record else ""
-    return "" if title in piece.text else title
+    def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> Observation:
+        """Propose an edit, and apply it to the overlay if it passes the gates.
+
+        Args:
+            kind: insert, update or delete.
+            arguments: As the schema of the tool says.
+            step: The turn, for the events.
+        """
+        content = str(arguments.get("new_content" if kind == "update" else "content", ""))
+        target = None if kind == "insert" else self._target(arguments["target"])
+        if isinstance(target, Observation):
+            return target
+        numbers = tuple(dict.fromkeys(arguments.get("sources") or ()))
+        if kind == "delete" and target is not None and not numbers:
+            numbers = self._against(target)
+        changed = (target.iri, target.text, self.overlay.trust_of(target.iri)) if target else ()
+        proposal = Proposal(kind, content, numbers, *changed)
+        shown = {each.number: each for each in self.shown}
+        sources = [shown[number] for number in numbers if number in shown]
+        rejected = check(proposal, shown, [each.edit.kind for each in self.overlay.edits])
+        same = self._duplicate(content) if rejected is None and kind == "insert" else None
+        if same is not None:
+            rejected = Rejection("duplicate", f"Result {same.number} says this already.")
+        done = self.decide(proposal, rejected, sources, without_marks(str(arguments.get("reason", ""))), step=step)
+        if isinstance(done, Rejection):
+            self.overlay.reject(proposal, sources, done)
+            return Observation((same,) if same else (), (f"Not done. {done.why}",), failed=True)
+        number = self._show(piece_of(done.added)).number if done.added else 0
+        text = f"The new text is result {number}." if number else "The text is hidden."
+        if done.disputed:
+            return Observation(notes=(f"Both stand, because the old text is trusted more. The new one is {number}.",))
+        return Observation(notes=(f"Done. {text}",))
+
+    def decide(
+        self,
+        proposal: Proposal,
+        rejected: Rejection | None,
+        sources: Sequence[ShownText] = (),
+        reason: str = "",
+        *,
+        step: int,
+    ) -> OverlayEdit | Rejection:
+        """Change the overlay unless the proposed edit is rejected; record both."""
+        self.proposals += 1
+        number, named = self.proposals, tuple(ProposedSource(each.number, each.iri, each.trust) for each in sources)
+        proposed = EditProposed(
+            proposal=number,
+            edit=proposal.kind,
+            content=proposal.content,
+            target=proposal.target,
+            target_text=proposal.target_text,
+            reason=reason,
+            sources=named,
+            step=step,
+        )
+        self._trace.record(proposed)
+        try:
+            done = rejected or self.change(proposal, sources, reason)
+        except CorpusError as error:
+            done = Rejection("corpus", error.message)
+        if isinstance(done, Rejection):
+            decided = EditDecided(proposal=number, state="rejected", rule=done.rule, why=done.why, step=step)
+        else:
+            self.accepted.append(number)
+            decided = EditDecided(proposal=number, state="overlay", edit=done.edit.id, step=step)
+        self._trace.record(decided)
+        return done
+
+    def change(self, proposal: Proposal, sources: Sequence[ShownText], reason: str) -> OverlayEdit:
+        """Change the overlay. Raises CorpusError if it cannot be changed like this."""
+        if proposal.kind == "delete":
+            return self.overlay.delete(proposal.target, sources, reason)
+        participants = named_participants(proposal.content, self.overlay.corpus)
+        if proposal.kind == "insert":
+            return self.overlay.insert(proposal.content, participants, sources, reason)
+        return self.overlay.update(proposal.target, proposal.content, participants, sources, reason)
+
+    def _target(self, target: int | str) -> Result | Observation:
+        """Return the hyperedge that is meant, or else what to tell the language model."""
+        result = self.shown.get(target) if isinstance(target, int) else self.shown.find(target)
+        near: list[Result] = []
+        if result is None:
+            by_text = {each.text: each for each in self.shown if each.kind == "hyperedge"}
+            near = [by_text[each] for each in difflib.get_close_matches(str(target)[:500], by_text, NEAR, 0.4)]
+            hint = f" The nearest: {', '.join(str(each.number) for each in near)}." if near else ""
+            problem = f"No such result was shown.{hint}"
+        elif result.kind != "hyperedge":
+            problem = NO_CHANGE.format(result.number, _KINDS[result.kind])
+        elif self.overlay.record(result.iri) is None:
+            problem = f"Result {result.number} was replaced or hidden before."
+        else:
+            return result
+        return Observation(tuple(near), (f"Not done. {problem}",), failed=True)
+
+    def _against(self, deleted: Result) -> tuple[int, ...]:
+        """Return the results that contradict a text and are trusted most; the model need not name them."""
+        against = [each for each in self.shown if contradicts(each.text, deleted.text)]
+        best = highest(each.trust for each in against)
+        return tuple(each.number for each in against if each.trust == best)
+
+    def _duplicate(self, content: str) -> Result | None:
+        """Return the hyperedge, or the passage that was shown, that says the same; None if there is none."""
+        similar = [piece for piece in self.segments.ranked(content) if piece.kind == "hyperedge"]
+        live = {piece.iri: piece for piece in (*map(piece_of, self.overlay.added), *similar[:LIKE])}
+        sentences = (
+            ShownText(each.number, each.iri, each.text[begin:end])
+            for each in self.shown.passages
+            for begin, end in sentence_spans(each.text)
+        )
+        same = near_duplicate(content, [*(ShownText(0, piece.iri, piece.text) for piece in live.values()), *sentences])
+        if same is None:
+            return None
+        return self.shown.get(same.number) or self._show(live[same.iri])

@@ -18,13 +18,10 @@ from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import normal_name
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.methods.evograph.answering import Session, answered
-from kgqa.methods.evograph.editing import Edits
-from kgqa.methods.evograph.results import Observation
-from kgqa.methods.evograph.segments import Segments, piece_of
+from kgqa.methods.evograph.searching import Observation, Segments, piece_of
 from kgqa.methods.evograph.tools import CONTENT, SCHEMAS, Tools, schema_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named, Piece, Question, Value
-from kgqa.trace import EditDecided
 from kgqa.trace.trace import Trace
 
 MIN_PART = 10
@@ -61,21 +58,22 @@ class PublishedSegments(Segments):
         self, query: str, k: int, shown: Collection[str] = (), *, step: int = 0
     ) -> tuple[list[Piece], list[Piece]]:
         """Return the best k segments; those that were shown are shown again."""
-        return super().find(query, k, (), step=step)[0], []
+        return super().find(query, k, (), step=step)
 
     def ranked(self, query: str) -> list[Piece]:
         """Return the segments, best first; deleted ones come last."""
-        similar = super().ranked(query)
+        similar, by_entity = super().ranked(query), self._of_entities(query)
         by_text = [piece for piece in similar if piece.kind == "hyperedge"][:BEST]
-        by_entity = self._of_entities(query)
-        scores: dict[str, float] = {}
         pieces = {piece.iri: piece for piece in (*similar, *by_entity)}
-        first = sorted(by_entity, key=lambda each: (-len(each.triples), -self._weight(each.iri), each.iri))
-        second = sorted(by_text, key=lambda each: -self._weight(each.iri))
-        for ranking in (first, second):
-            for rank, piece in enumerate(ranking, 1):
-                scores[piece.iri] = scores.get(piece.iri, 0.0) + 1 / rank
-        best = sorted(scores, key=lambda iri: (self._is_deleted(iri), -scores[iri], iri))
+        weights = {each.iri: weight_of(self._overlay.record(each.iri)) for each in (*by_text, *by_entity)}
+        by_entity.sort(key=lambda each: (-len(each.triples), -weights[each.iri], each.iri))
+        by_text.sort(key=lambda each: -weights[each.iri])
+        scores: dict[str, float] = {}
+        for rank, piece in (*enumerate(by_entity, 1), *enumerate(by_text, 1)):
+            scores[piece.iri] = scores.get(piece.iri, 0.0) + 1 / rank
+        edits = {each.added.iri: each.edit for each in self._overlay.edits if each.added}
+        deleted = {iri for iri, edit in edits.items() if edit.reason.startswith(DELETED)}
+        best = sorted(scores, key=lambda iri: (iri in deleted, -scores[iri], iri))
         return [
             *(replace(pieces[iri], score=scores[iri]) for iri in best),
             *(piece for piece in similar if piece.iri not in scores),
@@ -84,14 +82,6 @@ class PublishedSegments(Segments):
     def contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
         """Return nothing: trust does not count."""
         return frozenset()
-
-    def _weight(self, iri: str) -> float:
-        return weight_of(self._overlay.record(iri))
-
-    def _is_deleted(self, iri: str) -> bool:
-        """Return whether the session deleted a hyperedge and has not updated it since."""
-        edits = [each for each in self._overlay.edits if each.added is not None and each.added.iri == iri]
-        return bool(edits) and edits[-1].edit.reason.startswith(DELETED)
 
     def _of_entities(self, query: str) -> list[Piece]:
         """Return the hyperedges in which the best entities take part."""
@@ -110,54 +100,43 @@ def weight_of(record: HyperedgeRecord | None) -> float:
     return 1.0 if record is None or record.completeness is None else record.completeness
 
 
-class PublishedEdits(Edits):
-    """Edits after any search, without sources and gates."""
-
-    def edit(self, kind: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
-        """Apply an edit; arguments as the published schemas say."""
-        new = str(arguments.get("content" if kind == "insert" else "new_content", ""))
-        named = "" if kind == "insert" else str(arguments["content"])
-        target = self._record_with(named)
-        iri, text = (target.iri, target.segment) if target else ("", named)
-        number = self.propose(Proposal(kind, new, target=iri, target_text=text), step=step)
-        done: OverlayEdit | Rejection = Rejection("target", "No matching text was found.")
-        if target is not None or kind == "insert":
-            done = self.apply(number, (kind, iri, new, (), ""), step)
-        if isinstance(done, OverlayEdit):
-            return Observation(notes=("Success.",))
-        self.trace.record(EditDecided(proposal=number, state="rejected", rule=done.rule, why=done.why, step=step))
-        return Observation(notes=(f"Failed. {done.why}",), failed=True)
-
-    def change(
-        self, kind: str, target: str, content: str, sources: Sequence[ShownText] = (), reason: str = ""
-    ) -> OverlayEdit:
-        """Change the overlay; a deletion halves the weight."""
-        if kind != "delete":
-            return super().change(kind, target, content, sources, reason)
-        weight = weight_of(self.overlay.record(target)) / 2
-        return self.overlay.reweigh(target, weight, reason=f"{DELETED} by the language model")
-
-    def _record_with(self, text: str) -> HyperedgeRecord | None:
-        """Return the hyperedge of which a text is a part, or which is a part of the text; the closest one first."""
-        wanted = normal_name(text)
-        found = self.segments.ranked(text)[:_CANDIDATES] if len(wanted) >= MIN_PART else ()
-        for piece in found:
-            short, long = sorted((wanted, normal_name(piece.text)), key=len)
-            if piece.kind == "hyperedge" and short in long and len(short) >= max(MIN_PART, MIN_SHARE * len(long)):
-                return self.overlay.record(piece.iri)
-        return None
-
-
 class PublishedTools(Tools):
-    """The published tools: `kb_search` in place of `graph_search`, and edits without gates."""
+    """The published tools: `kb_search` in place of `graph_search`, and edits without sources and gates."""
 
     segments_of = PublishedSegments
-    edits_of = PublishedEdits
-    ranked = False
 
     def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
         """Call a tool by its published name, and record the call."""
         return super().call("graph_search" if name == "kb_search" else name, arguments, step=step)
+
+    def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> Observation:
+        """Apply an edit; arguments as the published schemas say."""
+        content, changed, rejected = arguments["content"], ("", ""), None
+        if kind != "insert":
+            target = self._record_with(content)
+            changed = (target.iri, target.segment) if target else ("", content)
+            rejected = None if target else Rejection("target", "No matching text was found.")
+            content = arguments.get("new_content", "")
+        done = self.decide(Proposal(kind, content, (), *changed), rejected, step=step)
+        if isinstance(done, Rejection):
+            return Observation(notes=(f"Failed. {done.why}",), failed=True)
+        return Observation(notes=("Success.",))
+
+    def change(self, proposal: Proposal, sources: Sequence[ShownText], reason: str) -> OverlayEdit:
+        """Change the overlay; a deletion halves the weight."""
+        if proposal.kind != "delete":
+            return super().change(proposal, sources, reason)
+        weight = weight_of(self.overlay.record(proposal.target)) / 2
+        return self.overlay.reweigh(proposal.target, weight, reason=f"{DELETED} by the language model")
+
+    def _record_with(self, text: str) -> HyperedgeRecord | None:
+        """Return the hyperedge of which a text is a part, or which is a part of the text; the closest one first."""
+        wanted = normal_name(text)
+        for piece in self.segments.ranked(text)[:_CANDIDATES]:
+            short, long = sorted((wanted, normal_name(piece.text)), key=len)
+            if piece.kind == "hyperedge" and short in long and len(short) >= max(MIN_PART, MIN_SHARE * len(long)):
+                return self.overlay.record(piece.iri)
+        return None
 
 
 class PublishedSession(Session):

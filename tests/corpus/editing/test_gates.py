@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.corpus.editing.gates import Proposal, SessionCounts, check, contradicts, near_duplicate
+from kgqa.corpus.editing.gates import Proposal, check, contradicts, near_duplicate
 from kgqa.corpus.editing.trust import trust_of_address
 from tests.corpus.editing.edited_corpus import shown
 
@@ -21,7 +21,7 @@ SHOWN = {
 
 
 def verdict(content: str, *sources: int, kind="insert", **more) -> str:
-    found = check(Proposal(kind, content, sources, **more), SHOWN, SessionCounts())
+    found = check(Proposal(kind, content, sources, **more), SHOWN)
     return found.rule if found else ""
 
 
@@ -114,7 +114,7 @@ ATTACKS = {
 def test_attacks_are_rejected_whatever_a_source_says(rule, content):
     """A page that contains the attack word by word does not help."""
     everything = {1: shown(1, content)}
-    found = check(Proposal("insert", content, (1,)), everything, SessionCounts())
+    found = check(Proposal("insert", content, (1,)), everything)
     assert found is not None and (found.rule == rule or found.rule in ATTACKS), found
 
 
@@ -133,23 +133,23 @@ def test_attacks_are_rejected_whatever_a_source_says(rule, content):
     ],
 )
 def test_facts_that_look_like_attacks_pass(fact):
-    assert check(Proposal("insert", fact, (1,)), {1: shown(1, fact)}, SessionCounts()) is None
+    assert check(Proposal("insert", fact, (1,)), {1: shown(1, fact)}) is None
 
 
 def test_sources_must_have_been_shown():
     assert verdict("Marie Curie discovered polonium.") == "sources"
     assert verdict("Marie Curie discovered polonium.", 1, 9) == "sources"
     own = Proposal("update", "Kimigayo is the anthem.", (2,), "urn:kgqa:hyperedge:2", SHOWN[2].text, "corpus")
-    assert check(own, SHOWN, SessionCounts()).rule == "sources"
+    assert check(own, SHOWN).rule == "sources"
 
 
 def test_edits_and_deletions_are_limited():
     insert = Proposal("insert", "Marie Curie discovered polonium.", (1,))
-    assert check(insert, SHOWN, SessionCounts(2, 1)) is None
-    assert check(insert, SHOWN, SessionCounts(3, 0)).rule == "edits"
+    assert check(insert, SHOWN, ["insert", "delete"]) is None
+    assert check(insert, SHOWN, ["insert"] * 3).rule == "edits"
     delete = Proposal("delete", "", (7,), "urn:kgqa:hyperedge:2", SHOWN[2].text, "corpus")
-    assert check(delete, SHOWN, SessionCounts(1, 0)) is None
-    assert check(delete, SHOWN, SessionCounts(1, 1)).rule == "deletes"
+    assert check(delete, SHOWN, ["insert"]) is None
+    assert check(delete, SHOWN, ["delete"]).rule == "deletes"
 
 
 def test_a_deletion_needs_a_contradiction_that_is_trusted_as_much():

@@ -26,7 +26,8 @@ def written(tmp_path_factory):
         made = overlay(corpus)
         for number, text in enumerate(("Ada knew Somerville.", "Ada knew \ud83d \ude00 \U0001f600 \u2028 “Dickens”.")):
             made.insert(text, parties("Ada"), [shown(number, text)], "learnt")
-        commit(made, "proposed", gated=[GATED])
+        made.gated.append(GATED)
+        commit(made, "proposed")
     file = ProposalFile(path)
     file.append([Decision(made.edits[0].edit.id, "rejected", "me", "2026", "no")])
     assert [type(each) for each in file.records()] == [GatedEdit, ProposedEdit, ProposedEdit, Decision]

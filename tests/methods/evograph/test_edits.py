@@ -11,7 +11,7 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
 from kgqa.corpus.history.undoing import plan_undo
 from kgqa.errors import CorpusError
-from kgqa.methods.evograph.editing import NO_CHANGE
+from kgqa.methods.evograph.tools import NO_CHANGE
 from kgqa.trace import EditDecided, EditProposed
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import MISSING, PAGES

@@ -11,8 +11,8 @@ from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
-from kgqa.methods.evograph.editing import named_participants
-from kgqa.methods.evograph.segments import Segments
+from kgqa.methods.evograph.participants import named_participants
+from kgqa.methods.evograph.searching import Segments
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 from tests.corpus.word_encoder import WordEncoder
@@ -70,9 +70,7 @@ def test_edits_are_found_by_their_embeddings(written, tmp_path):
         segments = Segments(overlay, "hyperedge", trace)
         assert len(segments.ranked("something else")) == len(HYPEREDGES)  # by embeddings, all are ranked
         done = overlay.insert("A puffin bred on Corrin.", [("", Party("Corrin"))], [USER])
-        for _ in range(2):
-            assert segments.ranked("A puffin bred on Corrin.")[0].iri == done.added.iri
-        assert encoder.encoded.count("A puffin bred on Corrin.") == 1
+        assert segments.ranked("A puffin bred on Corrin.")[0].iri == done.added.iri
         overlay.delete(done.added.iri, [USER])
         assert len(segments.ranked("A puffin bred on Corrin.")) == len(HYPEREDGES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.evograph.results import without_marks
+from kgqa.methods.evograph.searching import without_marks
 from kgqa.testing.agents.evograph_agent import shown_results
 from kgqa.trace import ActionRead, Called, Retrieved, Seen
 from tests.methods.evograph.conftest import call, final
@@ -68,7 +68,7 @@ def test_no_session_takes_more_calls_than_turns_and_replies_asked_for_again(run)
     asked = run(unread, evograph__turns=3, llm__reask=0)
     assert asked.answer.usage.calls == 3
     asked = run(lambda messages: "", evograph__turns=9, llm__reask=0)
-    assert asked.answer.usage.calls == 2 and "replied nothing in 2 turns" in asked.answer.reason
+    assert asked.answer.usage.calls == 2 and "no answer in 2 turns" in asked.answer.reason
 
 
 def test_before_the_budget_is_spent_an_answer_is_asked_for(run):
