@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.llm.client import Stage
-from kgqa.llm.replies.action_lines import FORMS, Call, call_text
+from kgqa.llm.replies.action_lines import FORMS, MAX_DEPTH, Call, call_text
 from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.counselor.counsel import Counsel, Memory, PromptTooLong, within
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES
 from kgqa.methods.counselor.observations import Found, Observation
 from kgqa.methods.counselor.replies import (
-    Actions,
     Judgment,
     read_judgment,
     read_plan,
@@ -27,7 +26,7 @@ from kgqa.methods.counselor.replies import (
     read_sentences,
     read_turn,
 )
-from kgqa.methods.counselor.writing import safe
+from kgqa.methods.counselor.safe_text import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.methods.turns import Move, Repeat, take_turns
@@ -37,6 +36,7 @@ from kgqa.trace import ActionRead, AnswerVerified, Called, Finished, GaveUp, Ref
 from kgqa.trace.trace import BudgetExhausted, Trace
 
 T = TypeVar("T")
+Calls = Reading[tuple[Call, ...]]
 METHOD = "counselor"
 SHOWN_TO_JUDGE, SHOWN_TO_REFLECT, SHORTER = 6_000, 4_000, 1_600
 """Tokens of the lines of a trial in a prompt; `SHORTER` for a verdict if its prompt would be too long otherwise."""
@@ -45,10 +45,13 @@ FACTS = 1_500
 NAMES, JUDGED_NAMES = 20, 50
 """How many names of a result are recorded, and shown to the judge."""
 NO_ANSWER = "No trial ended with an answer."
-REJECTED = "This answer is not accepted: the language model that judged it said no."
-UNREAD = "This answer is not accepted: the verdict on it could not be read."
 UNSEEN = "This answer is not accepted: parts of it were not found in the graph."
-NOT_JUDGED = "This answer was not judged, because the budget was used up."
+DOUBTS = {
+    "yes": "",
+    "no": "This answer is not accepted: the language model that judged it said no.",
+    "unparsed": "This answer is not accepted: the verdict on it could not be read.",
+    "": "This answer was not judged, because the budget was used up.",
+}
 EARLY = "Finish was ignored: it stood beside calls whose results had not been seen. Finish in a line of its own."
 UNREADABLE = "(unreadable)"
 """What stands in a trial for actions that could not be read."""
@@ -63,47 +66,33 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by Graph Counselor (algorithm 1); arguments and errors as in `top.answer`. Topics are ignored."""
+    return take_trials(question, resources, trace, Trial)
+
+
+def take_trials(question: Question, resources: Resources, trace: Trace, new_trial: type[Trial]) -> Answer:
+    """Return the answer of the first trial that is accepted, else that of the best one, or why there is none."""
     empty = Answer(question, "no_answer", method=METHOD)
-    trials, found = take_trials(empty, trace, partial(Counsel, empty, resources, trace), Trial, verify, reflect)
-    if found is not None:
-        return found
-    best = latest(trials)
-    if best is not None and resources.settings.ask.on_exhausted == "none":
-        return replace(empty, reason=why_not(best))
-    return not_accepted(best, trials, empty)
-
-
-def take_trials(
-    empty: Answer,
-    trace: Trace,
-    new_counsel: Callable[[], Counsel],
-    new_trial: Callable[[Counsel, Memory, int], Trial],
-    judge: Callable[[Trial], None],
-    remember: Callable[[Trial], Memory],
-) -> tuple[list[Trial], Answer | None]:
-    """Return the trials, and the answer of one that is accepted, or what is left of them when the budget is used up."""
     trials: list[Trial] = []
     try:
         with within_budget(trace):
-            counsel, memory = new_counsel(), Memory()
+            counsel, memory = Counsel(empty, resources, trace, new_trial.depth, ids_only=new_trial.ids_only), Memory()
             for number in range(counsel.settings.reflections + 1):
                 trials.append(trial := new_trial(counsel, memory, number))
                 trial.play()
-                judge(trial)
+                trial.judge()
                 if trial.verdict == "yes":
-                    return trials, with_text(trial)
+                    return trial.result
                 if number < counsel.settings.reflections:
-                    memory = remember(trial)
+                    memory = trial.remember()
     except BudgetExhausted as error:
-        return trials, so_far(trials, empty, error.reason)
-    return trials, None
-
-
-def not_accepted(best: Trial | None, trials: Sequence[Trial], empty: Answer) -> Answer:
-    """Return the answer of a trial that was not accepted, or why there is none."""
+        grounded = (each.result for each in reversed(trials) if each.answer and each.answer.grounding == "graph")
+        return replace(next(grounded, empty), status="budget_exhausted", reason=error.reason)
+    best = new_trial.best(trials)
     if best is None:
         return replace(empty, reason=" ".join(filter(None, [NO_ANSWER, trials[-1].ended])))
-    return with_text(best, why_not(best))
+    if resources.settings.ask.on_exhausted == "none":
+        return replace(empty, reason=best.doubt)
+    return best.result
 
 
 class Trial:
@@ -111,6 +100,7 @@ class Trial:
 
     Attributes:
         number: From 0.
+        lines: The lines of its steps.
         text: The text of `Finish`; empty if the trial ended without.
         answer: The answer that the text gives.
         ended: Why the trial ended without an answer, or why its answer is refused without asking.
@@ -118,14 +108,40 @@ class Trial:
         judged: What the judge wrote.
     """
 
+    depth, ids_only = MAX_DEPTH, False
+    """Most calls inside each other, and whether nodes are shown by their ids only."""
+
     def __init__(self, counsel: Counsel, memory: Memory, number: int) -> None:
         self.counsel, self.memory, self.number = counsel, memory, number
         self.lines: list[str] = []
-        self.text = self.ended = self.judged = ""
+        self.text = self.ended = self.judged = self.verdict = ""
         self.answer: Answer | None = None
-        self.verdict = ""
         self._notes: list[str] = []
-        self._told: set[str] = set()
+        self._told: set[Value] = set()
+
+    @staticmethod
+    def best(trials: Sequence[Trial]) -> Trial | None:
+        """Return the latest trial with a grounded answer, else the latest with an answer."""
+        answered = [trial for trial in reversed(trials) if trial.answer is not None]
+        return max(
+            answered, key=lambda trial: trial.answer is not None and trial.answer.grounding == "graph", default=None
+        )
+
+    @property
+    def doubt(self) -> str:
+        """Why the answer is not accepted; "" if it is."""
+        return UNSEEN if self.ended else DOUBTS[self.verdict]
+
+    @property
+    def result(self) -> Answer:
+        """The answer, with the text of `Finish` if it says more than the names of the answers."""
+        assert self.answer is not None
+        names = normalise(
+            " ".join(dict.fromkeys(each.name for each in self.answer.answers))
+        )  # a date may be there twice
+        response = "" if normalise(self.text) == names else clean(self.text)
+        notes = (*self.answer.notes, *filter(None, [self.doubt]))
+        return replace(self.answer, response=response, accepted=not self.doubt, notes=notes)
 
     def play(self) -> None:
         """Take steps until the model finishes, or the trial ends otherwise."""
@@ -135,12 +151,10 @@ class Trial:
             why = f"because {move.ends}" if move.ends else f"without an answer after {step} steps"
             self.ended = f"The trial ended {why}."
             return
-        self.text = str(move.answer.arguments[0]) if move.answer.arguments else ""
+        self.text = "".join(map(str, move.answer.arguments))
         try:
             self.answer = grounded_answer(self.text, counsel.functions, counsel.empty, counsel.trace)
-            self.ended = (
-                "The answer is empty, or says that there is none." if self.answer is None else self.refusal(self.answer)
-            )
+            self.ended = self.refusal() if self.answer else "The answer is empty, or says that there is none."
         except FAILURES as error:
             counsel.trace.record(GaveUp(error=str(error)))
             self.ended = f"The graph could not check the answer: {safe(str(error))}"
@@ -155,30 +169,33 @@ class Trial:
             )
         )
 
-    def refusal(self, answer: Answer) -> str:
-        """Return why an answer is refused without asking the judge; "" if it is to be judged."""
-        unseen = () if answer.grounding == "graph" else self.counsel.functions.seen.chosen(self.text).unseen
-        return f"These parts of the answer were not seen: {'; '.join(map(safe, unseen))}" if unseen else ""
+    def refusal(self) -> str:
+        """Return why the answer is refused without asking the judge; "" if it is to be judged."""
+        if self.answer is None or self.answer.grounding == "graph":
+            return ""
+        unseen = "; ".join(map(safe, self.counsel.functions.seen.chosen(self.text).unseen))
+        return f"These parts of the answer were not seen: {unseen}" if unseen else ""
 
     def reply(self, step: int, *, last: bool) -> Move[Call, Call]:
         """Ask for the lines of a step; return the calls, or `Finish`."""
         try:
-            calls, problem = self.step(step)
+            reading = self.step(step)
         except PromptTooLong as error:
             return Move(ends=str(error))
+        calls = reading.value or ()
         if calls and calls[-1].name == "Finish" and (len(calls) == 1 or last):
             return Move(calls[-1])
-        run = {call_text(call): call for call in calls if call.name != "Finish"}
-        self._notes = [] if calls else [f"The action could not be read. {problem}"]
+        self._notes = [] if calls else [f"The action could not be read. {reading.problem}"]
         self._notes += [EARLY] if any(call.name == "Finish" for call in calls) else []
-        return Move(calls=run)
+        return Move(calls={call_text(call): call for call in calls if call.name != "Finish"})
 
-    def step(self, step: int) -> tuple[Sequence[Call], str]:
-        """Ask for the plan, the missing fact and the actions; return the calls, or the problem with them."""
+    def step(self, step: int) -> Calls:
+        """Ask for the plan, the missing fact and the actions."""
         if self.counsel.settings.agents == "merged":
             return plan_think_act(self, step)
-        if self.counsel.settings.plan == "on" and (calls := plan(self, step)):
-            return calls, ""
+        planned = plan(self, step) if self.counsel.settings.plan == "on" else None
+        if planned is not None:
+            return planned
         think(self, step)
         return act(self, step)
 
@@ -192,175 +209,125 @@ class Trial:
         if repeat is not None:
             return [f"{safe(call_text(call))}: you made this call before; see Seen {repeat.first}."], Found()
         observed = self.counsel.functions.run(call)
-        self.counsel.trace.record(_called(call, observed, trial=self.number, step=step))
+        self.counsel.trace.record(_called(call, observed, self.number, step))
         form = f" The form is {FORMS[call.name]}." if observed.problem else ""
         return [f"{observed.text}{form}", *self._relations_of(call)], observed.found or Found()
 
     def show(self, results: Sequence[tuple[Sequence[str], Found]], step: int, *, last: bool) -> None:
         """Add what the calls returned to the lines."""
         texts = [*self._notes, *(text for own, _ in results for text in own)]
-        for text in texts:
-            self.add("Seen", step, text)
-        count = sum(found.total or len(found.values) for _, found in results)
-        approximate = any(found.approximate for _, found in results)
-        self.counsel.trace.record(
-            Seen(text="\n".join(texts), count=count, approximate=approximate, trial=self.number, step=step)
-        )
+        self.lines += [f"Seen {step}: {text}" for text in texts]
+        count, approximate = sum(found.count for _, found in results), any(found.approximate for _, found in results)
+        seen = Seen(text="\n".join(texts), count=count, approximate=approximate, trial=self.number, step=step)
+        self.counsel.trace.record(seen)
 
     def _relations_of(self, call: Call) -> Iterator[str]:
         """Yield the relations of each node that a call retrieves, once a trial, unless the prompt shows all."""
-        for retrieve in _retrieves(call) if not self.counsel.definition else ():
-            found = self.counsel.functions.run(retrieve).found
-            for named in found.values if found is not None else ():
-                if str(named.value) not in self._told:
-                    self._told.add(str(named.value))
-                    if text := self.counsel.relations_of(named):
-                        yield text
+        for argument in call.arguments:
+            if isinstance(argument, Call):
+                yield from self._relations_of(argument)
+        found = self.counsel.functions.run(call).found if call.name == "Retrieve" else None
+        for named in found.values if found and not self.counsel.definition else ():
+            if named.value not in self._told and (text := self.counsel.relations_of(named)):
+                yield text
+            self._told.add(named.value)
 
-    def add(self, label: str, step: int, text: str) -> None:
-        """Add a line."""
-        self.lines.append(f"{label} {step}: {text}")
-
-    def add_plan(self, text: str | None, step: int, *, need: bool = False) -> None:
+    def add_line(self, text: str | None, step: int, *, need: bool = False) -> None:
         """Add a plan or a missing fact to the lines, if it could be read."""
         if text:
             self.counsel.trace.record(StepPlanned(text=text, need=need, trial=self.number, step=step))
-            self.add("Need" if need else "Plan", step, text)
+            self.lines.append(f"{'Need' if need else 'Plan'} {step}: {text}")
 
-    def add_actions(self, reading: Reading[tuple[Call, ...]], step: int) -> tuple[Sequence[Call], str]:
-        """Add the calls of a reply, or that they could not be read, to the lines; return them, or the problem."""
-        calls, problem = reading.value or (), "" if reading.value else reading.problem
-        texts, raw = tuple(map(call_text, calls)), self.counsel.reply
-        event = ActionRead(reply=raw, actions=texts, problem=problem, trial=self.number, step=step)
-        self.counsel.trace.record(event)
-        self.add("Action", step, ", ".join(texts) or UNREADABLE)
-        return calls, problem
+    def add_actions(self, calls: Calls, step: int) -> Calls:
+        """Add the calls of a reply, or that they could not be read, to the lines; return them."""
+        texts, problem = tuple(map(call_text, calls.value or ())), "" if calls.value else calls.problem
+        raw = self.counsel.reply
+        read = ActionRead(reply=raw, actions=texts, problem=problem, trial=self.number, step=step)
+        self.counsel.trace.record(read)
+        self.lines.append(f"Action {step}: {', '.join(texts) or UNREADABLE}")
+        return calls
+
+    def judge(self) -> None:
+        """Ask the judge about the answer."""
+        verify(self, read_judgment)
+
+    def remember(self) -> Memory:
+        """Return what the next trial is told: a reflection, and what the graph returned."""
+        seen = dict.fromkeys(each.text for each in self.counsel.functions.observed if each.found is not None)
+        return Memory(reflect(self, SHOWN_TO_REFLECT), tuple(within(list(seen), FACTS)))
 
 
-def plan(trial: Trial, step: int) -> Sequence[Call]:
+def plan(trial: Trial, step: int) -> Calls | None:
     """Ask for the plan of a step (planning agent); return the call if it is `Finish[...]`."""
-    reading = trial.ask("plan", "plan", read_plan, step)
-    if isinstance(reading.value, Call):
-        planned = StepPlanned(text=call_text(reading.value), trial=trial.number, step=step)
-        trial.counsel.trace.record(planned)
-        return trial.add_actions(Reading((reading.value,)), step)[0]
-    trial.add_plan(reading.value, step)
-    return ()
+    planned = trial.ask("plan", "plan", read_plan, step).value
+    if isinstance(planned, Call):
+        event = StepPlanned(text=call_text(planned), trial=trial.number, step=step)
+        trial.counsel.trace.record(event)
+        return trial.add_actions(Reading((planned,)), step)
+    trial.add_line(planned, step)
+    return None
 
 
 def think(trial: Trial, step: int) -> None:
     """Ask which fact of the graph is missing (thought agent)."""
-    need = trial.ask("think", "think", partial(read_sentences, label="need"), step).value
-    trial.add_plan(need, step, need=True)
+    trial.add_line(trial.ask("think", "think", partial(read_sentences, label="need"), step).value, step, need=True)
 
 
-def act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
+def act(trial: Trial, step: int) -> Calls:
     """Ask for the calls of a step (execution agent)."""
     return trial.add_actions(trial.ask("act", "act", trial.counsel.read_calls, step), step)
 
 
-def plan_think_act(trial: Trial, step: int) -> tuple[Sequence[Call], str]:
+def plan_think_act(trial: Trial, step: int) -> Calls:
     """Ask for plan, missing fact and calls in one reply."""
     reading = trial.ask("merged", "act", partial(read_turn, read_calls=trial.counsel.read_calls), step)
-    actions = reading.value or Actions(())
-    trial.add_plan(actions.plan if trial.counsel.settings.plan == "on" else "", step)
-    trial.add_plan(actions.need, step, need=True)
-    return trial.add_actions(Reading(actions.calls, problem=reading.problem), step)
+    turn, calls = reading.value or (None, None)
+    if turn is not None:
+        trial.add_line(turn.plan if trial.counsel.settings.plan == "on" else "", step)
+        trial.add_line(turn.need, step, need=True)
+    return trial.add_actions(Reading(calls, problem=reading.problem), step)
 
 
-def verify(trial: Trial, read: Callable[[str], Reading[Judgment]] = read_judgment, *, published: bool = False) -> None:
+def verify(trial: Trial, read: Callable[[str], Reading[Judgment]], *, published: bool = False) -> None:
     """Judge the answer of a trial (section 3.4); one that was refused is not shown to the judge."""
     asked = trial.answer is not None and not trial.ended
-    if not asked:
-        trial.verdict, trial.judged = "no", trial.ended
-    elif trial.answer is not None:
-        names = [safe(each.name) for each in trial.answer.answers[:JUDGED_NAMES]]
-        values: dict[str, Any] = {
-            "answer": trial.text,
-            "names": names,
-            "total": len(trial.answer.answers),
-            "published": published,
-        }
-        ask = trial.counsel.ask
+    verdict, judged = "no", trial.ended
+    if trial.answer is not None and asked:
+        names, total = [safe(each.name) for each in trial.answer.answers[:JUDGED_NAMES]], len(trial.answer.answers)
+        values: dict[str, Any] = {"answer": trial.text, "names": names, "total": total, "published": published}
+        ask, long = trial.counsel.ask, within(trial.lines, SHOWN_TO_JUDGE)
         try:
-            judgment = ask("verify", "verify", read, within(trial.lines, SHOWN_TO_JUDGE), trial.memory, **values).value
+            judgment = ask("verify", "verify", read, long, trial.memory, **values).value
         except PromptTooLong:
             judgment = ask("verify", "verify", read, within(trial.lines, SHORTER), Memory(), **values).value
-        trial.verdict = judgment.verdict if judgment else "unparsed"
-        trial.judged = judgment.text if judgment else "The verdict could not be read."
-    verified = AnswerVerified(verdict=trial.verdict, text=trial.judged, asked=asked, trial=trial.number)
+        verdict = judgment.verdict if judgment else "unparsed"
+        judged = judgment.text if judgment else "The verdict could not be read."
+    trial.verdict, trial.judged = verdict, judged
+    verified = AnswerVerified(verdict=verdict, text=judged, asked=asked, trial=trial.number)
     trial.counsel.trace.record(verified)
 
 
-def reflect(trial: Trial) -> Memory:
-    """Return what the next trial is told: a reflection (section 3.4), and what the graph returned."""
-    counsel, kind = trial.counsel, trial.counsel.settings.reflect
-    seen = (each.text for each in counsel.functions.observed if each.found is not None)
-    facts = tuple(within(list(dict.fromkeys(seen)), FACTS))
-    lines = within(trial.lines, SHOWN_TO_REFLECT)
+def reflect(trial: Trial, tokens: int) -> str:
+    """Ask for a reflection on a trial (section 3.4), of which so many tokens are shown; "" if it could not be read."""
+    kind, lines = trial.counsel.settings.reflect, within(trial.lines, tokens)
     if kind == "last-trial":
-        return Memory("\n".join(lines), facts)
-    return Memory(reflection(trial, "reflect" if kind == "full" else f"reflect_{kind}", lines), facts)
-
-
-def reflection(trial: Trial, name: str, lines: Sequence[str]) -> str:
-    """Ask for a reflection on a trial; "" if it could not be read."""
-    ask, memory = trial.counsel.ask, Memory(trial.memory.reflection)
-    reading = ask(name, "reflect", read_reflection, lines, memory, answer=trial.text, judged=trial.judged)
-    text = reading.value or ""
+        return "\n".join(lines)
+    name, memory = "reflect" if kind == "full" else f"reflect_{kind}", Memory(trial.memory.reflection)
+    ask = partial(trial.counsel.ask, name, "reflect", read_reflection, lines, memory)
+    text = ask(answer=trial.text, judged=trial.judged).value or ""
     trial.counsel.trace.record(Reflected(text=text, trial=trial.number))
     return text
 
 
-def latest(trials: Sequence[Trial]) -> Trial | None:
-    """Return the latest trial with a grounded answer, else the latest with an answer."""
-    answered = [trial for trial in reversed(trials) if trial.answer is not None]
-    grounded = (trial for trial in answered if trial.answer is not None and trial.answer.grounding == "graph")
-    return next(grounded, next(iter(answered), None))
-
-
-def so_far(trials: Sequence[Trial], empty: Answer, reason: str) -> Answer:
-    """Return the latest answer that follows from the graph, now that the budget is used up."""
-    best = latest(trials)
-    if best is not None and best.answer is not None and best.answer.grounding == "graph":
-        empty = with_text(best, why_not(best) if best.verdict else NOT_JUDGED)
-    return replace(empty, status="budget_exhausted", reason=reason)
-
-
-def why_not(trial: Trial) -> str:
-    """Say why the answer of a trial is not accepted."""
-    return UNSEEN if trial.ended else {"unparsed": UNREAD, "": NOT_JUDGED}.get(trial.verdict, REJECTED)
-
-
-def with_text(trial: Trial, doubt: str = "") -> Answer:
-    """Return the answer of a trial, with the text of `Finish` if it says more than the names of the answers."""
-    found = trial.answer
-    assert found is not None
-    names = normalise(" ".join(dict.fromkeys(each.name for each in found.answers)))  # a date may stand there twice
-    found = replace(found, response="" if normalise(trial.text) == names else clean(trial.text))
-    return replace(found, accepted=False, notes=(*found.notes, doubt)) if doubt else found
-
-
-def _retrieves(call: Call) -> Iterator[Call]:
-    """Yield the calls of `Retrieve` in a call."""
-    if call.name == "Retrieve":
-        yield call
-    for each in call.arguments:
-        if isinstance(each, Call):
-            yield from _retrieves(each)
-
-
-def _called(call: Call, observed: Observation, *, trial: int, step: int) -> Called:
+def _called(call: Call, observed: Observation, trial: int, step: int) -> Called:
     found = observed.found or Found()
-    texts = tuple(call_text(each) if isinstance(each, Call) else each for each in call.arguments)
-    paths = dict.fromkeys(found.combined or (each.words for each in found.candidates))
     names = [str(each.number) for each in found.numbers] or [each.name for each in found.values]
     return Called(
         name=call.name,
-        arguments=texts,
-        paths=tuple(paths)[:NAMES],
+        arguments=tuple(call_text(each) if isinstance(each, Call) else each for each in call.arguments),
+        paths=found.paths[:NAMES],
         names=tuple(names)[:NAMES],
-        total=found.total if found.total is not None else len(found.values),
+        total=found.count,
         failed=observed.found is None,
         trial=trial,
         step=step,

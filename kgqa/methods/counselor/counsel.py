@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.action_lines import MAX_CALLS, MAX_DEPTH, Call, read_action_line
@@ -18,8 +17,8 @@ from kgqa.llm.replies.reply import Reply
 from kgqa.methods.counselor.declarations import CounselorSettings
 from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
 from kgqa.methods.counselor.hops import HopNames
-from kgqa.methods.counselor.replies import TURN_SCHEMA
-from kgqa.methods.counselor.writing import safe
+from kgqa.methods.counselor.replies import TURN
+from kgqa.methods.counselor.safe_text import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import BYTES_PER_TOKEN
 from kgqa.model import Answer, Entity, Named, Step
@@ -40,7 +39,6 @@ MAX_RELATIONS = 60
 NEAREST = 25
 """How many relations of a retrieved node are shown if the graph has more."""
 ANY = "any node"
-_KNOWN: WeakKeyDictionary[GraphTables, tuple[str, tuple[str, ...]]] = WeakKeyDictionary()
 
 
 class PromptTooLong(Exception):
@@ -71,7 +69,7 @@ class Counsel:
     """
 
     def __init__(
-        self, empty: Answer, resources: Resources, trace: Trace, *, depth: int = MAX_DEPTH, ids_only: bool = False
+        self, empty: Answer, resources: Resources, trace: Trace, depth: int = MAX_DEPTH, *, ids_only: bool = False
     ) -> None:
         self.empty, self.resources, self.trace = empty, resources, trace
         self.settings = settings = resources.settings.of(CounselorSettings)
@@ -108,15 +106,11 @@ class Counsel:
     def relations_of(self, named: Named) -> str:
         """Return what is said of a retrieved node: its relations nearest to the question, nearest first."""
         node, question, encoder = named.value, self.empty.question.text, self.resources.encoder
-        present = self.functions.hops.present
-        names = self.tolerant(
-            lambda: list(dict.fromkeys(present((node,)).values())) if isinstance(node, Entity) else ()
-        )
-        if len(names) > 1:
-            scores = bm25(question, names) if encoder is None else cosines(encoder, question, names)
-            order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
-            names = tuple(names[at] for at in order[:NEAREST])
-        nearest = "; ".join(map(safe, names))
+        assert isinstance(node, Entity)
+        names = self.tolerant(lambda: list(dict.fromkeys(self.functions.hops.present((node,)).values())))
+        scores = bm25(question, names) if encoder is None else cosines(encoder, question, names)
+        order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
+        nearest = "; ".join(safe(names[at]) for at in order[:NEAREST])
         return f"Relations of {safe(named.name)} nearest to the question: {nearest}" if names else ""
 
     def ask(
@@ -146,7 +140,7 @@ class Counsel:
         prompt = self.resources.prompts.prompt(
             f"counselor/{name}",
             stage,
-            Reply(read_and_keep, TURN_SCHEMA if name == "merged" else None),
+            Reply(read_and_keep, TURN.schema if name == "merged" else None),
             question=self.empty.question.text,
             definition=self.definition,
             planned=self.settings.plan == "on",
@@ -193,43 +187,30 @@ def definition_lines(graph: KnowledgeGraph, hops: HopNames) -> tuple[str, ...]:
         graph: The graph.
         hops: Names its relations.
     """
-    version = graph.tables.version()
-    known = _KNOWN.get(graph.tables)
-    if known is None or known[0] != version:
-        known = _KNOWN[graph.tables] = version, tuple(_lines(graph, hops))
-    return known[1]
+    return graph.tables.values.get("types with their relations", lambda: tuple(_lines(graph, hops)))
 
 
 def _lines(graph: KnowledgeGraph, hops: HopNames) -> Iterator[str]:
     """Yield a line for each type of nodes: its relations, with the types to which they lead."""
-    relations = sorted(name for name in graph.tables.relations if not graph.tables.is_noise(name))
-    if len(relations) > MAX_RELATIONS:
-        return
-    starts = _domains(graph, relations)
-    by_type: dict[str, dict[str, None]] = {}
-    for relation in relations:
-        out, back = Step(relation), graph.tables.inverses.get(relation)
-        ends = [each for each in (graph.tables.target_type(out),) if each]
-        directions = [(out, starts[relation], ends)]
-        if back and back not in graph.tables.relations:
-            directions.append((out.reversed(), ends, starts[relation]))
+    tables = graph.tables
+    relations = sorted(name for name in tables.relations if not tables.is_noise(name))
+    by_type: dict[str, dict[str, None]] = defaultdict(dict)
+    for relation in relations if len(relations) <= MAX_RELATIONS else ():
+        out, back = Step(relation), tables.inverses.get(relation)
+        starts, ends = (_types(graph, step) for step in (out.reversed(), out))
+        directions = [(out, starts, ends)]
+        if back and back not in tables.relations:
+            directions.append((out.reversed(), ends, starts))
         for step, here, there in directions:
-            leads = ", ".join(type_words(each, graph.schema) for each in there)
-            name = safe(f"{hops.name((step,))}{f' ({leads})' if leads else ''}")
-            for type_ in here or [""]:
-                by_type.setdefault(type_words(type_, graph.schema) if type_ else ANY, {})[name] = None
-    for name in sorted(by_type, key=lambda each: (each == ANY, each)):
-        yield f"{safe(name)}: {', '.join(by_type[name])}"
+            leads = f" ({', '.join(there)})" if there else ""
+            for type_ in here or [ANY]:
+                by_type[type_][safe(f"{hops.name((step,))}{leads}")] = None
+    for type_ in sorted(by_type, key=lambda each: (each == ANY, each)):
+        yield f"{safe(type_)}: {', '.join(by_type[type_])}"
 
 
-def _domains(graph: KnowledgeGraph, relations: Sequence[str]) -> dict[str, list[str]]:
-    """Return the types of nodes from which each relation leads, as the graph declares them."""
-    found: dict[str, dict[str, None]] = {relation: {} for relation in relations}
-    for predicate in graph.schema.domain:
-        declared = graph.paths.hop(map(Entity, relations), (Step(predicate),))
-        for node, types in declared.items():
-            found[node.iri] |= {each.iri: None for each in sorted(types, key=str) if isinstance(each, Entity)}
-    for relation in relations:
-        if not found[relation] and (type_ := graph.tables.target_type(Step(relation, "in"))):
-            found[relation] = {type_: None}
-    return {relation: list(types) for relation, types in found.items()}
+def _types(graph: KnowledgeGraph, step: Step) -> list[str]:
+    """Return the types of the nodes to which a step leads, as the graph declares them, in words."""
+    one = graph.tables.target_type(step)
+    declared = graph.tables.declarations.types["in"].get(step.relation, ()) if step.direction == "in" else ()
+    return [type_words(each, graph.schema) for each in sorted(declared) or filter(None, [one])]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -14,18 +14,21 @@ from kgqa.llm.replies.action_lines import call_text, read_action_line
 from kgqa.llm.replies.answers import is_no_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.counselor.observations import Found, Number, Observation
+from kgqa.methods.counselor.seen import Chosen, plain_value
 from kgqa.methods.counselor.selection import selections
-from kgqa.methods.counselor.sets import extended, returned, topic_set
-from kgqa.methods.counselor.writing import MAX_NAMED, Chosen, plain_value
-from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
+from kgqa.methods.counselor.sets import Source, plain_text, returned
+from kgqa.methods.evidence import CheckedReply
+from kgqa.methods.grounding import ground
+from kgqa.methods.tournament.path_answers import answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
-from kgqa.model.conditions import Operation
 from kgqa.rank.lexical import terms
 from kgqa.text.words import display_name, normalise
 from kgqa.trace import GaveUp
 from kgqa.trace.trace import Trace
 
 MAX_TEXT = 20_000
+MAX_NAMED = 1000
+"""Most values of an answer."""
 MOST_READ = 4
 """Most queries that are tried for the values that a language model chose."""
 MAX_NUMBER_WORDS = 4
@@ -57,37 +60,30 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
         BudgetExhausted: The question's budget is used up.
     """
     text = text[:MAX_TEXT].strip()
-    if not re.search(r"\w", text):
-        return None
-    answer = _answer(text, functions, empty, trace)
-    if answer is None:
-        return None
-    given = [functions.given[each.value] for each in answer.topics if each.value in functions.given]
-    notes = [f"{GIVEN}{', '.join(map(display_name, given))}."] if given else []
-    return replace(answer, notes=(*answer.notes, *notes))
+    answer = _answer(text, functions, empty, trace) if re.search(r"\w", text) else None
+    given = [functions.given[each.value] for each in answer.topics if each.value in functions.given] if answer else []
+    if answer is None or not given:
+        return answer
+    return replace(answer, notes=(*answer.notes, f"{GIVEN}{', '.join(map(display_name, given))}."))
 
 
 def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer | None:
     repeated = _repeated(text, functions.observed)
-    counted = _number(text, functions.observed, empty.question.text) if repeated is None else None
-    if repeated is not None and len(repeated.numbers) == 1 and not repeated.values:
-        counted = repeated, [repeated.numbers[0]]
-    elif repeated is not None and repeated.values:
-        return _of_values(repeated.values[:MAX_NAMED], functions, empty, trace)
-    found, numbers = counted or (Found(), [])
-    tried = ((number, candidate) for number in numbers for candidate in _counting(found, number))
-    for number, candidate in islice(tried, MOST_READ):
-        answer = _exact(functions.graph, candidate, partial(_is_number, number.number), empty, trace)
-        if answer is not None:
+    if repeated is not None and repeated.nodes.values:
+        every = functions.graph.named(repeated.every[:MAX_NAMED])
+        return _of_values(every, functions, empty, trace)
+    if repeated is not None and len(repeated.numbers) == 1:
+        numbers: Sequence[Number] = repeated.numbers
+    else:
+        numbers = _counted(text, functions.observed, empty.question.text)
+    counting = ((number, candidate) for number in numbers for candidate in number.candidates)
+    for number, candidate in islice(counting, MOST_READ):
+        if answer := _exact(functions.graph, candidate, {str(number.number)}, empty, trace):
             return answer
     chosen = functions.seen.chosen(text)
     if chosen.values and not chosen.others:
-        return _of_values(chosen.values, functions, empty, trace)
+        return _of_values(chosen.values[:MAX_NAMED], functions, empty, trace)
     return None if is_no_answer(text) and not chosen.values else _of_model(chosen, empty)
-
-
-def _is_number(number: int, values: Sequence[Value]) -> bool:
-    return [each.value if isinstance(each, Literal) else each.iri for each in values] == [str(number)]
 
 
 def _repeated(text: str, observed: Sequence[Observation]) -> Found | None:
@@ -99,100 +95,78 @@ def _repeated(text: str, observed: Sequence[Observation]) -> Found | None:
     return next((each.found for each in reversed(observed) if call_text(each.call) == key), None)
 
 
-def _number(text: str, observed: Sequence[Observation], question: str) -> tuple[Found, list[Number]] | None:
+def _counted(text: str, observed: Sequence[Observation], question: str) -> Sequence[Number]:
     """Return the counted numbers that a text may be, unless a later observation shows it as a value.
 
     Of several, those come first of which the question has most words.
     """
-    digits = _NUMBER.fullmatch(text)
-    word = plain_value(text.split()[0].strip(".")) if len(text.split()) < MAX_NUMBER_WORDS else ""
-    value = digits[1] if digits else word.removeprefix("=")
-    if not value.replace(",", "").removeprefix("-").isdigit():
-        return None
+    digits, words = _NUMBER.fullmatch(text), text.split()
+    word = plain_value(words[0].strip(".")) if len(words) < MAX_NUMBER_WORDS else ""
+    value = digits[1].replace(",", "") if digits else word.removeprefix("=")
+    if not value.removeprefix("-").isdigit():
+        return ()
     asked = set(terms(question))
     for each in reversed(observed):
         numbers = (*each.found.numbers, *each.found.listed) if each.found is not None else ()
-        equal = [number for number in numbers if number.number == int(value.replace(",", ""))]
-        if equal and each.found is not None:
-            return each.found, sorted(equal, key=lambda number: -len(asked & set(terms(number.words))))
+        if equal := [number for number in numbers if number.number == int(value)]:
+            return sorted(equal, key=lambda number: -len(asked & set(terms(number.words))))
         if any(isinstance(named.value, Literal) and named.name == value for named in each.shown):
-            return None
-    return None
-
-
-def _counting(found: Found, number: Number) -> Collection[Candidate]:
-    """Return candidates that count to a number: along the path of the set that has the node, then from the node.
-
-    If the graph states the number, the hop leads to it, and nothing is counted.
-    """
-    if number.node is None or not isinstance(number.node.value, Entity):
-        return (number.candidate,) if number.candidate else ()
-    start, node = found.of[0] if found.of is not None else found.nodes, number.node
-    hop = (number.stated,) if number.stated is not None else number.hop
-    candidates: dict[object, Candidate] = {}
-    for source in (*start.among({node.value}).sources, *topic_set(number.node.value, node.name).sources):
-        each = extended(source, hop, {}, words="", cut=False)
-        candidate = (
-            each.candidate if number.stated is not None else replace(each.candidate, operation=Operation("count"))
-        )
-        if each.exact:
-            candidates[candidate.identity] = candidate
-    return candidates.values()
+            return ()
+    return ()
 
 
 def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer:
     """Return the answer that consists of values that were seen, in their order, with the query that fits best."""
     graph, names, question = functions.graph, functions.seen.names, empty.question.text
-    wanted, place = {each.value for each in chosen}, {each.value: number for number, each in enumerate(chosen)}
-    candidates = _candidates(wanted, functions.observed, f" {normalise(question)} ", names)
-    tried = islice(chain(candidates[:1], selections(wanted, question, functions.observed, names)), MOST_READ)
-    exact = (_exact(graph, each, lambda values: set(values) == wanted, empty, trace) for each in tried)
-    answer = next(filter(None, exact), None)
-    if answer is None and not candidates:
-        return replace(_of_model(Chosen(tuple(chosen)), empty), notes=(*empty.notes, ONLY_LOOKED_UP))
+    wanted = {each.value for each in chosen}
+    paths = _paths(wanted, functions.observed, f" {normalise(question)} ", names)
+    tried = islice(chain(paths[:1], selections(wanted, question, functions.observed, names)), MOST_READ)
+    texts = set(map(plain_text, wanted))
+    answer = next(filter(None, (_exact(graph, each, texts, empty, trace) for each in tried)), None)
+    if answer is None and not paths:
+        return _of_model(Chosen(tuple(chosen)), replace(empty, notes=(*empty.notes, ONLY_LOOKED_UP)))
     if answer is None:
-        topics = _topics(graph, candidates[0])
-        if any(topic.value in wanted for topic in topics):
-            graph = graph.with_walks("free")
-        answer = answer_of_entities(graph, replace(empty, topics=topics), chosen, candidates, trace)
-    return replace(answer, answers=tuple(sorted(answer.answers, key=lambda each: place[each.value])))
+        topics = _topics(graph, paths[0])
+        walked = graph.with_walks("free") if any(topic.value in wanted for topic in topics) else graph
+        reply = CheckedReply[Any](nodes=tuple(chosen), paths=tuple(paths))
+        answer = ground(reply, replace(empty, topics=topics), walked, trace)
+    place = {plain_text(each.value): number for number, each in enumerate(chosen)}
+    return replace(answer, answers=tuple(sorted(answer.answers, key=lambda each: place[plain_text(each.value)])))
 
 
-def _candidates(
+def _paths(
     wanted: set[Value], observed: Sequence[Observation], question: str, names: Mapping[Value, str]
 ) -> list[Candidate]:
     """Return the paths that lead to some of the values: those to only them first, then to all of them.
 
     Among these, those come first whose conditions name what the question names, then the latest.
     """
-    ranked: dict[object, tuple[tuple[bool, bool, bool, int, int, int], Candidate]] = {}
-    for place, observation in enumerate(observed):
-        for source in observation.sources:
-            there = wanted & source.every
-            if not there or not source.candidate.path.steps:
-                continue
-            only = wanted == source.every and source.exact
-            tests = [each.test for each in source.candidate.conditions if isinstance(each.test, Entity)]
-            fit = sum(f" {normalise(names[test])} " in question for test in tests if test in names)
-            rank = (not only, there != wanted, not source.exact, -len(there), -fit, -place)
-            known = ranked.get(source.candidate.identity)
-            if known is None or rank < known[0]:
-                ranked[source.candidate.identity] = rank, source.candidate
-    return [candidate for _, candidate in sorted(ranked.values(), key=lambda each: each[0])][:MAX_PATHS]
+
+    def rank(source: Source) -> tuple[bool, bool, bool, int, int]:
+        there = wanted & source.every
+        tests = [each.test for each in source.candidate.conditions if isinstance(each.test, Entity)]
+        fit = sum(f" {normalise(names[test])} " in question for test in tests if test in names)
+        is_only = wanted == source.every and source.exact
+        return not is_only, there != wanted, not source.exact, -len(there), -fit
+
+    sources = [source for each in reversed(observed) for source in each.sources]
+    leading = [each for each in sources if each.candidate.path.steps and wanted & each.every]
+    ranked: dict[object, Candidate] = {}
+    for source in sorted(leading, key=rank):
+        ranked.setdefault(source.candidate.identity, source.candidate)
+    return list(ranked.values())[:MAX_PATHS]
 
 
-def _exact(
-    graph: KnowledgeGraph, candidate: Candidate, fits: Callable[[Sequence[Value]], bool], empty: Answer, trace: Trace
-) -> Answer | None:
+def _exact(graph: KnowledgeGraph, candidate: Candidate, texts: set[str], empty: Answer, trace: Trace) -> Answer | None:
     """Return the answer of a candidate if its query returns what was observed; None if it does not.
 
     Observed neighbours include the topic of a path. Where this matters, the path has the walk rule `free`.
     """
-    ways = [graph] if graph.paths.walk_rule == "free" else [graph, graph.with_walks("free")]
     try:
-        for way in ways:
-            if fits(returned(way, candidate)):
-                return answer_of_path(way, candidate, None, replace(empty, topics=_topics(way, candidate)), trace)
+        for walked in (graph, graph.with_walks("free")):
+            if set(map(plain_text, returned(walked, candidate))) == texts:
+                topics = _topics(walked, candidate)
+                return answer_of_path(walked, candidate, None, replace(empty, topics=topics), trace)
     except (StoreTimeout, PartialResult, QueryRejected) as error:
         trace.record(GaveUp(path=candidate.words, error=str(error)))
     return None

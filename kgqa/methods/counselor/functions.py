@@ -6,15 +6,18 @@ names of relations among the graph's relations; no text becomes part of a query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
 from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
-from kgqa.methods.counselor.observations import Found, Number, Observation, Record, read_records
+from kgqa.methods.counselor.observations import Found, Number, Observation
+from kgqa.methods.counselor.records import read_records, records_text
 from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
+from kgqa.methods.counselor.safe_text import LISTED_CHARS, list_text, safe
+from kgqa.methods.counselor.seen import ShownValues
 from kgqa.methods.counselor.sets import (
     NodeSet,
     Pairs,
@@ -24,30 +27,26 @@ from kgqa.methods.counselor.sets import (
     in_list_order,
     intersection,
     most_shared,
+    plain_text,
     relation_beside,
     returned,
     topic_set,
     union,
 )
-from kgqa.methods.counselor.writing import (
-    LISTED_CHARS,
-    MAX_CHARS,
-    MAX_NODES,
-    ShownValues,
-    ValueWriter,
-    list_text,
-    records_text,
-    safe,
-)
-from kgqa.model import Candidate, Entity, Literal, Named, RelationPath, Step
+from kgqa.methods.counselor.writing import ValueWriter
+from kgqa.model import Candidate, Entity, Named, RelationPath, Step
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.text.words import arrow_words
+from kgqa.text.words import arrow_words, local_words
 
 MAX_VALUES = 2000
 """Most values of a node that are read."""
+MAX_NODES = 1000
+"""Most nodes of which something is looked up at once."""
 MAX_LISTED = 60
 """Most relations that are listed."""
+MAX_CHARS = 3000
+"""Most characters of an observation."""
 FAILURES = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrashed)
 
 
@@ -93,7 +92,7 @@ class GraphFunctions:
         self.hops = HopNames(graph, encoder)
         self._sets = sets
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
-        self.seen = ShownValues(self._writer.words)
+        self.seen = ShownValues(self._writer.types)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
         self._results: dict[str, tuple[_Result, list[str]]] = {}
         self._notes: list[str] = []
@@ -117,62 +116,59 @@ class GraphFunctions:
             StoreUnavailable: The graph cannot be reached.
         """
         self._notes = []
-        name = safe(call_text(call))
+        found: Found | None = None
+        shown: tuple[Named, ...] = ()
+        problem = ""
         try:
             found, text, shown = self._result(call)
-            text = " ".join([f"{name}:", *dict.fromkeys(self._notes), text])
-            observed = Observation(call, found, text[:MAX_CHARS], shown=shown)
+            text = " ".join([*dict.fromkeys(self._notes), text])
         except _Refused as refused:
-            observed = Observation(call, None, f"{name}: {refused}"[:MAX_CHARS], str(refused))
+            text = problem = str(refused)
         except FAILURES as error:
-            problem = f"The graph could not answer: {safe(str(error))}"
-            observed = Observation(call, None, f"{name}: {problem}", problem)
+            text = problem = f"The graph could not answer: {safe(str(error))}"
+        observed = Observation(call, found, f"{safe(call_text(call))}: {text}"[:MAX_CHARS], problem, shown)
         self.observed.append(observed)
         self.seen.add(observed)
         return observed
 
     def _result(self, call: Call) -> _Result:
+        """Return what a call found; the notes on it are added to those of the call around it."""
         if call.name not in self._functions:
             raise _Refused(f"There is no function {call.name}. There are {', '.join(self._functions)}.")
-        key = call_text(call)
+        key, outer = call_text(call), self._notes
         if key not in self._results:
-            outer, self._notes = self._notes, []
-            try:
-                self._results[key] = self._functions[call.name](call), self._notes
-            finally:
-                self._notes = outer
+            self._notes = []
+            self._results[key] = self._functions[call.name](call), self._notes
         result, notes = self._results[key]
-        self._notes += notes
+        self._notes = [*outer, *notes]
         return result
 
     # --- the functions
 
     def _retrieve(self, call: Call) -> _Result:
-        (text,) = self._arguments(call, 1, 1)
-        if not isinstance(text, str):
-            raise _Refused(f"Write {FORMS[call.name]}.")
+        text = self._text(call, *self._arguments(call, 1, 1))
         seen = self.seen.get(text)
         found = Retrieved(seen.nodes[0], (), "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
         named = self.graph.named([*([found.node] if found.node else ()), *found.others])
-        texts = [self._writer.node(each) for each in named]
+        self._writer.read_types(named)
+        texts = self._writer.texts(named)
         if found.node is None:
             nearest = f" The nearest names are {list_text(texts, len(texts))}." if texts else ""
             raise _Refused(f"No node has a name like “{safe(text)}”.{nearest}")
-        others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
         if found.how == "similar":
             self._notes.append(f"“{safe(text)}” is no name; the most similar is used.")
-        sets = [topic_set(each.value, each.name) for each in named if isinstance(each.value, Entity)]
+        sets = [topic_set(node, each.name) for node, each in zip((found.node, *found.others), named)]
         for nodes, each in zip(sets, named):
             self.seen.add_topic(nodes, each)
-        return Found((named[0],), sets[0], total=1), f"{texts[0]}{others}", tuple(named)
+        others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
+        return Found(sets[0], (named[0],), total=1), f"{texts[0]}{others}", tuple(named)
 
     def _neighbour(self, call: Call) -> _Result:
-        start, named = self._start_and_hop(call)
-        if named is None:
+        start, name = self._start_and_name(call)
+        if not name:
             return self._relations(start)
-        pairs, hop = self._along(start, named, str(call.arguments[1]))
+        pairs, hop, cut = self._along(start, name)
         pairs, exact = in_languages(self.graph.schema, in_list_order(self.graph, pairs, hop), hop)
-        cut = len(start.nodes) > MAX_NODES or _is_cut(start, pairs)
         sources = [
             extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut, exact=exact)
             for source in start.sources
@@ -182,30 +178,15 @@ class GraphFunctions:
         if cut:  # more than were read
             one = start.nodes[0] if len(start.nodes) == 1 else None
             total = self.graph.paths.hop_counts([one], hop, loops=True)[one] if one else None
-        found = Found(nodes=nodes, total=total, of=(start, hop), pairs=pairs)
-        nothing = "" if nodes.values else f"has no “{self.hops.name(hop)}”{self._nearest(call, start)}"
-        # before the values are named, so that one query finds the names of both
-        found = replace(found, records=self._records(start, hop) if len(nodes.values) > 1 else ())
-        found, text, shown = self._writer.values(found, "", nothing)
-        fields = dict.fromkeys(named for each in found.records for own in each.fields.values() for named in own)
+        nearest = self.hops.reading_at(name, start.nodes).nearest if not nodes.values else ()
+        others = f". The nearest are: {'; '.join(map(safe, nearest))}" if nearest else ""
+        found = Found(nodes, total=total, of=(start, hop), pairs=pairs)
+        if self._sets and len(start.nodes) == 1 and len(nodes.values) > 1:  # not as published
+            found = replace(found, records=read_records(self.graph, start.nodes[0], hop))
+        found, text, shown = self._writer.values(found, "", f"has no “{self.hops.name(hop)}”{others}")
+        fields = dict.fromkeys(each for record in found.records for own in record.fields.values() for each in own)
         records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(text))
         return found, f"{text}{records}", (*shown, *fields)
-
-    def _records(self, start: NodeSet, hop: Hop) -> tuple[Record, ...]:
-        """Return the records through which a hop leads from a single node; none as published, or if the graph fails."""
-        if not self._sets or len(start.nodes) != 1:
-            return ()
-        try:
-            return read_records(self.graph, start.nodes[0], hop)
-        except FAILURES:  # the values stand without them
-            return ()
-
-    def _nearest(self, call: Call, start: NodeSet) -> str:
-        """Return names of relations of nodes that are nearest to the second argument of a call."""
-        other = self.hops.find_present(str(call.arguments[1]), start.nodes)
-        if isinstance(other, NamedHop) or not other.nearest:
-            return ""
-        return f". The nearest are: {'; '.join(map(safe, other.nearest))}"
 
     def _relations(self, start: NodeSet) -> _Result:
         """Return the relations of a set, with numbers of edges."""
@@ -214,31 +195,30 @@ class GraphFunctions:
         listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
         text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
         named = self.graph.named(start.nodes) if len(start.nodes) == 1 else []
-        numbers = (Number(counts[hop[0]], each, hop=hop) for each in named for hop in present if len(hop) == 1)
-        found = Found(nodes=start, total=len(listed), listed=tuple(numbers))
+        numbers = (_number(counts[hop[0]], start, each, hop) for each in named for hop in present if len(hop) == 1)
+        found = Found(start, total=len(listed), listed=tuple(numbers))
         return found, text or "nothing: there are no relations.", ()
 
     def _degree(self, call: Call) -> _Result:
-        start, named_hop = self._start_and_hop(call)
-        if named_hop is None:
+        start, name = self._start_and_name(call)
+        if not name:
             return self._relations(start)
-        hop, nodes = named_hop.hop, start.nodes[:MAX_NODES]
+        hop, nodes = next(self._readings(start, name)).hop, start.nodes[:MAX_NODES]
         counts = self.graph.paths.hop_counts(nodes, hop, loops=True)
-        stated: dict[Entity, Step] = {}
-        if relation := relation_beside(self.graph, hop, self.graph.schema.degree):
-            for node, (value, *_) in self.graph.paths.hop(nodes, (Step(relation),)).items():
-                if isinstance(value, Literal) and value.value.isdigit():
-                    counts[node], stated[node] = int(value.value), Step(relation)
-        nodes_named = self._writer.named(nodes)
+        relation = relation_beside(self.graph, hop, self.graph.schema.degree)
+        stated = self.graph.paths.hop(nodes, (Step(relation),)) if relation else {}
+        counts |= {node: int(plain_text(values[0])) for node, values in stated.items()}
+        named = self.graph.named(nodes)
         numbers = [
-            Number(counts[node], named, hop=hop, stated=stated.get(node)) for node, named in zip(nodes, nodes_named)
+            _number(counts[node], start, each, (Step(relation),) if node in stated else hop, stated=node in stated)
+            for node, each in zip(nodes, named)
         ]
         if not numbers:
             raise _Refused("Literals have no neighbours.")
-        texts = (f"{self._writer.node(each, typed=False)}: {n.number}" for n, each in zip(numbers, nodes_named))
+        texts = (f"{text}: {each.number}" for text, each in zip(self._writer.texts(named, typed=False), numbers))
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
         found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
-        return found, text, tuple(nodes_named[: self._writer.shown])
+        return found, text, tuple(named[: self._writer.shown])
 
     def _combine(self, call: Call) -> _Result:
         combine = intersection if call.name == "Intersect" else difference
@@ -246,32 +226,27 @@ class GraphFunctions:
         for other in others:
             first = combine(self.graph, first, other)
         combined = dict.fromkeys(source.candidate.words for each in sets for source in each.sources)
-        found = Found(nodes=first, total=None if first.approximate else len(first.values), combined=tuple(combined))
+        found = Found(first, total=None if first.approximate else len(first.values), combined=tuple(combined))
         return self._writer.values(found, "", "is empty")
 
     def _count(self, call: Call) -> _Result:
-        nodes = self._nodes(self._arguments(call, 1, 1)[0])
-        source = nodes.described
-        candidate: Candidate | None = None
-        number = len(nodes.values)
-        if source is not None and source.candidate.path.steps and source.candidate.operation is None:
-            candidate = replace(source.candidate, operation=Operation("count"))
-            if nodes.approximate:  # more than were read
-                (counted,) = returned(self.graph, candidate)
-                number = int(counted.value) if isinstance(counted, Literal) else number
-        elif nodes.approximate:
+        nodes = self._nodes(*self._arguments(call, 1, 1))
+        path, number = nodes.path, len(nodes.values)
+        if nodes.approximate and path is None:
             raise _Refused(f"The set is too large to be counted: more than {number}.")
-        return Found(numbers=(Number(number, None, candidate),), total=1), str(number), ()
+        counting = [replace(path.candidate, operation=Operation("count"))] if path else []
+        for candidate in counting if nodes.approximate else ():  # more than were read
+            number = int(plain_text(returned(self.graph, candidate)[0]))
+        words = "".join(each.words for each in counting)
+        return Found(numbers=(Number(number, None, words, tuple(counting)),), total=1), str(number), ()
 
     def _most(self, call: Call) -> _Result:
         self._arguments(call, 2, 2)
-        start, named = self._start_and_hop(call)
-        assert named is not None
-        pairs, hop = self._along(start, named, str(call.arguments[1]), most=len(start.nodes))
+        start, name = self._start_and_name(call)
+        pairs, hop, cut = self._along(start, name, most=len(start.nodes))
         words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
-        cut = _is_cut(start, pairs)
         nodes, best = most_shared(start, hop, pairs, words=words, cut=cut)
-        found = Found(nodes=nodes, total=len(nodes.values))
+        found = Found(nodes, total=len(nodes.values))
         shared = f"shared by {best} of {len(start.nodes)}{' (approximate: not all were read)' if cut else ''}: "
         return self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”")
 
@@ -282,81 +257,77 @@ class GraphFunctions:
             raise _Refused(f"Write {FORMS[call.name]}.")
         return call.arguments
 
+    def _text(self, call: Call, argument: str | Call) -> str:
+        if isinstance(argument, Call):
+            raise _Refused(f"Write {FORMS[call.name]}.")
+        return argument
+
     def _nodes(self, argument: str | Call) -> NodeSet:
         """Return the set that an argument stands for: the result of a call, ids, or names."""
         if isinstance(argument, Call):
             found, *_ = self._result(argument)
-            if found.numbers and not found.nodes.sources:
+            if found.numbers:
                 raise _Refused(f"{safe(call_text(argument))} is a number, not a node.")
             return found.nodes
-        if (known := self._known(argument)) is not None:
+        text, known = argument.strip(), self._known(argument)
+        if known is not None:
             return known
-        text = argument.strip()
         is_list = text.startswith("[") and text.endswith("]")
         parts = [part for each in top_level_parts(text[1:-1] if is_list else text) if (part := without_quotes(each))]
-        sets: list[NodeSet] = []
-        for part in parts if is_list or len(parts) > 1 else ():
-            if (nodes := self._known(part)) is None:
-                break
-            sets.append(nodes)
-        if not sets or len(sets) < len(parts):
-            unknown = safe(parts[len(sets)] if len(sets) < len(parts) else argument)
-            raise _Refused(f"“{unknown}” is no node that was seen. Find it first: Retrieve[{unknown}].")
-        return union(sets)
+        sets = [self._known(part) for part in parts] if is_list or len(parts) > 1 else [None]
+        unknown = next((part for part, nodes in zip(parts, sets) if nodes is None), "" if parts else argument)
+        if unknown:
+            raise _Refused(f"“{safe(unknown)}” is no node that was seen. Find it first: Retrieve[{safe(unknown)}].")
+        return union([nodes for nodes in sets if nodes is not None])
 
     def _known(self, text: str) -> NodeSet | None:
         """Return the nodes with an id or name that were seen, else the node of the graph with this id or exact name."""
         seen = self.seen.get(text)
-        if seen is not None:
-            return seen
-        by_id = self._retrieval.by_id(text)
-        node = by_id or next(iter(self._retrieval.by_name(text)), None)
+        by_id = self._retrieval.by_id(text) if seen is None else None
+        node = by_id or next(iter(self._retrieval.by_name(text) if seen is None else ()), None)
         if node is None:
-            return None
+            return seen
         (named,) = self.graph.named([node])
-        nodes = topic_set(node, named.name)
         if by_id:
             self.given[node] = named
             self._notes.append(f"{safe(text)} was not seen before.")
-        self.seen.add_topic(nodes, named)
+        self.seen.add_topic(nodes := topic_set(node, named.name), named)
         return nodes
 
-    def _start_and_hop(self, call: Call) -> tuple[NodeSet, NamedHop | None]:
-        """Return the set and the hop of a call; no hop if the call names none."""
-        first, *rest = self._arguments(call, 1, 2)
-        if not rest:
-            return self._nodes(first), None
-        (name,) = rest
-        if not isinstance(name, str):
-            raise _Refused(f"Write {FORMS[call.name]}.")
-        if isinstance(first, str) and self.seen.get(first) is None:
+    def _start_and_name(self, call: Call) -> tuple[NodeSet, str]:
+        """Return the set of a call, and the name of its relation; "" if it names none."""
+        first, *names = self._arguments(call, 1, 2)
+        name = self._text(call, names[0]) if names else ""
+        if name and isinstance(first, str) and self.seen.get(first) is None:
             whole = self.seen.get(f"{first}, {name}")
             if whole is not None:  # a name with a comma
-                return whole, None
-        start = self._nodes(first)
-        hop = self.hops.find(name, start.nodes, self._writer.types_of(start))
-        if isinstance(hop, NamedHop):
-            self._notes += [hop.note] if hop.note else []
-            return start, hop
-        if hop.several:
-            raise _Refused(f"“{safe(name)}” may be any of: {'; '.join(map(safe, hop.nearest))}.")
-        nearest = f" The nearest are: {'; '.join(map(safe, hop.nearest))}." if hop.nearest else ""
-        raise _Refused(f"“{safe(name)}” is no relation of {self._writer.set_words(start)}.{nearest}")
+                return whole, ""
+        return self._nodes(first), name
 
-    def _along(self, start: NodeSet, named: NamedHop, text: str, most: int = MAX_NODES) -> tuple[Pairs, Hop]:
-        """Return what a hop leads to from each node, and the hop: the reverse where only this leads anywhere."""
-        nodes, hop = start.nodes[:most], named.hop
-        pairs = self.graph.paths.hop(nodes, hop, loops=True, limit=MAX_VALUES)
-        if pairs:
-            return pairs, hop
-        other = self.hops.find_present(text, nodes)
-        if isinstance(other, NamedHop) and other.hop != hop and not other.note:
-            return self.graph.paths.hop(nodes, other.hop, loops=True, limit=MAX_VALUES), other.hop
-        turned = (hop[0].reversed(),)
-        if named.may_turn and (pairs := self.graph.paths.hop(nodes, turned, loops=True, limit=MAX_VALUES)):
-            self._notes.append(f"“{safe(named.name)}” was followed backwards: {self.hops.name(turned)}.")
-            return pairs, turned
-        return {}, hop
+    # --- relations
+
+    def _readings(self, start: NodeSet, name: str) -> Iterator[NamedHop]:
+        """Yield the hops that a name may mean, best first."""
+        for reading in self.hops.readings(name, start.nodes):
+            nearest = "; ".join(map(safe, reading.nearest))
+            if reading.several:
+                raise _Refused(f"“{safe(name)}” may be any of: {nearest}.")
+            if not reading.hop:
+                more = f" The nearest are: {nearest}." if nearest else ""
+                raise _Refused(f"“{safe(name)}” is no relation of {self._writer.set_words(start)}.{more}")
+            yield reading
+
+    def _along(self, start: NodeSet, name: str, most: int = MAX_NODES) -> tuple[Pairs, Hop, bool]:
+        """Return what a name leads to by its first reading that leads anywhere, the hop, and whether some is unread."""
+        first: Hop = ()
+        for reading in self._readings(start, name):
+            first = first or reading.hop
+            pairs = self.graph.paths.hop(start.nodes[:most], reading.hop, loops=True, limit=MAX_VALUES)
+            if pairs:
+                self._notes += [reading.note] if reading.note else []
+                unread = any(len(values) > MAX_VALUES for values in pairs.values())
+                return pairs, reading.hop, unread or start.approximate or len(start.nodes) > most
+        return {}, first, start.approximate or len(start.nodes) > most
 
     def _words(self, path: RelationPath, hop: Hop) -> str:
         graph = self.graph
@@ -365,6 +336,16 @@ class GraphFunctions:
         return arrow_words(topic.name, path.then(*hop), graph.schema, labels, is_mediator=is_mediator)
 
 
-def _is_cut(start: NodeSet, pairs: Pairs) -> bool:
-    """Return whether some nodes of a set, or some values of its nodes, were not read."""
-    return start.approximate or any(len(values) > MAX_VALUES for values in pairs.values())
+def _number(number: int, start: NodeSet, node: Named, hop: Hop, *, stated: bool = False) -> Number:
+    """Return the number of values of a node, with the paths that count to it: that of its set, then from the node.
+
+    If the graph states the number, the hop leads to it, and nothing is counted.
+    """
+    assert isinstance(node.value, Entity)
+    candidates: list[Candidate] = []
+    for source in (*start.among({node.value}).sources, *topic_set(node.value, node.name).sources):
+        counted = extended(source, hop, {}, words="", cut=False)
+        operation = None if stated else Operation("count")
+        candidates += [replace(counted.candidate, operation=operation)] if counted.exact else []
+    words = " ".join([node.name, *(local_words(step.relation) for step in hop)])
+    return Number(number, node, words, tuple(dict.fromkeys(candidates)))

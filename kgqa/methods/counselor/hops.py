@@ -8,14 +8,11 @@ of its declared inverse. `<- name` follows a relation backwards, `name: name` go
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.paths import Expansion
-from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.methods.counselor.retrieval import similarities
 from kgqa.methods.prompt_view import ambiguous_in
 from kgqa.model import Candidate, Entity, RelationPath, Step
@@ -34,28 +31,23 @@ Hop = tuple[Step, ...]
 _BACKWARDS = re.compile(r"^\s*(?:<-+|\u2190|\^|inverse of\s)\s*|\s*\(inverse\)\s*$", re.IGNORECASE)
 _THROUGH = re.compile(r"\s*(?:: |\.\.|/)\s*")
 _ANY = Entity("urn:kgqa:any")
-_Tables = tuple[dict[str, int], dict[str, str], dict[str, tuple[Step, ...]]]
-_TABLES: WeakKeyDictionary[GraphTables, _Tables] = WeakKeyDictionary()
+_Names = tuple[dict[str, str], dict[str, dict[Step, None]]]
+"""The labels of relations and their inverses, and the steps that have a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedHop:
-    """A hop, its name, and a note if the name is not the one that was given.
+    """What a name is read as.
 
-    `may_turn`: whether the hop may be meant backwards where it leads nowhere, because the given name is no id, the
-    relation has no declared inverse, and its subjects and objects are not declared to have the same type.
+    Attributes:
+        hop: The hop; empty if none has the name.
+        note: How the hop differs from the name.
+        nearest: The names of the nearest hops if none has the name.
+        several: Whether the name fits all of them.
     """
 
-    hop: Hop
-    name: str
+    hop: Hop = ()
     note: str = ""
-    may_turn: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownHop:
-    """A name that no hop has. `nearest`: names of hops; `several`: whether the given name fits all of them."""
-
     nearest: tuple[str, ...] = ()
     several: bool = False
 
@@ -74,10 +66,10 @@ class HopNames:
         self._present: dict[tuple[Entity, ...], dict[Hop, str]] = {}
 
     def name(self, hop: Sequence[Step]) -> str:
-        """Return the name of a hop that `find` reads as this hop."""
-        return self._named(hop, self._tables()[1])
+        """Return the name of a hop that `readings` reads as this hop."""
+        return self._name(hop, self._names[0])
 
-    def _named(self, hop: Sequence[Step], labels: dict[str, str]) -> str:
+    def _name(self, hop: Sequence[Step], labels: dict[str, str]) -> str:
         graph = self._graph
         return clean(
             prompt_words(
@@ -91,160 +83,135 @@ class HopNames:
             )[-1]
         )
 
-    def find(self, text: str, nodes: Sequence[Entity], types: Collection[str] = ()) -> NamedHop | UnknownHop:
-        """Return the hop with a name; where several hops have it, the one that leads from the nodes.
+    def readings(self, text: str, nodes: Sequence[Entity]) -> Iterator[NamedHop]:
+        """Yield what a name may mean: the hop of the graph with this name, then one that leads from the nodes.
 
-        Args:
-            text: The name.
-            nodes: The nodes from which the hop is to lead.
-            types: Types of the nodes, as far as they are known; they may make a query for the nodes' hops needless.
+        A relation may be meant backwards, unless its id was given, it has a declared inverse, or its subjects and
+        objects have the same declared type.
         """
-        certain = self._certain(text, types)
-        if certain is not None:
-            return NamedHop(certain, self.name(certain), may_turn=self._may_turn(text, certain))
-        return self.find_present(text, nodes)
+        tables, certain = self._graph.tables, self._certain(text)
+        if certain:
+            yield NamedHop(certain)
+        present = self.reading_at(text, nodes)
+        if not certain or (present.hop not in ((), certain) and not present.note):
+            yield present
+        if len(certain) == 1 and certain[0].relation not in tables.inverses and not _BACKWARDS.search(text):
+            step, turned = certain[0], certain[0].reversed()
+            types = tables.target_type(step), tables.target_type(turned)
+            is_id = text.strip() in (step.relation, self._graph.schema.short_id(step.relation))
+            if not is_id and (None in types or types[0] != types[1]):
+                note = f"“{self.name(certain)}” was followed backwards: {self.name((turned,))}."
+                yield NamedHop((turned,), note)
 
-    def find_present(self, text: str, nodes: Sequence[Entity]) -> NamedHop | UnknownHop:
-        """Return the hop with a name among those that lead from the nodes."""
-        present = self.present(nodes)
-        if _BACKWARDS.search(text):
-            back: list[Hop] = [(step,) for step in self._steps(text) if (step,) in present]
-            return NamedHop(back[0], present[back[0]]) if len(back) == 1 else self._nearest(text, present)
-        key, words = normalise(text), _words(text)
+    def reading_at(self, text: str, nodes: Sequence[Entity]) -> NamedHop:
+        """Return what a name means among the hops that lead from the nodes."""
+        present, steps = self.present(nodes), self._steps(text)
+        plain = "" if _BACKWARDS.search(text) else text
+        key, words = normalise(plain), _words(plain)
         for same in (
-            [hop for hop in present if self._full_name(hop) == text.strip()],
-            [hop for hop, name in present.items() if normalise(name) == key],
+            [hop for hop in present if self._ids(hop) == text.strip()],
+            [hop for hop, name in present.items() if key and normalise(name) == key],
             [hop for hop, name in present.items() if words and ' whose "' not in name and _words(name) == words],
-            [hop for hop in present if key in self._keys(hop)],
+            [hop for hop in present if not steps.keys().isdisjoint(hop)],
         ):
             direct = [hop for hop in same if len(hop) == 1]
             if len(same) == 1 or len(direct) == 1:
-                hop = (direct or same)[0]
-                return NamedHop(hop, present[hop])
+                return NamedHop((direct or same)[0])
             if same:
-                return UnknownHop(tuple(present[hop] for hop in same)[:NEAREST], several=True)
-        return self._nearest(text, present)
-
-    def _may_turn(self, text: str, hop: Hop) -> bool:
-        step, graph = hop[0], self._graph
-        if len(hop) > 1 or graph.tables.inverses.get(step.relation) is not None or _BACKWARDS.search(text):
-            return False
-        types = graph.tables.target_type(step), graph.tables.target_type(step.reversed())
-        is_id = text.strip() in (step.relation, graph.schema.short_id(step.relation))
-        return not is_id and (None in types or types[0] != types[1])
+                return NamedHop(nearest=tuple(present[hop] for hop in same)[:NEAREST], several=True)
+        hops, names = list(present), list(present.values())
+        scores = similarities(self._encoder, text, names)
+        order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
+        if self._encoder is not None and order and scores[order[0]] > MIN_SIMILARITY:
+            return NamedHop(hops[order[0]], f"“{clean(text)[:60]}” was read as “{names[order[0]]}”.")
+        return NamedHop(nearest=tuple(names[at] for at in order[:NEAREST]))
 
     def present(self, nodes: Sequence[Entity]) -> dict[Hop, str]:
         """Return the hops that lead from some of the first nodes, with their names, in the order of the names."""
         sample = tuple(nodes[:SAMPLED])
         if sample not in self._present:
-            hops = self._hops_from(sample)
-            named = sorted(((self.name(hop), hop) for hop in hops), key=str)
+            named = sorted(((self.name(hop), hop) for hop in self._hops_from(sample)), key=str)
             used = Counter(name for name, _ in named)
-            self._present[sample] = {hop: name if used[name] == 1 else self._full_name(hop) for name, hop in named}
+            self._present[sample] = {hop: name if used[name] == 1 else self._ids(hop) for name, hop in named}
         return self._present[sample]
 
-    def _full_name(self, hop: Hop) -> str:
+    def _ids(self, hop: Hop) -> str:
         """Return the name of a hop by the short ids of its relations."""
         ids = (f"{'<- ' if step.direction == 'in' else ''}{self._graph.schema.short_id(step.relation)}" for step in hop)
         return ": ".join(ids)
 
     def _hops_from(self, nodes: Sequence[Entity]) -> list[Hop]:
-        graph = self._graph
-        found = graph.paths.steps([Candidate(RelationPath(node), "") for node in nodes])
-        from_node = {node: each.steps if isinstance(each, Expansion) else () for node, each in zip(nodes, found)}
-        steps = dict.fromkeys(step for each in from_node.values() for step in each)
-        hops: dict[Hop, None] = {}
-        into = [step for step in steps if graph.tables.mediators.extent(step) != "none"]
-        paths = []
-        for step in into:
-            starts = [node for node in nodes if step in from_node[node]][:SAMPLED_AT_MEDIATORS]
-            paths += [RelationPath(node, (step,)) for node in starts]
-        for path, onward in zip(paths, graph.paths.steps([Candidate(path, "") for path in paths])):
-            hops |= {(*path.steps, step): None for step in onward.steps if not graph.tables.leads_to_mediator(step)}
-        direct = [(step,) for step in steps if not graph.tables.leads_to_mediator(step)]
-        return [*direct, *hops]
-
-    def _certain(self, text: str, types: Collection[str]) -> Hop | None:
-        """Return the only hop of the graph with this name, or the only one from nodes of a type, without a query."""
-        tables = self._graph.tables
-        known: list[Hop] = [  # those that neither enter nor leave mediators
-            (step,)
-            for step in self._steps(text)
-            if not tables.leads_to_mediator(step) and not tables.leads_to_mediator(step.reversed())
+        paths, tables = self._graph.paths, self._graph.tables
+        starts: dict[Step, list[Entity]] = defaultdict(list)
+        for node, expansion in zip(nodes, paths.steps([Candidate(RelationPath(node)) for node in nodes])):
+            for step in expansion.steps:
+                starts[step].append(node)
+        into = [
+            RelationPath(node, (step,))
+            for step, own in starts.items()
+            if tables.mediators.extent(step) != "none"
+            for node in own[:SAMPLED_AT_MEDIATORS]
         ]
+        onward = zip(into, paths.steps([Candidate(path) for path in into]))
+        hops = [*((step,) for step in starts), *((*path.steps, step) for path, each in onward for step in each.steps)]
+        return [hop for hop in dict.fromkeys(hops) if not tables.leads_to_mediator(hop[-1])]
+
+    def _certain(self, text: str) -> Hop:
+        """Return the only hop of the graph with this name, without a query; empty if there is none."""
+        tables = self._graph.tables
+        extent, is_record = tables.mediators.extent, tables.leads_to_mediator
+        steps = (step for step in self._steps(text) if not is_record(step) and not is_record(step.reversed()))
+        known: list[Hop] = [(step,) for step in steps]
         if len(known) != 1 and normalise(text) in ("name", "label"):
             labels: list[Hop] = [(Step(each),) for each in self._graph.schema.label if each in tables.relations]
             known = labels[:1] or known
-        if len(known) > 1 and len(types) == 1:
-            known = [hop for hop in known if tables.target_type(hop[0].reversed()) in types]
-        elif not known and len(parts := _THROUGH.split(text.strip(), maxsplit=1)) == 2:
-            into, onward = map(self._steps, parts)
+        if not known and len(parts := _THROUGH.split(text.strip(), maxsplit=1)) == 2:
             known = [
                 (first, second)
-                for first in into
-                for second in onward
-                if tables.mediators.extent(first) != "none" and tables.mediators.extent(second.reversed()) != "none"
-                if first.reversed() != second
+                for first in self._steps(parts[0])
+                for second in self._steps(parts[1])
+                if "none" not in (extent(first), extent(second.reversed())) and first.reversed() != second
             ]
-        return known[0] if len(known) == 1 else None
+        return known[0] if len(known) == 1 else ()
 
-    def _steps(self, text: str) -> tuple[Step, ...]:
-        table = self._tables()[2]
-        backwards = _BACKWARDS.search(text)
-        if backwards:
-            rest = (text[: backwards.start()] + text[backwards.end() :]).strip()
-            return tuple(step.reversed() for step in table.get(normalise(rest), ()))
-        return table.get(normalise(text), ())
+    def _steps(self, text: str) -> dict[Step, None]:
+        """Return the steps with a name."""
+        named = self._names[1]
+        if _BACKWARDS.search(text):
+            forwards = named.get(normalise(_BACKWARDS.sub("", text, count=1)), {})
+            return {step.reversed(): None for step in forwards}
+        return named.get(normalise(text), {})
 
-    def _keys(self, hop: Hop) -> set[str]:
-        """Return all names of a hop as they are compared; a hop through a mediator has those of both its steps."""
-        _, labels, _ = self._tables()
-        return {key for step in hop for key in self._step_keys(step, labels)}
+    @property
+    def _names(self) -> _Names:
+        return self._graph.tables.values.get("names of hops", self._read_names)
 
-    def _step_keys(self, step: Step, labels: dict[str, str]) -> set[str]:
-        graph = self._graph
-        relation = step.relation if step.direction == "out" else graph.tables.inverses.get(step.relation)
-        names = [self._named((step,), labels)]
+    def _read_names(self) -> _Names:
+        graph, relations, inverses = self._graph, self._graph.tables.relations, self._graph.tables.inverses
+        labels = dict(graph.tables.relation_labels)
+        unnamed = [Entity(name) for name in sorted(inverses) if name not in labels]
+        if graph.schema.wording == "label":
+            labels |= {node.iri: label for node, label in graph.labels(unnamed).items()}
+        steps: dict[str, dict[Step, None]] = defaultdict(dict)
+        for relation in relations:
+            # if the inverse has edges, it leads there itself
+            back = () if inverses.get(relation) in relations else (Step(relation, "in"),)
+            for step in (Step(relation), *back):
+                for name in self._names_of(step, labels):
+                    steps[normalise(name)][step] = None
+        return labels, {key: own for key, own in steps.items() if key}
+
+    def _names_of(self, step: Step, labels: dict[str, str]) -> Iterator[str]:
+        schema = self._graph.schema
+        relation = step.relation if step.direction == "out" else self._graph.tables.inverses.get(step.relation)
+        short = schema.short_id(relation or step.relation)
+        yield self._name((step,), labels)
         if relation:
-            short = graph.schema.short_id(relation)
-            names += [labels.get(relation, ""), short, short.rsplit(".", 1)[-1], local_name(relation)]
-            names += [relation_words(relation, graph.schema, labels), short_words(relation, graph.schema, labels)]
+            yield from (labels.get(relation, ""), short, short.rsplit(".", 1)[-1], local_name(relation))
+            yield from (relation_words(relation, schema, labels), short_words(relation, schema, labels))
         else:
-            short = graph.schema.short_id(step.relation).rsplit(".", 1)[-1]
-            names += [f"{relation_words(step.relation, graph.schema, labels)} of", f"{property_words(short)} of"]
-        return {key for name in names if (key := normalise(name))}
-
-    def _tables(self) -> _Tables:
-        """Return the graph's relations, the labels of them and their inverses, and the steps by name."""
-        graph = self._graph
-        relations = graph.tables.relations
-        known = _TABLES.get(graph.tables)
-        if known is None or known[0] is not relations:
-            labels = dict(graph.tables.relation_labels)
-            unnamed = sorted({name for name in graph.tables.inverses if name not in labels})
-            named = graph.labels(map(Entity, unnamed)) if graph.schema.wording == "label" else {}
-            if graph.schema.wording == "label":
-                labels |= {name: named.get(Entity(name)) or relation_words(name, graph.schema) for name in unnamed}
-            steps: dict[str, dict[Step, None]] = {}
-            for relation in relations:
-                # if the inverse has edges, it leads there itself
-                back = () if graph.tables.inverses.get(relation) in relations else (Step(relation, "in"),)
-                for step in (Step(relation), *back):
-                    for key in self._step_keys(step, labels):
-                        steps.setdefault(key, {})[step] = None
-            known = _TABLES[graph.tables] = relations, labels, {key: tuple(own) for key, own in steps.items()}
-        return known
-
-    def _nearest(self, text: str, present: dict[Hop, str]) -> NamedHop | UnknownHop:
-        hops, names = list(present), list(present.values())
-        if not names:
-            return UnknownHop()
-        scores = similarities(self._encoder, text, names)
-        order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
-        if self._encoder is not None and scores[order[0]] > MIN_SIMILARITY:
-            best = order[0]
-            return NamedHop(hops[best], names[best], f"“{clean(text)[:60]}” was read as “{names[best]}”.")
-        return UnknownHop(tuple(names[at] for at in order[:NEAREST]))
+            yield f"{relation_words(step.relation, schema, labels)} of"
+            yield f"{property_words(short.rsplit('.', 1)[-1])} of"
 
 
 def _words(text: str) -> list[str]:

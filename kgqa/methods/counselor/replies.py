@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from kgqa.llm.replies.action_lines import Call, read_action_line
-from kgqa.llm.replies.json_values import Reading, find_key, json_values, last_part
-from kgqa.llm.replies.reply import Form, schema_of
+from kgqa.llm.replies.json_values import Reading, last_part
+from kgqa.llm.replies.reply import Form, reply_of
 from kgqa.text.words import clean, safe_text
 
 CallReader = Callable[[str], Reading[tuple[Call, ...]]]
@@ -29,24 +29,24 @@ _JUDGED = re.compile(
 _YES_NO = re.compile(r"(yes|no)\b[\s*_\"'\])`]{0,8}(?:[.!]|$)[\s*_\"'\])`]{0,8}$", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class _Turn:
-    plan: Annotated[str, Form(optional=True)]
-    need: str
-    actions: str
+def _joined(value: Any) -> str:
+    """Return a line of calls, which may be a list of calls."""
+    line = ", ".join(each for each in value if isinstance(each, str)) if isinstance(value, list) else value
+    if not isinstance(line, str):
+        raise ValueError("no text")
+    return line
 
 
-TURN_SCHEMA = schema_of(_Turn)
-"""The JSON schema of a reply with plan, need and actions."""
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A plan, what is missing and a line of calls in one reply."""
+
+    plan: Annotated[str, Form(optional=True, chars=MAX_LINE)] = ""
+    need: Annotated[str, Form(chars=MAX_LINE)] = ""
+    actions: Annotated[str, Form(keys=("action", "calls"), read=_joined)]
 
 
-@dataclass(frozen=True, slots=True)
-class Actions:
-    """The calls of a reply, and its plan and missing fact if it has them."""
-
-    calls: tuple[Call, ...]
-    plan: str = ""
-    need: str = ""
+TURN = reply_of(Turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +78,17 @@ def read_plan(text: str) -> Reading[str | Call]:
     return Reading(sentences.value, sentences.repaired, sentences.problem)
 
 
-def read_turn(text: str, read_calls: CallReader = read_action_line) -> Reading[Actions]:
+def read_turn(text: str, read_calls: CallReader = read_action_line) -> Reading[tuple[Turn, tuple[Call, ...]]]:
     """Read a reply with plan, need and actions: a JSON object, or else the line of the actions."""
-    rest = last_part(text)
-    for found in reversed(json_values(rest)):
-        known, value = (
-            find_key(found.value, ("actions", "action", "calls")) if isinstance(found.value, dict) else (0, 0)
-        )
-        if not known:
-            continue
-        line = ", ".join(each for each in value if isinstance(each, str)) if isinstance(value, list) else value
-        read = read_calls(line if isinstance(line, str) else "")
-        if read.value is None:
-            return Reading(None, problem=f"Its actions cannot be run. {read.problem}")
-        plan, need = (
-            clean(text)[:MAX_LINE] if known and isinstance(text, str) else ""
-            for known, text in (find_key(found.value, (key,)) for key in ("plan", "need"))
-        )
-        return Reading(Actions(read.value, plan, need), found.repaired or read.repaired)
+    turn, rest = TURN.read(text), last_part(text)
     labelled = list(_ACTION.finditer(rest))
-    read = read_calls(rest[labelled[-1].end() :] if labelled else rest)
-    if read.value is None:
-        return Reading(None, problem=f"It is not of the form {FORM}. {read.problem}")
-    return Reading(Actions(read.value), repaired=True)
+    line = turn.value.actions if turn.value else rest[labelled[-1].end() :] if labelled else rest
+    calls = read_calls(line)
+    if calls.value is None:
+        wrong = "Its actions cannot be run." if turn.value else f"It is not of the form {FORM}."
+        return Reading(None, problem=f"{wrong} {calls.problem}")
+    repaired = turn.value is None or turn.repaired or calls.repaired
+    return Reading((turn.value or Turn(actions=line), calls.value), repaired)
 
 
 def read_judgment(text: str) -> Reading[Judgment]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import islice
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,10 +13,10 @@ from kgqa.errors import SchemaError, SettingsError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.index import MAX_SEARCH_CHARS
 from kgqa.graph.names.reading import NameReader
-from kgqa.graph.tables.graph_tables import GraphTables
 from kgqa.model import Entity
-from kgqa.rank.embedding.encoder import CachedEncoder
+from kgqa.rank.embedding.encoder import CachedEncoder, cosines
 from kgqa.rank.lexical import terms
+from kgqa.search.name_matching import spelling_similarity
 from kgqa.text.hints import Install
 from kgqa.text.words import clean, normalise
 
@@ -37,7 +35,6 @@ BLOCK = 50_000
 """How many names are encoded, and compared with a text, at once."""
 MANY = 100_000
 """From how many names on their vectors have half precision."""
-_DENSE: WeakKeyDictionary[GraphTables, tuple[str, list[str], np.ndarray]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +96,25 @@ class Retrieval:
         node = self.by_id(text)
         if node is not None:
             return Retrieved(node, (), "id")
-        named = self.by_name(text)
-        if named:
+        if named := self.by_name(text):
             return Retrieved(named[0], named[1 : 1 + RUNNERS_UP], "name")
-        names: dict[Entity, list[str]] = {}
-        matches = self._graph.names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES)
+        names = self._graph.names
+        matches = names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES)
         if not matches:  # other forms or spellings of its words
-            forms = self._graph.names.similar_words(normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_WORDS])
+            forms = names.similar_words(normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_WORDS])
             words = dict.fromkeys(form for own in forms.values() for form in list(own)[:FORMS])
-            matches = self._graph.names.containing(list(words), limit=MATCHES) if words else []
-        for match in matches:
-            names.setdefault(match.entity, []).append(match.name)
-        flat = [(entity, name) for entity, own in names.items() for name in own]
+            matches = names.containing(list(words), limit=MATCHES) if words else []
         scores: dict[Entity, float] = {}
-        for (entity, _), score in zip(flat, similarities(self._encoder, text, [name for _, name in flat])):
-            scores[entity] = max(score, scores.get(entity, -1.0))
+        for match, score in zip(matches, similarities(self._encoder, text, [each.name for each in matches])):
+            scores[match.entity] = max(score, scores.get(match.entity, -1.0))
         return _best(scores)
 
     def _by_all_names(self, text: str) -> Retrieved:
         assert self._encoder is not None
-        nodes, vectors = self._all_names(self._encoder)
+        nodes, vectors = self._graph.tables.values.get(f"vectors of names: {self._encoder.name}", self._all_names)
         own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
         blocks = [vectors[at : at + BLOCK].astype(np.float32) @ own for at in range(0, len(nodes), BLOCK)]
-        scores = np.concatenate(blocks) if blocks else np.empty(0)
+        scores = np.concatenate([np.empty(0), *blocks])
         best: dict[Entity, float] = {}  # a node may have several names
         for at in np.argsort(-scores, kind="stable"):
             best.setdefault(Entity(nodes[at]), float(scores[at]))
@@ -129,51 +122,40 @@ class Retrieval:
                 break
         return _best(best, least=-1.0)
 
-    def _all_names(self, encoder: CachedEncoder) -> tuple[list[str], np.ndarray]:
-        """Return the IRI and the vector of every name that is no alias, computed once for a graph.
+    def _all_names(self) -> tuple[list[str], np.ndarray]:
+        """Return the IRI and the vector of every name that is no alias.
 
         The vectors lie in a temporary file; those of many names have half precision.
         """
         graph = self._graph
-        version = f"{graph.tables.version()} {encoder.name}"
-        known = _DENSE.get(graph.tables)
-        if known is None or known[0] != version:
-            names = NameReader(graph.store, graph.schema, graph.view).all()
-            named = ((iri, clean(name)) for iri, name, kind in names if kind != "alias")
-            precision = np.float32 if graph.names.counted and graph.names.count <= MANY else np.float16
-            nodes: list[str] = []
-            size = 1
-            with tempfile.TemporaryFile() as file:
-                while block := list(islice(named, BLOCK)):
-                    vectors = encoder.encode_once([name for _, name in block]).astype(precision)
-                    nodes += [iri for iri, _ in block]
-                    size = vectors.shape[1]
-                    file.write(vectors.tobytes())
-                file.flush()
-                all_vectors = np.memmap(file, precision, "r", shape=(len(nodes), size)) if nodes else np.empty((0, 1))
-            known = _DENSE[graph.tables] = (version, nodes, all_vectors)
-        return known[1], known[2]
+        assert self._encoder is not None
+        names = NameReader(graph.store, graph.schema, graph.view).all()
+        named = ((iri, clean(name)) for iri, name, kind in names if kind != "alias")
+        precision = np.float32 if graph.names.counted and graph.names.count <= MANY else np.float16
+        nodes: list[str] = []
+        with tempfile.TemporaryFile() as file:
+            while block := list(islice(named, BLOCK)):
+                nodes += [iri for iri, _ in block]
+                file.write(self._encoder.encode_once([name for _, name in block]).astype(precision).tobytes())
+            file.flush()
+            vectors = np.memmap(file, precision, "r").reshape(len(nodes), -1) if nodes else np.empty((0, 1))
+        return nodes, vectors
 
 
 def similarities(encoder: CachedEncoder | None, text: str, names: Sequence[str]) -> list[float]:
     """Return how similar each name is to a text, by an embedding model or else by the letters."""
-    if encoder is None or not names:
-        return [_lexical_similarity(text[:MAX_SEARCH_CHARS], name) for name in names]
-    own = encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
-    return [float(score) for score in encoder.encode([clean(name) for name in names]) @ own]
+    text = clean(text)[:MAX_SEARCH_CHARS]
+    if encoder is None:
+        return [_lexical_similarity(text, name) for name in names]
+    return [float(score) for score in cosines(encoder, text, [clean(name) for name in names])]
 
 
 def _lexical_similarity(text: str, name: str) -> float:
-    """Return the cosine of the stems of two texts, or how similar they are spelled if that is nearly the same."""
+    """Return the cosine of the stems of two texts, or `CLOSE_SPELLING` if they are spelled nearly the same."""
     one, other = set(terms(text)), set(terms(name))
     cosine = len(one & other) / (len(one) * len(other)) ** 0.5 if one and other else 0.0
-    if cosine >= CLOSE_SPELLING:
-        return cosine
-    matcher = SequenceMatcher(
-        None, normalise(text)[:LONGEST_SPELLED], normalise(name[:LONGEST_SPELLED]), autojunk=False
-    )
-    bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
-    return CLOSE_SPELLING if all(ratio() >= CLOSE_SPELLING for ratio in bounds) else cosine
+    spelled = spelling_similarity(normalise(text)[:LONGEST_SPELLED], normalise(name)[:LONGEST_SPELLED])
+    return max(cosine, CLOSE_SPELLING) if spelled >= CLOSE_SPELLING else cosine
 
 
 def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> Retrieved:

@@ -10,14 +10,24 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from typing import Literal as OneOf
 
 from kgqa.corpus.extraction.rules.values import DATE_PATTERN, date_literal
 from kgqa.methods.counselor.hops import Hop
 from kgqa.methods.counselor.observations import Found, Observation
-from kgqa.methods.counselor.sets import Source
-from kgqa.model import Candidate, Entity, Literal, RelationPath, Step, Value
-from kgqa.model.conditions import DATE_TEXT, DAY, NUMBER_TEXT, XSD, YEAR, Comparison, Condition, Operation, Operator
+from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
+from kgqa.model.conditions import (
+    DATE_TEXT,
+    DAY,
+    NUMBER_TEXT,
+    XSD,
+    YEAR,
+    Comparison,
+    Condition,
+    Operation,
+    Operator,
+    Scale,
+)
 from kgqa.rank.lexical import terms
 from kgqa.search.words import word_table
 from kgqa.text.words import local_words, normalise
@@ -36,63 +46,28 @@ _COMPARE: Mapping[Operator, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "=": operator.eq,
 }
+_SCALED: Sequence[OneOf["number", "day"]] = ("number", "day")
 _SCALES = {"year": 10_000, "month": 100, "day": 1}
 """By what the number of a day, such as 19670502, is divided to get that of its year, month or day."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A choice from a set: the values that were chosen, the question, and the names of values that were seen."""
-
-    wanted: frozenset[Value]
-    question: str
-    names: Mapping[Value, str]
-
-    @property
-    def has_superlative(self) -> bool:
-        """Whether the question asks for an extreme."""
-        return _SUPERLATIVE.search(self.question) is not None
-
-    @property
-    def text(self) -> str:
-        """The words of the question, with its numbers and dates also in the form in which graphs write them."""
-        table = word_table("numbers", "en")
-        numbers = (str(table[word]) for word in normalise(self.question).split() if word in table and len(word) > 2)
-        dates = (literal.value for found in _DATE.finditer(self.question) if (literal := date_literal(found)))
-        return f" {' , '.join(map(normalise, [self.question, *numbers, *dates]))} "
-
-    def names_value(self, value: Value) -> bool:
-        """Return whether the question names a value."""
-        name = self.names.get(value) or (local_words(value.iri) if isinstance(value, Entity) else value.value)
-        return bool(normalise(name)) and f" {normalise(name)} " in self.text
-
-    def asks_for(self, step: Step) -> int:
-        """Return how many words of a relation the question has."""
-        return len({*terms(local_words(step.relation))} & {*terms(self.question)})
-
-    @property
-    def comparisons(self) -> Iterator[Comparison]:
-        """The comparisons with numbers and dates of the question, strict ones first unless it includes the number."""
-        inclusive = _INCLUSIVE.search(self.question)
-        operators: Sequence[Operator] = ("<=", ">=", "<", ">", "=") if inclusive else ("<", ">", "<=", ">=", "=")
-        dates = [literal for found in _DATE.finditer(self.question) if (literal := date_literal(found))]
-        numbers = dict.fromkeys([*_NUMBER.findall(self.question), *_NUMBER.findall(self.text)])
-        for literal in [each for each in dates if each.datatype != YEAR]:
-            yield from (Comparison(each, literal) for each in operators)
-        for text in numbers:
-            for each in operators:
-                yield Comparison(each, Literal(text, XSD + ("decimal" if "." in text else "integer")))
-                if re.fullmatch("[0-9]{4}", text):
-                    yield Comparison(each, Literal(text, YEAR))
-
-
-@dataclass(frozen=True)
 class LookUp:
-    """What was looked up of nodes along a hop: their values, or only their numbers of values."""
+    """What was looked up of the ends of a path, of the records before them, or of topics.
 
+    Attributes:
+        base: The path; without steps for topics.
+        hop: The hop along which it was looked up.
+        values: The values of each end.
+        counts: Their numbers of values, if only these were looked up.
+        at: The index in a walk of the records; None for the ends.
+    """
+
+    base: Candidate
     hop: Hop
-    values: Mapping[Entity, Sequence[Value]]
+    values: Mapping[Value, Sequence[Value]]
     counts: Mapping[Value, int] = field(default_factory=dict)
+    at: int | None = None
 
 
 def selections(
@@ -106,138 +81,128 @@ def selections(
         observed: The observations.
         names: The names of values that were seen.
     """
-    choice = Choice(frozenset(wanted), question, names)
+    superlative = _SUPERLATIVE.search(question) is not None
+    for look_up in _look_ups(set(wanted), question, observed):
+        base, topics = look_up.base, look_up.base.operation.topics if look_up.base.operation else ()
+        extremes = _extremes(set(wanted), look_up) if superlative or look_up.at is None else ()
+        operations = [replace(base, operation=replace(each, topics=topics)) for each in extremes]
+        conditions = () if topics else _conditions(set(wanted), look_up, question, names)
+        conditioned = (replace(base, conditions=(*base.conditions, each)) for each in conditions)
+        yield from (*operations, *conditioned) if superlative else (*conditioned, *operations)
+
+
+def _look_ups(wanted: set[Value], question: str, observed: Sequence[Observation]) -> Iterator[LookUp]:
+    """Yield what was looked up of sets of which the wanted values are a part; the nodes may be looked up one by one."""
     followed = [(each.found, *each.found.of) for each in observed if each.found is not None and each.found.of]
     for place in reversed(range(len(followed))):
         found, start, hop = followed[place]
-        same_hop = [(each, its_start) for each, its_start, its_hop in followed[: place + 1] if its_hop == hop]
-        if found.records:
-            yield from _by_records(choice, found)
-        source = start.only
-        if source is not None and source.candidate.path.steps and source.candidate.operation is None:
-            yield from _chosen(choice, source, source.values, hop, [found])
-        elif all(not each.candidate.path.steps for each in start.sources) and len(wanted) == 1:
-            topics = dict.fromkeys(
-                each.candidate.path.topic
-                for _, its_start in same_hop
-                for each in its_start.sources
-                if not each.candidate.path.steps
-            )
-            yield from _compared(choice, tuple(topics), hop, [each for each, _ in same_hop])
-        for part_of in start.sources if source is None else ():  # the nodes were looked up one by one
-            looked_up: dict[Value, Found] = {}
-            for each, its_start in same_hop:
-                same = (own for own in its_start.sources if own.candidate.identity == part_of.candidate.identity)
-                looked_up |= {value: each for own in same for value in own.values}
-            if part_of.exact and part_of.candidate.operation is None and looked_up.keys() == part_of.every:
-                yield from _chosen(choice, part_of, sorted(part_of.every, key=str), hop, looked_up.values())
+        if found.records and wanted < set(found.nodes.values):
+            yield from _of_records(found, question)
+        for source in start.sources:
+            steps, identity = source.candidate.path.steps, source.candidate.identity
+            parts = [
+                (each, part)
+                for each, other, its_hop in followed[: place + 1]
+                for part in other.sources
+                if its_hop == hop and (part.candidate.identity == identity if steps else not part.candidate.path.steps)
+            ]
+            every = dict.fromkeys(value for _, part in parts for value in part.values)
+            is_whole = every.keys() == source.every and source.exact and source.candidate.operation is None
+            if not wanted < every.keys() or (steps and not is_whole):
+                continue
+            values: dict[Value, Sequence[Value]] = {
+                node: own for each, _ in parts for node, own in each.pairs.items() if node in every
+            }
+            counts = {n.node.value: n.number for each, _ in parts for n in each.numbers if n.node}
+            if steps:
+                yield LookUp(source.candidate, hop, values, counts)
+            elif len(wanted) == 1:
+                topics = tuple(node for node in every if isinstance(node, Entity))
+                compared = Operation("most", hop, topics=topics)
+                path = RelationPath(topics[0])
+                yield LookUp(Candidate(path, "comparison of topics", operation=compared), hop, values, counts)
 
 
-def _look_up(hop: Hop, found: Collection[Found]) -> LookUp:
-    values = {node: own for each in found for node, own in each.pairs.items()}
-    return LookUp(hop, values, {n.node.value: n.number for each in found for n in each.numbers if n.node})
-
-
-def _chosen(
-    choice: Choice, source: Source, every: Sequence[Value], hop: Hop, found: Collection[Found]
-) -> Iterator[Candidate]:
-    """Yield the path with the operations and conditions on its ends that select the wanted nodes."""
-    if not choice.wanted < set(every):
+def _of_records(found: Found, question: str) -> Iterator[LookUp]:
+    """Yield the fields of the records through which a hop leads, those first that the question names."""
+    source = found.nodes.path
+    if source is None:
         return
-    looked_up, place = _look_up(hop, found), len(source.candidate.path)
-    operations = (replace(source.candidate, operation=each) for each in _extremes(choice, looked_up))
-    conditioned = (
-        replace(source.candidate, conditions=(*source.candidate.conditions, replace(each, at=place)))
-        for each in _conditions(choice, every, looked_up)
-    )
-    yield from chain(operations, conditioned) if choice.has_superlative else chain(conditioned, operations)
-
-
-def _compared(choice: Choice, topics: tuple[Entity, ...], hop: Hop, found: Collection[Found]) -> Iterator[Candidate]:
-    """Yield the comparison of the topics for which the same hop was looked up."""
-    if len(topics) > 1 and choice.wanted <= set(topics):
-        for operation in _extremes(choice, _look_up(hop, found)):
-            path = RelationPath(topics[0])
-            yield Candidate(path, "comparison of topics", operation=replace(operation, topics=topics))
-
-
-def _by_records(choice: Choice, found: Found) -> Iterator[Candidate]:
-    """Yield candidates with a condition on the records that selects the wanted ends; for a superlative, an extreme.
-
-    The fields that the question names come first.
-    """
-    source = found.nodes.only
-    if source is None or source.candidate.operation is not None or not choice.wanted < set(source.values):
-        return
-    at = len(source.candidate.path) - 1  # the index of the mediator in a walk
-    names = {n.value: n.name for each in found.records for own in each.fields.values() for n in own}
-    choice = replace(choice, names=names | dict(choice.names))
-    extremes = []
+    asked = set(terms(question))
     steps = dict.fromkeys(step for each in found.records for step in each.fields)
-    for step in sorted(steps, key=choice.asks_for, reverse=True):
-        values: dict[Entity, list[Value]] = {}
-        for each in found.records:
-            for end in each.values:
-                if isinstance(end.value, Entity):
-                    values.setdefault(end.value, []).extend(named.value for named in each.fields.get(step, ()))
-        looked_up = LookUp((step,), values)
-        for condition in _conditions(choice, source.values, looked_up):
-            yield replace(source.candidate, conditions=(*source.candidate.conditions, replace(condition, at=at)))
-        extremes += [each for each in _extremes(choice, looked_up) if not each.counted]
-    if choice.has_superlative:
-        yield from (replace(source.candidate, operation=replace(each, at=at)) for each in extremes)
+    for step in sorted(steps, key=lambda step: -len(asked & {*terms(local_words(step.relation))})):
+        values: dict[Value, list[Value]] = {}
+        for record in found.records:
+            for end in (each for each in record.values if isinstance(each.value, Entity)):
+                values.setdefault(end.value, []).extend(named.value for named in record.fields.get(step, ()))
+        yield LookUp(source.candidate, (step,), values, at=len(source.candidate.path) - 1)
 
 
-def _conditions(choice: Choice, every: Sequence[Value], looked_up: LookUp) -> Iterator[Condition]:
+def _conditions(wanted: set[Value], look_up: LookUp, question: str, names: Mapping[Value, str]) -> Iterator[Condition]:
     """Yield the conditions with a name, number or date of the question that select the wanted nodes."""
-    own = {node: looked_up.values.get(node, ()) for node in every if isinstance(node, Entity)}
-    for value in sorted({value for values in own.values() for value in values}, key=str):
+    at = len(look_up.base.path) if look_up.at is None else look_up.at
+    dates = [literal for found in _DATE.finditer(question) if (literal := date_literal(found))]
+    text = _with_values(question, dates)
+    for value in sorted({value for own in look_up.values.values() for value in own}, key=str):
         test = value if isinstance(value, Entity) else _equal(value)
-        having = {node for node, values in own.items() if value in values}
-        if test is not None and having == choice.wanted and choice.names_value(value):
-            yield Condition(1, looked_up.hop, test)
-    for comparison in choice.comparisons:
-        if {n for n, values in own.items() if any(_fulfils(each, comparison) for each in values)} == choice.wanted:
-            yield Condition(1, looked_up.hop, comparison)
+        name = names.get(value) or (local_words(value.iri) if isinstance(value, Entity) else value.value)
+        is_named = normalise(name) and f" {normalise(name)} " in text
+        if test is not None and is_named and {n for n, own in look_up.values.items() if value in own} == wanted:
+            yield Condition(at, look_up.hop, test)
+    for comparison in _comparisons(question, text, dates):
+        compare, limit = _COMPARE[comparison.operator], float(comparison.value.value.replace("-", ""))
+        amounts = {node: _amounts(own, comparison.scale) for node, own in look_up.values.items()}
+        if {node for node, own in amounts.items() if any(compare(each, limit) for each in own)} == wanted:
+            yield Condition(at, look_up.hop, comparison)
 
 
-def _extremes(choice: Choice, looked_up: LookUp) -> Iterator[Operation]:
+def _with_values(question: str, dates: Sequence[Literal]) -> str:
+    """Return the words of a question, with its numbers and dates also in the form in which graphs write them."""
+    table = word_table("numbers", "en")
+    numbers = (str(table[word]) for word in normalise(question).split() if word in table and len(word) > 2)
+    return f" {' , '.join(map(normalise, [question, *numbers, *(each.value for each in dates)]))} "
+
+
+def _comparisons(question: str, text: str, dates: Sequence[Literal]) -> Iterator[Comparison]:
+    """Yield the comparisons with dates and numbers of a question, strict ones first unless it includes the number."""
+    inclusive = _INCLUSIVE.search(question)
+    operators: Sequence[Operator] = ("<=", ">=", "<", ">", "=") if inclusive else ("<", ">", "<=", ">=", "=")
+    literals = [each for each in dates if each.datatype != YEAR]
+    for number in dict.fromkeys([*_NUMBER.findall(question), *_NUMBER.findall(text)]):
+        literals.append(Literal(number, XSD + ("decimal" if "." in number else "integer")))
+        literals += [Literal(number, YEAR)] if re.fullmatch("[0-9]{4}", number) else []
+    return (Comparison(each, literal) for literal in literals for each in operators)
+
+
+def _extremes(wanted: set[Value], look_up: LookUp) -> Iterator[Operation]:
     """Yield the operations that select the wanted nodes: by a number, a date, or a number of values."""
-    hop, counts = looked_up.hop, looked_up.counts or {node: len({*own}) for node, own in looked_up.values.items()}
-    numbers = {node: found for node, own in looked_up.values.items() if (found := _numbers(own))}
-    days = {node: found for node, own in looked_up.values.items() if (found := _days(own))}
-    counted = {node: [float(count)] for node, count in counts.items() if count}
-    for by_node, operation in (
-        (numbers, Operation("most", hop, scale="number")),
-        (days, Operation("most", hop, scale="day")),
-        (counted, Operation("most", hop, counted=True)),
-    ):
-        if len({number for own in by_node.values() for number in own}) < 2:
+    counts = look_up.counts or {node: len({*own}) for node, own in look_up.values.items()}
+    by_operation: dict[Operation, dict[Value, list[float]]] = {
+        Operation("most", look_up.hop, scale, at=look_up.at): {
+            node: _amounts(own, scale) for node, own in look_up.values.items()
+        }
+        for scale in _SCALED
+    }
+    if look_up.at is None:
+        by_operation[Operation("most", look_up.hop, counted=True)] = {node: [n] for node, n in counts.items() if n}
+    for operation, amounts in by_operation.items():
+        valued = {node: own for node, own in amounts.items() if own}
+        if len({amount for own in valued.values() for amount in own}) < 2:
             continue
-        most, least = max(map(max, by_node.values())), min(map(min, by_node.values()))
-        if {node for node, own in by_node.items() if max(own) == most} == choice.wanted:
+        most, least = max(map(max, valued.values())), min(map(min, valued.values()))
+        if {node for node, own in valued.items() if max(own) == most} == wanted:
             yield operation
-        if {node for node, own in by_node.items() if min(own) == least} == choice.wanted:
+        if {node for node, own in valued.items() if min(own) == least} == wanted:
             yield replace(operation, kind="least")
 
 
-def _numbers(values: Sequence[Value]) -> list[float]:
-    texts = (value.value for value in values if isinstance(value, Literal))
-    return [float(text) for text in texts if re.fullmatch(NUMBER_TEXT, text)]
-
-
-def _days(values: Sequence[Value]) -> list[float]:
-    """Return the days among some values as numbers, such as 19670502."""
-    days = (found[1] for value in values if isinstance(value, Literal) and (found := _DAY.fullmatch(value.value)))
-    return [float(day[0] + day[1:].replace("-", "")) for day in days]
-
-
-def _fulfils(value: Value, comparison: Comparison) -> bool:
-    compare, limit = _COMPARE[comparison.operator], comparison.value.value
-    if comparison.scale == "number":
-        return any(compare(number, float(limit)) for number in _numbers([value]))
-    parts = _SCALES[comparison.scale]
-    return any(compare(day // parts, float(limit.replace("-", ""))) for day in _days([value]))
+def _amounts(values: Sequence[Value], scale: Scale) -> list[float]:
+    """Return the numbers among some values, or their days, months or years as numbers, such as 19670502."""
+    texts = [value.value for value in values if isinstance(value, Literal)]
+    if scale == "number":
+        return [float(text) for text in texts if re.fullmatch(NUMBER_TEXT, text)]
+    days = [found[1] for text in texts if (found := _DAY.fullmatch(text))]
+    return [float(day[0] + day[1:].replace("-", "")) // _SCALES[scale] for day in days]
 
 
 def _equal(value: Literal) -> Comparison | None:

@@ -76,14 +76,12 @@ class NodeSet:
         return tuple(value for value in self.values if isinstance(value, Entity))
 
     @property
-    def only(self) -> Source | None:
-        """The source of the whole set, if its query returns exactly the set."""
-        return None if self.approximate else self.described
-
-    @property
-    def described(self) -> Source | None:
-        """The source of the whole set, if its query returns exactly the set with all that was not read."""
-        return self.sources[0] if len(self.sources) == 1 and self.sources[0].whole else None
+    def path(self) -> Source | None:
+        """The path without an operation whose query returns exactly the set, with all that was not read."""
+        if len(self.sources) != 1 or not self.sources[0].whole:
+            return None
+        candidate = self.sources[0].candidate
+        return self.sources[0] if candidate.path.steps and candidate.operation is None else None
 
     def among(self, wanted: Collection[Value]) -> NodeSet:
         """Return the set with only those values that are wanted."""
@@ -93,13 +91,18 @@ class NodeSet:
 
 def ordered(values: Iterable[Value]) -> tuple[Value, ...]:
     """Return the distinct values in an order that does not depend on the store."""
-    return tuple(sorted(set(values), key=_place))
+
+    def place(value: Value) -> tuple[str, ...]:
+        if isinstance(value, Entity):
+            return "", value.iri
+        return "literal", value.value, value.datatype, value.language
+
+    return tuple(sorted(set(values), key=place))
 
 
-def _place(value: Value) -> tuple[str, ...]:
-    if isinstance(value, Entity):
-        return "", value.iri
-    return "literal", value.value, value.datatype, value.language
+def plain_text(value: Value) -> str:
+    """Return the IRI of an entity, or the text of a literal."""
+    return value.iri if isinstance(value, Entity) else value.value
 
 
 def topic_set(entity: Entity, name: str) -> NodeSet:
@@ -171,17 +174,12 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
     """Return the values of both sets. Two paths that meet become one path with a join."""
     common = set(first.values) & set(second.values)
     approximate = first.approximate or second.approximate
-    one, other = first.only, second.only
-    if one and other:
-        for main, joined in ((one, other), (other, one)):
-            if (
-                main.candidate.path.steps
-                and main.candidate.operation is None
-                and _is_path(graph, joined.candidate, main.values)
-            ):
-                join = Join(len(main.candidate.path), joined.candidate.path)
-                candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
-                return NodeSet((Source(candidate, ordered(common), frozenset(common)),))
+    for one, other in ((first, second), (second, first)) if not approximate else ():
+        main, joined = one.path, other.path
+        if main and joined and _is_path(graph, joined.candidate, main.values):
+            join = Join(len(main.candidate.path), joined.candidate.path)
+            candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
+            return NodeSet((Source(candidate, ordered(common), frozenset(common)),))
     # a node that was only retrieved has no path of its own
     kept = first if any(source.candidate.path.steps for source in first.sources) else second
     return NodeSet(kept.among(common).sources, approximate)
@@ -189,23 +187,21 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
 
 def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
     """Return the values of the first set that are not in the second, as a negated condition if it can be one."""
-    removed = set(second.values)
-    rest = set(first.values) - removed
-    one, other = first.only, second.only
-    if one and one.candidate.path.steps and one.candidate.operation is None:
-        place, conditions = len(one.candidate.path), one.candidate.conditions
-        gone = [value for value in one.values if value in removed]
-        negated: tuple[Condition, ...] = ()
-        if other and _is_path(graph, other.candidate, one.values):
-            back = tuple(step.reversed() for step in reversed(other.candidate.path.steps))
-            negated = (Condition(place, back, other.candidate.path.topic, negated=True),)
-        elif all(isinstance(value, Entity) for value in gone) and len(gone) <= MAX_NEGATED:
-            negated = tuple(Condition(place, (), value, negated=True) for value in gone if isinstance(value, Entity))
-        if negated or not gone:
-            candidate = replace(one.candidate, conditions=(*conditions, *negated))
-            return NodeSet((Source(candidate, ordered(rest), frozenset(rest)),))
-    kept = first.among(rest)
-    return NodeSet(kept.sources, first.approximate or second.approximate)
+    approximate = first.approximate or second.approximate
+    rest = NodeSet(first.among(set(first.values) - set(second.values)).sources, approximate)
+    one, other = first.path, second.path
+    if one is None or approximate:
+        return rest
+    place, gone = len(one.candidate.path), set(one.values) & set(second.values)
+    if other and _is_path(graph, other.candidate, one.values):
+        back = tuple(step.reversed() for step in reversed(other.candidate.path.steps))
+        negated = [Condition(place, back, other.candidate.path.topic, negated=True)]
+    else:
+        negated = [Condition(place, (), each, negated=True) for each in ordered(gone) if isinstance(each, Entity)]
+        if len(negated) < len(gone) or len(gone) > MAX_NEGATED:
+            return rest
+    candidate = replace(one.candidate, conditions=(*one.candidate.conditions, *negated))
+    return NodeSet((Source(candidate, rest.values, frozenset(rest.values)),))
 
 
 def most_shared(start: NodeSet, hop: Sequence[Step], pairs: Pairs, *, words: str, cut: bool) -> tuple[NodeSet, int]:
@@ -224,19 +220,14 @@ def most_shared(start: NodeSet, hop: Sequence[Step], pairs: Pairs, *, words: str
     shared = Counter(value for node in start.nodes for value in set(pairs.get(node, ())) - topics)
     best = max(shared.values(), default=0)
     chosen = {value for value, number in shared.items() if number == best}
-    sources = []
-    for source in start.sources:
-        each = extended(source, hop, pairs, words=words, cut=cut)
-        place = len(source.candidate.path)
-        if len(start.sources) == 1 and place and each.exact:
-            operation, end = Operation("most", counted=True, at=place), len(each.candidate.path)
-            left_out = tuple(Condition(end, (), topic, negated=True) for topic in topics & each.every)
-            conditions = (*each.candidate.conditions, *left_out)
-            candidate = replace(each.candidate, operation=operation, conditions=conditions)
-            sources.append(Source(candidate, ordered(chosen), frozenset(chosen), each.exact))
-        elif kept := each.among(chosen):
-            sources.append(kept)
-    return NodeSet(tuple(sources if chosen else ()), cut), best
+    sources = [extended(source, hop, pairs, words=words, cut=cut) for source in start.sources]
+    if not chosen or len(sources) > 1 or not topics or not sources[0].exact:
+        return NodeSet(tuple(kept for each in sources if (kept := each.among(chosen))), cut), best
+    candidate, place = sources[0].candidate, len(start.sources[0].candidate.path)
+    left_out = (Condition(len(candidate.path), (), each, negated=True) for each in topics & sources[0].every)
+    operation = Operation("most", counted=True, at=place)
+    candidate = replace(candidate, operation=operation, conditions=(*candidate.conditions, *left_out))
+    return NodeSet((Source(candidate, ordered(chosen), frozenset(chosen)),), cut), best
 
 
 def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Value]) -> bool:
@@ -257,18 +248,16 @@ def in_list_order(graph: KnowledgeGraph, pairs: Pairs, hop: Sequence[Step]) -> P
     """Return the values to which a hop leads in the order of their list, and others behind them, in their own order."""
     relation = relation_beside(graph, hop, graph.schema.order)
     several = [node for node, values in pairs.items() if len(values) > 1] if relation else []
-    lists: dict[Entity, list[str]] = {}
-    for node, (first, *_) in graph.paths.hop(several, (Step(relation),)).items() if several else ():
-        try:
-            listed = parse_json(first.value) if isinstance(first, Literal) else None
-        except ValueError:
-            continue
-        lists[node] = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    lists = graph.paths.hop(several, (Step(relation),)) if several else {}
     found: dict[Entity, Sequence[Value]] = {}
     for node, values in pairs.items():
-        place = {text: number for number, text in reversed(list(enumerate(lists.get(node, ()))))}
-        texts = {value: value.iri if isinstance(value, Entity) else value.value for value in values}
-        found[node] = tuple(sorted(ordered(values), key=lambda value: place.get(texts[value], len(place))))
+        try:
+            listed = parse_json(plain_text(lists[node][0]), list[str]) if node in lists else []
+        except ValueError:
+            listed = []
+        place = {text: number for number, text in reversed(list(enumerate(listed)))}
+        places = {value: place.get(plain_text(value), len(place)) for value in ordered(values)}
+        found[node] = tuple(sorted(places, key=places.__getitem__))
     return found
 
 
@@ -282,11 +271,8 @@ def relation_beside(graph: KnowledgeGraph, hop: Sequence[Step], table: Sequence[
     """
     (step,) = hop if len(hop) == 1 else (Step(""),)
     iri = step.relation if step.direction == "out" else graph.tables.inverses.get(step.relation) or ""
-    for prefix, target in table:
-        relation = target + iri[len(prefix) :]
-        if iri.startswith(prefix) and relation in graph.tables.relations:
-            return relation
-    return ""
+    beside = (target + iri.removeprefix(prefix) for prefix, target in table if iri.startswith(prefix))
+    return next((each for each in beside if each in graph.tables.relations), "")
 
 
 def in_languages(schema: Schema, pairs: Pairs, hop: Sequence[Step]) -> tuple[Pairs, bool]:
@@ -296,8 +282,8 @@ def in_languages(schema: Schema, pairs: Pairs, hop: Sequence[Step]) -> tuple[Pai
     """
     if len(hop) > 1 or hop[0].relation not in (*schema.label, *schema.alias):
         return pairs, True
-    kept: dict[Entity, Sequence[Value]] = {}
-    for node, values in pairs.items():
-        wanted = tuple(value for value in values if isinstance(value, Literal) and value.language in schema.languages)
-        kept[node] = wanted or values
+    kept = {
+        node: [each for each in values if isinstance(each, Literal) and each.language in schema.languages] or values
+        for node, values in pairs.items()
+    }
     return kept, all(len(kept[node]) == len(values) for node, values in pairs.items())

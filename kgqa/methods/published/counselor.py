@@ -12,19 +12,9 @@ from functools import partial
 from typing import TypeVar
 
 from kgqa.llm.client import Stage
-from kgqa.llm.replies.action_lines import Call
 from kgqa.llm.replies.json_values import Reading, last_part
-from kgqa.methods.counselor.answering import (
-    METHOD,
-    SHORTER,
-    Trial,
-    not_accepted,
-    reflection,
-    take_trials,
-    think,
-    verify,
-)
-from kgqa.methods.counselor.counsel import Counsel, Memory, within
+from kgqa.methods.counselor.answering import SHORTER, Calls, Trial, reflect, take_trials, think, verify
+from kgqa.methods.counselor.counsel import Memory
 from kgqa.methods.counselor.replies import MAX_LINE, Judgment, read_sentences
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named, Question, Value
@@ -32,8 +22,6 @@ from kgqa.text.words import clean
 from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
-DEPTH = 2
-"""Most calls inside each other."""
 LABELS = {"plan": "Plan", "think": "Need", "act": "Action"}
 
 
@@ -46,21 +34,23 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by Graph Counselor as published; arguments and errors as in `top.answer`. Topics are ignored."""
-    empty = Answer(question, "no_answer", method=METHOD)
-    counsel = partial(Counsel, empty, resources, trace, depth=DEPTH, ids_only=True)
-    judge = partial(verify, read=read_published_judgment, published=True)
-    trials, found = take_trials(empty, trace, counsel, PublishedTrial, judge, reflect)
-    last = trials[-1] if trials and trials[-1].answer is not None else None
-    return found if found is not None else not_accepted(last, trials, empty)
+    return take_trials(question, resources, trace, PublishedTrial)
 
 
 class PublishedTrial(Trial):
     """A trial whose lines are asked for by one prompt, and whose answer is judged whatever was seen."""
 
-    def step(self, step: int) -> tuple[Sequence[Call], str]:
-        """Ask for the plan, the missing fact and the actions; return the calls, or the problem with them."""
+    depth, ids_only = 2, True
+
+    @staticmethod
+    def best(trials: Sequence[Trial]) -> Trial | None:
+        """Return the last trial if it has an answer."""
+        return trials[-1] if trials[-1].answer is not None else None
+
+    def step(self, step: int) -> Calls:
+        """Ask for the plan, the missing fact and the actions."""
         if self.counsel.settings.plan == "on":
-            self.add_plan(self.ask("plan", "plan", partial(read_sentences, label="plan"), step).value, step)
+            self.add_line(self.ask("plan", "plan", partial(read_sentences, label="plan"), step).value, step)
         think(self, step)
         return self.add_actions(self.ask("act", "act", partial(self.counsel.read_calls, published=True), step), step)
 
@@ -71,22 +61,21 @@ class PublishedTrial(Trial):
             "published_step", stage, read, self.lines, self.memory, task=first, label=label, step=step
         )
 
-    def refusal(self, answer: Answer) -> str:
+    def refusal(self) -> str:
         """Refuse nothing."""
         return ""
+
+    def judge(self) -> None:
+        """Ask the judge about the answer."""
+        verify(self, read_published_judgment, published=True)
+
+    def remember(self) -> Memory:
+        """Return what the next trial is told: the reflection only; what the graph returned is forgotten."""
+        self.counsel.functions = self.counsel.new_functions()
+        return Memory(reflect(self, SHORTER))
 
 
 def read_published_judgment(text: str) -> Reading[Judgment]:
     """Read a verdict: no if the reply contains `[No]`, else yes."""
     rest = last_part(text)
     return Reading(Judgment("no" if "[no]" in rest.casefold() else "yes", clean(rest)[:MAX_LINE]))
-
-
-def reflect(trial: Trial) -> Memory:
-    """Return what the next trial is told: the reflection only; what the graph returned is forgotten."""
-    counsel, kind = trial.counsel, trial.counsel.settings.reflect
-    counsel.functions = counsel.new_functions()
-    lines = within(trial.lines, SHORTER)
-    if kind == "last-trial":
-        return Memory("\n".join(lines))
-    return Memory(reflection(trial, "reflect" if kind == "full" else f"reflect_{kind}", lines))

@@ -113,7 +113,7 @@ def _row(
     fields = {}
     for at, node in enumerate(walk[1:], start=1):
         is_mediator = graph.tables.leads_to_mediator(path.steps[at - 1])
-        passed = _passed(graph, path, at)
+        passed = passed_steps(graph, path, at)
         own = edges.get(node, {})
         outward = {value for steps, values in own.items() if steps[0].direction == "out" for value in values}
         for steps, values in own.items():
@@ -126,7 +126,7 @@ def _row(
     return Row(tuple(names.get(node) or Named(node, "", "") for node in walk), fields)
 
 
-def _passed(graph: KnowledgeGraph, path: RelationPath, at: int) -> set[Step]:
+def passed_steps(graph: KnowledgeGraph, path: RelationPath, at: int) -> set[Step]:
     """Return the steps along which a path arrives at a node and leaves it, also those along the inverse relations."""
     steps = [path.steps[at - 1].reversed(), *path.steps[at : at + 1]]
     inverses = graph.tables.inverses

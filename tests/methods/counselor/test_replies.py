@@ -68,7 +68,7 @@ def test_sentences(text, label, line):
 )
 def test_turns_in_one_reply(text, calls):
     read = read_turn(text)
-    assert (list(map(call_text, read.value.calls)) if read.value else None) == calls
+    assert (list(map(call_text, read.value[1])) if read.value else None) == calls
     assert read.value or read.problem
 
 
