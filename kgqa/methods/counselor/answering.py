@@ -26,7 +26,7 @@ from kgqa.methods.counselor.replies import (
     read_sentences,
     read_turn,
 )
-from kgqa.methods.counselor.safe_text import safe
+from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
 from kgqa.methods.turns import Move, Repeat, take_turns

@@ -18,7 +18,7 @@ from kgqa.methods.counselor.declarations import CounselorSettings
 from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
 from kgqa.methods.counselor.hops import HopNames
 from kgqa.methods.counselor.replies import TURN
-from kgqa.methods.counselor.safe_text import safe
+from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import BYTES_PER_TOKEN
 from kgqa.model import Answer, Entity, Named, Step

@@ -13,10 +13,8 @@ from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
 from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
-from kgqa.methods.counselor.observations import Found, Number, Observation
-from kgqa.methods.counselor.records import read_records, records_text
+from kgqa.methods.counselor.observations import Found, Number, Observation, read_records
 from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
-from kgqa.methods.counselor.safe_text import LISTED_CHARS, list_text, safe
 from kgqa.methods.counselor.seen import ShownValues
 from kgqa.methods.counselor.sets import (
     NodeSet,
@@ -33,7 +31,7 @@ from kgqa.methods.counselor.sets import (
     topic_set,
     union,
 )
-from kgqa.methods.counselor.writing import ValueWriter
+from kgqa.methods.counselor.writing import LISTED_CHARS, ValueWriter, list_text, records_text, safe
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from kgqa.corpus.extraction.rules.values import read_value
 from kgqa.llm.replies.action_lines import top_level_parts, without_quotes
 from kgqa.methods.counselor.observations import Observation
-from kgqa.methods.counselor.safe_text import safe, value_text
 from kgqa.methods.counselor.sets import NodeSet, union
+from kgqa.methods.counselor.writing import safe, value_text
 from kgqa.model import Entity, Literal, Named, Value
 from kgqa.search.words import folded, word_table
 from kgqa.text.words import clean, local_name, normalise

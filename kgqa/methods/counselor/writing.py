@@ -1,23 +1,74 @@
-"""How values are shown in observations."""
+"""How values are shown in observations: on one line, without what a chat template or a terminal reads as its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.hops import Hop
-from kgqa.methods.counselor.observations import Found
-from kgqa.methods.counselor.safe_text import LISTED_CHARS, LONGEST, list_text, value_text
+from kgqa.methods.counselor.observations import Found, Record
 from kgqa.methods.counselor.sets import NodeSet, Pairs, ordered
 from kgqa.model import Entity, Named, Step, Value
-from kgqa.text.words import type_words
+from kgqa.text.words import clean, type_words
 
+LISTED_CHARS = 2600
+"""Most characters of a list in an observation; what stands beside the list fits in the rest."""
+LONGEST = 200
+"""Longest text of a value that stands among others."""
 BESIDE_RECORDS = 2000
 """Most characters of a list that records follow."""
 LONGEST_ALONE = 2500
 MAX_TYPES = 1000
 """Most types of a node that are read."""
+MAX_FIELD_VALUES = 4
+"""Most values of a field of a record that are shown."""
+_CHAT_MARK = re.compile(
+    r"<\|[^<>|]{0,60}\|>|<\||\|>|</?(?:s|think|start_of_turn|end_of_turn|tool_call|tool_response|eos|bos)>|"
+    r"\[/?INST\]|<<?/?SYS>>?|[\uff1c]\uff5c|\uff5c[\uff1e]",
+    re.IGNORECASE,
+)
+
+
+def safe(text: str, limit: int = LONGEST) -> str:
+    """Return a text of the graph as one line without control characters and marks of chat templates."""
+    line = clean(_CHAT_MARK.sub(" ", text[: 4 * limit]))
+    while (again := clean(_CHAT_MARK.sub(" ", line))) != line:  # what is left may be a mark again
+        line = again
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}\u2026"
+
+
+def value_text(named: Named, type_: str = "", *, ids_only: bool = False, limit: int = LONGEST) -> str:
+    """Return a value as `name (id, type)`; a literal as its text."""
+    name = safe(named.name, limit)
+    if not isinstance(named.value, Entity):
+        return f"{name} {safe(named.unit)}" if named.unit else name
+    ident = safe(named.id or named.value.iri)
+    if ids_only:
+        return ident
+    more = ", ".join(part for part in (ident if ident != name else "", safe(type_, 60)) if part)
+    return f"{name} ({more})" if more else name or ident
+
+
+def list_text(texts: Iterable[str], total: int | None, *, separator: str = ", ", limit: int = LISTED_CHARS) -> str:
+    """Return texts as one line of about `limit` characters at most, with the number of those that are left out.
+
+    Args:
+        texts: The texts.
+        total: How many there are in all; None if there are more than are known.
+        separator: What stands between them.
+        limit: Most characters, unless the first text is longer.
+    """
+    shown: list[str] = []
+    size = 0
+    for text in texts:
+        size += len(text) + len(separator)
+        if size > limit and shown:
+            break
+        shown.append(text)
+    left = "more" if total is None else f"{total - len(shown)} more" if total > len(shown) else ""
+    return separator.join([*shown, *([f"and {left}"] if left else [])])
 
 
 def shares(counts: Sequence[int], most: int) -> list[int]:
@@ -28,6 +79,29 @@ def shares(counts: Sequence[int], most: int) -> list[int]:
         more = min(count - found[at], left)
         found[at], left = found[at] + more, left - more
     return found
+
+
+def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str], limit: int) -> str:
+    """Return what follows the values in an observation: `. Records: value (field: value, value); value (...)`.
+
+    Args:
+        records: The records; the text is empty without any.
+        hop: The hop that leads through them.
+        name: Returns the name of a hop.
+        limit: Most characters of the list.
+    """
+
+    def listed(values: Sequence[Named]) -> str:
+        # a date may stand in a graph twice, with different datatypes
+        return ", ".join(list(dict.fromkeys(safe(each.name, 80) for each in values))[:MAX_FIELD_VALUES])
+
+    steps = dict.fromkeys(step for each in records for step in each.fields)
+    words = {step: safe(name((hop[0], step)).partition(": ")[2]) for step in steps}
+    texts = []
+    for record in records:
+        fields = "; ".join(f"{words[step]}: {listed(values)}" for step, values in record.fields.items())
+        texts.append(f"{listed(record.values)} ({fields or 'nothing else'})")
+    return f". Records: {list_text(texts, len(texts), separator='; ', limit=limit)}" if texts else ""
 
 
 class ValueWriter:
