@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
 
 from kgqa.errors import PartialResult, QueryRejected, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
@@ -17,9 +16,7 @@ from kgqa.methods.counselor.observations import Found, Number, Observation
 from kgqa.methods.counselor.seen import Chosen, plain_value
 from kgqa.methods.counselor.selection import selections
 from kgqa.methods.counselor.sets import Source, plain_text, returned
-from kgqa.methods.evidence import CheckedReply
-from kgqa.methods.grounding import ground
-from kgqa.methods.tournament.path_answers import answer_of_path
+from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
 from kgqa.rank.lexical import terms
 from kgqa.text.words import display_name, normalise
@@ -128,8 +125,7 @@ def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer
     if answer is None:
         topics = _topics(graph, paths[0])
         walked = graph.with_walks("free") if any(topic.value in wanted for topic in topics) else graph
-        reply = CheckedReply[Any](nodes=tuple(chosen), paths=tuple(paths))
-        answer = ground(reply, replace(empty, topics=topics), walked, trace)
+        answer = answer_of_entities(walked, replace(empty, topics=topics), chosen, paths, trace)
     place = {plain_text(each.value): number for number, each in enumerate(chosen)}
     return replace(answer, answers=tuple(sorted(answer.answers, key=lambda each: place[plain_text(each.value)])))
 
