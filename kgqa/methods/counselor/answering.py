@@ -226,8 +226,9 @@ class Trial:
         for argument in call.arguments:
             if isinstance(argument, Call):
                 yield from self._relations_of(argument)
-        found = self.counsel.functions.run(call).found if call.name == "Retrieve" else None
-        for named in found.values if found and not self.counsel.definition else ():
+        is_told = call.name == "Retrieve" and not self.counsel.definition
+        found = self.counsel.functions.run(call).found if is_told else None
+        for named in found.values if found else ():
             if named.value not in self._told and (text := self.counsel.relations_of(named)):
                 yield text
             self._told.add(named.value)
