@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kgqa.llm.replies.json_values import MAX_READ_CHARS, Reading, json_values
@@ -22,11 +22,13 @@ MAX_NUMBERS = 50
 """Most members of a list in the arguments of a call."""
 ANSWER_FORM = "<think>...</think> and then <answer>...</answer>"
 FORM = '<think>...</think> and then <tool_call>{"name": "...", "arguments": {...}}</tool_call> or <answer>...</answer>'
-_THOUGHT = re.compile(r"\s{0,100}(?:<think>)?(.*?)</think>", re.DOTALL | re.IGNORECASE)
-_UNCLOSED = re.compile(r"\s{0,100}<think>", re.IGNORECASE)
+_THOUGHT = re.compile(
+    r"\s{0,100}(?:(?:<think>)?(.*?)</think>|<think>(.*?)(?=<tool_call>|<answer>|\Z))", re.DOTALL | re.IGNORECASE
+)
 _OPENED = re.compile(r"<(tool_call|answer)>", re.IGNORECASE)
 _INVENTED = re.compile(r"<(?:tool_response|information|observation|results?)>|<\|im_(?:start|end)\|>", re.IGNORECASE)
 _NEXT_TAG = re.compile(r"</?(?:answer|think|tool_call)>", re.IGNORECASE)
+_INTEGER = re.compile(r"\s?\[?([0-9]{1,6})\]?\s?")
 _NAME_KEYS, _ARGUMENT_KEYS = ("name", "tool"), ("arguments", "args")
 _WORDS = {"string": "a text", "integer": "the number of a result", "array": "a list of numbers of results"}
 
@@ -40,14 +42,14 @@ class ToolReply:
         name: The tool that is called; "" for an answer.
         arguments: The arguments of the call, as its schema says.
         answer: The answer; None for a call.
-        ignored: Number of further calls and answers in the reply, which are not read.
+        ignored: Whether further calls and answers follow the call, which are not read.
     """
 
     thought: str = ""
     name: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     answer: str | None = None
-    ignored: int = 0
+    ignored: bool = False
 
 
 def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Reading[ToolReply]:
@@ -64,74 +66,50 @@ def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Readi
         No value if there is neither a call nor an answer, or the call does not fit the schema of its tool. Never
         raises, whatever the text.
     """
-    thought, rest, repaired = _parted(text[: 2 * MAX_READ_CHARS] if isinstance(text, str) else "")
-    rest = rest[:MAX_READ_CHARS]
-    form = FORM if schemas else ANSWER_FORM
+    text = text[: 2 * MAX_READ_CHARS]
+    match = _THOUGHT.match(text)
+    thought, rest = (match[1] or match[2] or "", text[match.end() :]) if match else ("", text)
     try:
-        opened, invented = _OPENED.search(rest), _INVENTED.search(rest)
-        if opened is not None and invented is not None and invented.start() < opened.start():
-            raise _Wrong("It invents the result of a tool.")
-        if opened is not None and opened[1].lower() == "answer":
-            tag = _NEXT_TAG.search(rest, opened.end())
-            end = tag.start() if tag else len(rest)
-            answer = safe_text(rest[opened.end() : end][:MAX_ANSWER_CHARS]).strip()
-            if not answer:
-                raise _Wrong("Its answer is empty.")
-            ignored = len(_OPENED.findall(rest, tag.end() if tag else end))
-            closed = tag is not None and tag[0].lower() == "</answer>"
-            return Reading(ToolReply(thought, answer=answer, ignored=ignored), repaired or not closed or bool(ignored))
-        body = rest[opened.end() :] if opened else rest[: invented.start() if invented else None]
-        closing = body.lower().find("</tool_call>") if opened else -1
-        values = [each for each in json_values(body) if closing < 0 or each.start < closing]
-        if opened is None:
-            values = [each for each in values if isinstance(each.value, dict) and _first(each.value, _NAME_KEYS)][:1]
-        if not values:
-            raise _Wrong("Its call has no JSON object.") if opened else ValueError(f"It is not of the form {form}.")
-        ignored = len(values) - 1 + len(_OPENED.findall(body, values[0].end))
-        repaired = repaired or closing < 0 or values[0].repaired
-        calls = values[0].value if isinstance(values[0].value, list) else [values[0].value]
-        name, arguments, changed = _call(calls[0] if calls else None, schemas)
-    except _Wrong as wrong:
-        return Reading(None, problem=f"{wrong} It must be {form}.")
+        reply, exact = _act(rest[:MAX_READ_CHARS], schemas)
     except ValueError as wrong:
-        return Reading(None, problem=str(wrong))
-    ignored += len(calls) - 1
-    return Reading(ToolReply(thought, name, arguments, ignored=ignored), repaired or changed or bool(ignored))
+        return Reading(None, problem=f"{wrong} It must be {FORM if schemas else ANSWER_FORM}.")
+    is_closed = match is None or match[1] is not None
+    reply = replace(reply, thought=safe_text(thought[:MAX_THOUGHT_CHARS]).strip())
+    return Reading(reply, not (is_closed and exact) or reply.ignored)
 
 
-class _Wrong(Exception):
-    """What is wrong with the form of a reply."""
-
-
-def _parted(text: str) -> tuple[str, str, bool]:
-    """Return the thought of a reply, the rest, and whether the end of the thought is missing."""
-    if match := _THOUGHT.match(text):
-        return safe_text(match[1][:MAX_THOUGHT_CHARS]).strip(), text[match.end() :], False
-    unclosed = _UNCLOSED.match(text)
-    if unclosed is None:
-        return "", text, False
-    opened = _OPENED.search(text)
-    end = opened.start() if opened else len(text)
-    return safe_text(text[unclosed.end() : end][:MAX_THOUGHT_CHARS]).strip(), text[end:], True
-
-
-def _call(call: Any, schemas: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, Any], bool]:
-    """Return the name and the arguments of a call, and whether they were converted."""
-    if not schemas:
-        raise _Wrong("No tool can be called any more.")
-    if not isinstance(call, dict):
-        raise _Wrong("Its call has no JSON object.")
-    if unknown := [key for key in call if key not in (*_NAME_KEYS, *_ARGUMENT_KEYS)]:
-        raise _Wrong(f"Its call has the unknown key {_shown(unknown[0])}.")
-    name, arguments = _first(call, _NAME_KEYS), _first(call, _ARGUMENT_KEYS) or {}
+def _act(text: str, schemas: Sequence[Mapping[str, Any]]) -> tuple[ToolReply, bool]:
+    """Return the first call or answer of a text, and whether it has exactly the form that was asked for."""
+    opened, invented = _OPENED.search(text), _INVENTED.search(text)
+    if opened and invented and invented.start() < opened.start():
+        raise ValueError("It invents the result of a tool.")
+    if opened and opened[1].lower() == "answer":
+        tag = _NEXT_TAG.search(text, opened.end())
+        answer = safe_text(text[opened.end() : tag.start() if tag else None][:MAX_ANSWER_CHARS]).strip()
+        if not answer:
+            raise ValueError("Its answer is empty.")
+        return ToolReply(answer=answer), tag is not None and tag[0].lower() == "</answer>"
+    body = text[opened.end() :] if opened else text[: invented.start() if invented else None]
+    closing = body.lower().find("</tool_call>") if opened else -1
+    values = [each for each in json_values(body) if closing < 0 or each.start < closing]
+    if not opened:
+        values = [each for each in values if isinstance(each.value, dict) and _first(each.value, _NAME_KEYS)][:1]
+    if not values:
+        raise ValueError("Its call has no JSON object." if opened else "It has neither a call nor an answer.")
+    first = values[0]
+    calls = first.value if isinstance(first.value, list) else [first.value]
+    if not schemas or not calls or not isinstance(calls[0], dict):
+        raise ValueError("Its call has no JSON object." if schemas else "No tool can be called any more.")
+    name, arguments = _first(calls[0], _NAME_KEYS), _first(calls[0], _ARGUMENT_KEYS) or {}
     schema = next((each for each in schemas if each["name"] == name), None)
     if schema is None:
         names = ", ".join(str(each["name"]) for each in schemas)
         raise ValueError(f"There is no tool {_shown(name)}. The tools are {names}.")
-    values = json_values(arguments) if isinstance(arguments, str) else []
-    given = values[0].value if values else arguments
-    checked, changed = checked_arguments(given, schema)
-    return str(name), checked, changed or given is not arguments
+    given = json_values(arguments)[:1] if isinstance(arguments, str) else []
+    checked, changed = checked_arguments(given[0].value if given else arguments, schema)
+    ignored = len(values) > 1 or len(calls) > 1 or _OPENED.search(body, first.end) is not None
+    exact = closing >= 0 and not (first.repaired or changed or given)
+    return ToolReply(name=str(name), arguments=checked, ignored=ignored), exact
 
 
 def checked_arguments(arguments: Any, schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -145,43 +123,32 @@ def checked_arguments(arguments: Any, schema: Mapping[str, Any]) -> tuple[dict[s
         ValueError: The arguments do not fit; the message says why.
     """
     name, properties = schema["name"], schema["parameters"]["properties"]
-    takes = ", ".join(properties)
-    if not isinstance(arguments, dict):
-        raise ValueError(f"The arguments of {name} are not an object with {takes}.")
-    if unknown := [key for key in arguments if key not in properties]:
-        raise ValueError(f"{name} has no argument {_shown(unknown[0])}. It takes {takes}.")
-    if missing := [key for key in schema["parameters"].get("required", ()) if key not in arguments]:
-        raise ValueError(f"{name} needs the argument {missing[0]}. It takes {takes}.")
+    required = schema["parameters"].get("required", ())
+    if not isinstance(arguments, dict) or not {*required} <= {*arguments} <= {*properties}:
+        given = ", ".join(map(_shown, arguments)) if isinstance(arguments, dict) and arguments else "none"
+        raise ValueError(f"{name} takes the arguments {', '.join(properties)}; the call has {given}.")
     found = {}
     for key, value in arguments.items():
-        types = _types(properties[key])
         try:
             found[key] = _converted(value, properties[key])
-        except ValueError:
-            words = " or ".join(_WORDS[each] for each in types)
-            raise ValueError(f"The argument {key} of {name} must be {words}.") from None
+        except ValueError as wanted:
+            raise ValueError(f"The argument {key} of {name} must be {wanted}.") from None
     return found, found != arguments
 
 
 def _converted(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value as its schema has it; "3" is 3 where a number is asked for."""
-    types = _types(schema)
-    if "array" in types:
-        listed = value if isinstance(value, list) else [value]
-        if len(listed) > MAX_NUMBERS:
-            raise ValueError("too many")
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    listed = value if isinstance(value, list) else [value]
+    if "array" in types and len(listed) <= MAX_NUMBERS:
         return [_converted(each, schema["items"]) for each in listed]
-    if "integer" in types and type(value) is int and 0 <= value < 10**6:
-        return value
-    if "integer" in types and isinstance(value, str) and re.fullmatch(r"\s?\[?[0-9]{1,6}\]?\s?", value):
-        return int(value.strip(" []\n\t"))
-    if "string" in types and isinstance(value, str) and (text := safe_text(value[:MAX_READ_CHARS]).strip()):
+    number = _INTEGER.fullmatch(str(value)) if isinstance(value, str | int) else None
+    if "integer" in types and number:
+        return int(number[1])
+    text = safe_text(value[:MAX_READ_CHARS]).strip() if isinstance(value, str) else ""
+    if "string" in types and text:
         return text
-    raise ValueError("another type")
-
-
-def _types(schema: Mapping[str, Any]) -> Sequence[str]:
-    return schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    raise ValueError(" or ".join(_WORDS[each] for each in types))
 
 
 def _first(table: Mapping[str, Any], keys: Sequence[str]) -> Any:
