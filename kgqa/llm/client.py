@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Meta
 
-from kgqa.errors import SettingsError
 from kgqa.llm.replies.reply import Reply
 
 T = TypeVar("T")
@@ -42,29 +41,10 @@ TokenCount = Annotated[int, Meta(ge=0, le=MAX_TOKEN_COUNT)]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image in a message. It is sent as data; nothing is fetched from a URL.
+    """An image in a message, at most MAX_IMAGE_BYTES large. It is sent as data; nothing is fetched from a URL."""
 
-    Raises:
-        SettingsError: The image is empty, larger than MAX_IMAGE_BYTES, or of another type than `ImageType` names.
-    """
-
-    data: bytes
+    data: bytes = field(repr=False)
     media_type: ImageType
-
-    def __post_init__(self) -> None:
-        types = get_args(ImageType)
-        if self.media_type not in types:
-            raise SettingsError(
-                f"{str(self.media_type)[:40]!r} is not a supported type of images.", f"Use {', '.join(types)}."
-            )
-        if not 0 < len(self.data) <= MAX_IMAGE_BYTES:
-            raise SettingsError(
-                f"An image of {len(self.data):,} bytes cannot be sent.",
-                f"Use an image of 1 to {MAX_IMAGE_BYTES:,} bytes.",
-            )
-
-    def __repr__(self) -> str:
-        return f"Image({len(self.data):,} bytes, {self.media_type!r})"
 
 
 Content = str | tuple[str | Image, ...]

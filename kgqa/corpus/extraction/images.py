@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from kgqa.corpus.documents.document import Figure
-from kgqa.errors import SettingsError
-from kgqa.llm.client import Image, ImageType
+from kgqa.llm.client import MAX_IMAGE_BYTES, Image, ImageType
 
 _MARKS: dict[ImageType, tuple[bytes, ...]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -39,7 +38,6 @@ def image_of(data: bytes, media_type: str) -> Image:
     if found is None or (found == "image/webp" and data[8:12] != b"WEBP"):
         names = ", ".join(name.removeprefix("image/") for name in get_args(ImageType))
         raise ValueError(f"an image of the type {media_type[:40]} cannot be sent to a model, only {names}")
-    try:
-        return Image(data, found)
-    except SettingsError as error:
-        raise ValueError(error.message) from error
+    if len(data) > MAX_IMAGE_BYTES:
+        raise ValueError(f"an image of {len(data):,} bytes cannot be sent to a model, only up to {MAX_IMAGE_BYTES:,}")
+    return Image(data, found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
@@ -129,11 +128,7 @@ def plain_text(text: str) -> str:
 
 
 def read_json(text: str) -> tuple[Any | None, bool]:
-    """Read the last JSON object or array in a reply or in its code blocks; nearly valid JSON is repaired.
-
-    Returns:
-        The value, or None if the reply has no JSON, and whether it was repaired. Never raises, whatever the text.
-    """
+    """Return the last JSON object or array in a reply, None if it has none, and whether it was repaired."""
     found = json_values(last_part(text))
     return (found[-1].value, found[-1].repaired) if found else (None, False)
 
@@ -144,46 +139,34 @@ def json_values(text: str) -> list[JsonValue]:
     unclosed: list[int] = []
     at = repairs = 0
     narrow = _narrow(text)
-    sources = {text: False}
-    sources.setdefault(narrow, True)
-    while opener := _OPENER.search(text, at):
+    while opener := _OPENER.search(narrow, at):
         start = opener.start()
+        value = None
         try:
-            decoded = (_decoded(source, start, repaired=repaired) for source, repaired in sources.items())
-            value = next(filter(None, decoded), None)
+            decoded, end = _DECODER.raw_decode(narrow, start)
+            value = JsonValue(start, end, narrow[start:end], decoded, narrow[start:end] != text[start:end])
+        except ValueError:  # also for a number with too many digits
+            if repairs < _MAX_REPAIRS and _REPAIRABLE.match(narrow, start):
+                repairs += 1
+                closed = _closing(narrow, start)
+                if closed is None:
+                    unclosed.append(start)
+                else:
+                    value = _repaired(narrow[start:closed], start)
         except RecursionError:
             break
-        if value is None and repairs < _MAX_REPAIRS and _REPAIRABLE.match(narrow, start):
-            repairs += 1
-            end = _closing(narrow, start)
-            if end is None:
-                unclosed.append(start)
-            else:
-                value = _repaired(narrow[start:end], start)
-        if value is not None:
-            found.append(value)
-        at = start + 1 if value is None else value.end
+        found += [value] if value else []
+        at = value.end if value else start + 1
+    # the first value without a closing bracket counts, unless a separate value follows it
     alone = [each.start for each in found if narrow[: each.start].rstrip()[-1:] not in (":", ",", "[")]
-    for start in unclosed:  # the first value without a closing bracket counts, unless a separate value follows it
-        if not any(other > start for other in alone):
-            last = _repaired(narrow[start:].partition("```")[0], start)
-            return [*(each for each in found if each.end <= start), last] if last else found
-    return found
-
-
-def _decoded(text: str, start: int, *, repaired: bool) -> JsonValue | None:
-    """Return the valid JSON at a position, or None; a number with too many digits is not valid."""
-    try:
-        value, end = _DECODER.raw_decode(text, start)
-    except ValueError:
-        return None
-    return JsonValue(start, end, text[start:end], value, repaired)
+    first = next((start for start in unclosed if start > max(alone, default=-1)), None)
+    last = None if first is None else _repaired(narrow[first:].partition("```")[0], first)
+    return [*(each for each in found if each.end <= last.start), last] if last else found
 
 
 def _narrow(text: str) -> str:
     """Return a text of the same length with ASCII in place of full-width punctuation between JSON values."""
-    text = _WIDE_COLON.sub(":", text)
-    text = _WIDE_COMMA.sub(",", text)
+    text = _WIDE_COMMA.sub(",", _WIDE_COLON.sub(":", text))
     return text if '"' in text else text.translate(dict.fromkeys(map(ord, "\u201c\u201d\u201e"), '"'))
 
 
@@ -202,7 +185,9 @@ def _closing(text: str, start: int) -> int | None:
 
 def _repaired(piece: str, start: int) -> JsonValue | None:
     """Repair invalid JSON with json-repair; return None if the result is not an object or array like the piece."""
-    if len(piece) > _MAX_REPAIRED_LENGTH or _depth(piece) > _MAX_REPAIRED_DEPTH:
+    signs = re.findall(r"[\[\]{}()]", piece)
+    levels = accumulate(signs, lambda level, sign: level + 1 if sign in "[{(" else max(0, level - 1), initial=0)
+    if len(piece) > _MAX_REPAIRED_LENGTH or max(levels) > _MAX_REPAIRED_DEPTH:
         return None
     from json_repair import repair_json  # imported only when a reply is broken
 
@@ -212,12 +197,6 @@ def _repaired(piece: str, start: int) -> JsonValue | None:
         return None
     fits = value and isinstance(value, dict if piece[0] == "{" else list)
     return JsonValue(start, start + len(piece), piece, value, repaired=True) if fits else None
-
-
-def _depth(piece: str) -> int:
-    """Return how deeply brackets are nested, strings included; a closing bracket without an opening one is ignored."""
-    signs = re.findall(r"[\[\]{}()]", piece)
-    return max(accumulate(signs, lambda depth, sign: depth + 1 if sign in "[{(" else max(0, depth - 1), initial=0))
 
 
 def without_objects(text: str) -> tuple[str, list[tuple[int, JsonValue]]]:
@@ -252,18 +231,12 @@ def find_key(value: Any, names: tuple[str, ...]) -> tuple[bool, Any]:
     If several of the keys occur, the one that comes first in `names` is taken; if this key occurs in several objects,
     the outermost object is taken.
     """
-    objects = list(_objects(value))
-    for name in names:
-        for each in objects:
-            if name in each:
-                return True, each[name]
-    return False, None
-
-
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    found: dict[str, Any] = {}
     queue = [value]
     for each in queue:  # grows during the loop: breadth first
         if isinstance(each, dict):
-            yield {key_name(key): inner for key, inner in each.items()}
+            for key, inner in each.items():
+                found.setdefault(key_name(key), inner)
         if len(queue) < _MAX_NODES and isinstance(each, dict | list):
             queue.extend(list(each.values() if isinstance(each, dict) else each)[:_MAX_NODES])
+    return next(((True, found[name]) for name in names if name in found), (False, None))

@@ -51,38 +51,34 @@ def read_scores(text: str, *, size: int) -> Reading[tuple[float | None, ...]]:
     given, repaired = _scores_in_json(last_part(text), size)
     if not given:
         given, repaired = _scores_in_lines(text, size), True
-    if 0 in given:  # the reply numbers the items from 0, so scores cannot be assigned to items safely
-        given = {}
-    known = {index: score for index, score in given.items() if 1 <= index <= size}
-    bare = [score for score, fixed in known.values() if not fixed and math.isfinite(score)]
-    highest = max(bare, default=0.0)
-    scale = 1.0 if highest <= 1 or min(bare) < 0 else 10.0 if highest <= 10 else 100.0 if highest <= 100 else 1.0
-    scores = [
-        score if fixed else score / scale for score, fixed in (known.get(i + 1, (math.nan, True)) for i in range(size))
-    ]
-    if not any(0 <= score <= 1 for score in scores):
+    # if the reply numbers the items from 0, scores cannot be assigned to items safely
+    known = {} if 0 in given else {index: score for index, score in given.items() if index <= size}
+    bare = [score for score, divisor in known.values() if not divisor and math.isfinite(score)]
+    highest, lowest = max(bare, default=0.0), min(bare, default=0.0)
+    scale = 1 if highest <= 1 or highest > 100 or lowest < 0 else 10 if highest <= 10 else 100
+    scores = [score / (divisor or scale) for score, divisor in (known.get(i + 1, (math.nan, 1)) for i in range(size))]
+    kept = tuple(score if 0 <= score <= 1 else None for score in scores)
+    if not any(score is not None for score in kept):
         return Reading(
             None, problem=f"The reply has no scores from 0 to 1; give {size}, one for each candidate in their order."
         )
-    kept = tuple(score if 0 <= score <= 1 else None for score in scores)
     return Reading(kept, repaired=repaired or len(known) < len(given) or scale != 1)
 
 
 _ONLY_ONE = re.compile(r"^\s*\[1\]\s*[:=-]?\s*[\d.]+\s*%?\s*$", re.MULTILINE)
-NumberedScores = dict[int, tuple[float, bool]]
-"""Map from an item's number to its score and whether the score was written as a fraction (50 %, 5/10)."""
+NumberedScores = dict[int, tuple[float, int]]
+"""Map from an item's number to its score as written and the number to divide it by (50 %, 5/10); 0 if there is none."""
 
 
-def _score(value: Any) -> tuple[float, bool]:
+def _score(value: Any) -> tuple[float, int]:
     if isinstance(value, dict):
         value = find_key(value, _SCORE_OF_ONE)[1]
     found = _SCORE.fullmatch(str(value).strip()[:60]) if isinstance(value, str | int | float) else None
-    return _matched(*found.groups("")) if found else (math.nan, False)
+    return _matched(*found.groups("")) if found else (math.nan, 1)
 
 
-def _matched(number: str, percent: str, maximum: str) -> tuple[float, bool]:
-    divisor = 100 if percent else int(maximum or 0)
-    return float(number) / (divisor or 1), bool(divisor)
+def _matched(number: str, percent: str, maximum: str) -> tuple[float, int]:
+    return float(number), 100 if percent else int(maximum or 0)
 
 
 def _scores_in_json(text: str, size: int) -> tuple[NumberedScores, bool]:
@@ -92,18 +88,17 @@ def _scores_in_json(text: str, size: int) -> tuple[NumberedScores, bool]:
     for found in json_values(text):
         there, inner = find_key(found.value, _SCORE_KEYS)
         value = inner if there else found.value
-        if isinstance(value, list) and not has_object(value):
-            # for a single item, "[1]" is the item's number, not a list of one score
-            if len(value) == size and not (size == 1 and _ONLY_ONE.search(text)):
-                given, repaired = dict(enumerate(map(_score, value), 1)), found.repaired
-            continue
-        for each in value[:1000] if isinstance(value, list) else [value]:
-            if isinstance(each, dict):
+        numbered: NumberedScores = {}
+        if not isinstance(value, list) or has_object(value):
+            for each in value[:1000] if isinstance(value, list) else [value]:
                 index = find_key(each, INDEX_KEYS)[1]
-                pairs = each.items() if item_number(index) is None else [(index, each)]
-                numbered = {n: _score(inner) for key, inner in pairs if (n := item_number(key)) is not None}
-                given.update(numbered)
-                repaired = repaired or (bool(numbered) and found.repaired)
+                pairs = {} if not isinstance(each, dict) else each if item_number(index) is None else {index: each}
+                numbered |= {n: _score(inner) for key, inner in pairs.items() if (n := item_number(key)) is not None}
+        # for a single item, "[1]" is the item's number, not a list of one score
+        elif len(value) == size and not (size == 1 and _ONLY_ONE.search(text)):
+            given, numbered, repaired = {}, dict(enumerate(map(_score, value), 1)), False
+        given |= numbered
+        repaired = repaired or (bool(numbered) and found.repaired)
     return given, repaired
 
 
