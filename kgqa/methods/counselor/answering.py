@@ -38,8 +38,8 @@ from kgqa.trace.trace import BudgetExhausted, Trace
 T = TypeVar("T")
 Calls = Reading[tuple[Call, ...]]
 METHOD = "counselor"
-SHOWN_TO_JUDGE, SHOWN_TO_REFLECT, SHORTER = 6_000, 4_000, 1_600
-"""Tokens of the lines of a trial in a prompt; `SHORTER` for a verdict if its prompt would be too long otherwise."""
+SHOWN_TO_JUDGE, SHOWN_TO_REFLECT = 6_000, 4_000
+"""Tokens of the lines of a trial in a prompt."""
 FACTS = 1_500
 """Tokens of the observations that later trials are shown."""
 NAMES, JUDGED_NAMES = 20, 50
@@ -296,11 +296,8 @@ def verify(trial: Trial, read: Callable[[str], Reading[Judgment]], *, published:
     if trial.answer is not None and asked:
         names, total = [safe(each.name) for each in trial.answer.answers[:JUDGED_NAMES]], len(trial.answer.answers)
         values: dict[str, Any] = {"answer": trial.text, "names": names, "total": total, "published": published}
-        ask, long = trial.counsel.ask, within(trial.lines, SHOWN_TO_JUDGE)
-        try:
-            judgment = ask("verify", "verify", read, long, trial.memory, **values).value
-        except PromptTooLong:
-            judgment = ask("verify", "verify", read, within(trial.lines, SHORTER), Memory(), **values).value
+        lines = within(trial.lines, SHOWN_TO_JUDGE)
+        judgment = trial.counsel.ask("verify", "verify", read, lines, trial.memory, **values).value
         verdict = judgment.verdict if judgment else "unparsed"
         judged = judgment.text if judgment else "The verdict could not be read."
     trial.verdict, trial.judged = verdict, judged

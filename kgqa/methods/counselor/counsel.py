@@ -30,7 +30,7 @@ from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
 MAX_PROMPT_TOKENS = 10_000
-"""A longer prompt is not sent: it ends the trial."""
+"""A longer prompt for a line of a step is not sent: it ends the trial."""
 SHORTEST = 120
 """A line is not cut to fewer characters."""
 CUT = "\u2026 (cut)"
@@ -129,7 +129,7 @@ class Counsel:
         The prompt for the first actions of a trial is recorded as its task.
 
         Raises:
-            PromptTooLong: The prompt is too long.
+            PromptTooLong: The prompt for a line of a step is too long.
             BudgetExhausted: The question's budget is used up.
         """
 
@@ -151,7 +151,8 @@ class Counsel:
             lines=lines,
             **values,
         )
-        if sum(tokens_of(message.text) for message in prompt.messages) > MAX_PROMPT_TOKENS:
+        tokens = sum(tokens_of(message.text) for message in prompt.messages)
+        if stage in ("plan", "think", "act") and tokens > MAX_PROMPT_TOKENS:
             raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
         if task:
             texts = {message.role: message.text for message in prompt.messages}

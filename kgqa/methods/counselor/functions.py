@@ -32,10 +32,10 @@ from kgqa.methods.counselor.sets import (
     union,
 )
 from kgqa.methods.counselor.writing import LISTED_CHARS, ValueWriter, list_text, records_text, safe
-from kgqa.model import Candidate, Entity, Named, RelationPath, Step
+from kgqa.model import Candidate, Entity, Named, Step
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.text.words import arrow_words, local_words
+from kgqa.text.words import local_words
 
 MAX_VALUES = 2000
 """Most values of a node that are read."""
@@ -50,10 +50,6 @@ FAILURES = (StoreTimeout, PartialResult, ResultCapped, QueryRejected, StoreCrash
 
 class _Refused(Exception):
     """A call that cannot be run. The text says why."""
-
-
-_Result = tuple[Found, str, tuple[Named, ...]]
-"""What a call found, its text without the call, and the values that the text names."""
 
 
 class GraphFunctions:
@@ -92,9 +88,9 @@ class GraphFunctions:
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
         self.seen = ShownValues(self._writer.types)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
-        self._results: dict[str, tuple[_Result, list[str]]] = {}
+        self._results: dict[str, tuple[Found, list[str]]] = {}
         self._notes: list[str] = []
-        functions: Mapping[str, Callable[[Call], _Result]] = {
+        functions: Mapping[str, Callable[[Call], Found]] = {
             "Retrieve": self._retrieve,
             "Neighbour": self._neighbour,
             "Feature": self._neighbour,
@@ -114,22 +110,21 @@ class GraphFunctions:
             StoreUnavailable: The graph cannot be reached.
         """
         self._notes = []
-        found: Found | None = None
-        shown: tuple[Named, ...] = ()
-        problem = ""
+        found, problem = None, ""
         try:
-            found, text, shown = self._result(call)
-            text = " ".join([*dict.fromkeys(self._notes), text])
+            found = self._result(call)
         except _Refused as refused:
-            text = problem = str(refused)
+            problem = str(refused)
         except FAILURES as error:
-            text = problem = f"The graph could not answer: {safe(str(error))}"
-        observed = Observation(call, found, f"{safe(call_text(call))}: {text}"[:MAX_CHARS], problem, shown)
+            problem = f"The graph could not answer: {safe(str(error))}"
+        said = [*dict.fromkeys(self._notes), found.text] if found else [problem]
+        text = f"{safe(call_text(call))}: {' '.join(said)}"
+        observed = Observation(call, found, text[:MAX_CHARS], problem)
         self.observed.append(observed)
         self.seen.add(observed)
         return observed
 
-    def _result(self, call: Call) -> _Result:
+    def _result(self, call: Call) -> Found:
         """Return what a call found; the notes on it are added to those of the call around it."""
         if call.name not in self._functions:
             raise _Refused(f"There is no function {call.name}. There are {', '.join(self._functions)}.")
@@ -143,7 +138,7 @@ class GraphFunctions:
 
     # --- the functions
 
-    def _retrieve(self, call: Call) -> _Result:
+    def _retrieve(self, call: Call) -> Found:
         text = self._text(call, *self._arguments(call, 1, 1))
         seen = self.seen.get(text)
         found = Retrieved(seen.nodes[0], (), "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
@@ -159,18 +154,15 @@ class GraphFunctions:
         for nodes, each in zip(sets, named):
             self.seen.add_topic(nodes, each)
         others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
-        return Found(sets[0], (named[0],), total=1), f"{texts[0]}{others}", tuple(named)
+        return Found(sets[0], f"{texts[0]}{others}", (named[0],), tuple(named[1:]), total=1)
 
-    def _neighbour(self, call: Call) -> _Result:
+    def _neighbour(self, call: Call) -> Found:
         start, name = self._start_and_name(call)
         if not name:
             return self._relations(start)
         pairs, hop, cut = self._along(start, name)
         pairs, exact = in_languages(self.graph.schema, in_list_order(self.graph, pairs, hop), hop)
-        sources = [
-            extended(source, hop, pairs, words=self._words(source.candidate.path, hop), cut=cut, exact=exact)
-            for source in start.sources
-        ]
+        sources = [extended(self.graph, each, hop, pairs, cut=cut, exact=exact) for each in start.sources]
         nodes = union([NodeSet(tuple([source for source in sources if source.values] or sources), cut)])
         total: int | None = len(nodes.values)
         if cut:  # more than were read
@@ -181,23 +173,24 @@ class GraphFunctions:
         found = Found(nodes, total=total, of=(start, hop), pairs=pairs)
         if self._sets and len(start.nodes) == 1 and len(nodes.values) > 1:  # not as published
             found = replace(found, records=read_records(self.graph, start.nodes[0], hop))
-        found, text, shown = self._writer.values(found, "", f"has no “{self.hops.name(hop)}”{others}")
+        found = self._writer.values(found, "", f"has no “{self.hops.name(hop)}”{others}")
         fields = dict.fromkeys(each for record in found.records for own in record.fields.values() for each in own)
-        records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(text))
-        return found, f"{text}{records}", (*shown, *fields)
+        records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(found.text))
+        return replace(found, text=f"{found.text}{records}", beside=(*found.beside, *fields))
 
-    def _relations(self, start: NodeSet) -> _Result:
+    def _relations(self, start: NodeSet) -> Found:
         """Return the relations of a set, with numbers of edges."""
         present = self.hops.present(start.nodes)
         counts = self.graph.paths.relations_at(start.nodes[:MAX_NODES]) if present else {}
         listed = [f"{name} ({counts.get(hop[0], 0)})" for hop, name in present.items()]
         text = list_text(map(safe, listed[:MAX_LISTED]), len(listed), separator="; ")
         named = self.graph.named(start.nodes) if len(start.nodes) == 1 else []
-        numbers = (_number(counts[hop[0]], start, each, hop) for each in named for hop in present if len(hop) == 1)
-        found = Found(start, total=len(listed), listed=tuple(numbers))
-        return found, text or "nothing: there are no relations.", ()
+        single = [(each, hop) for each in named for hop in present if len(hop) == 1]
+        numbers = (self._number(counts[hop[0]], start, each, hop) for each, hop in single)
+        text = text or "nothing: there are no relations."
+        return Found(start, text, total=len(listed), listed=tuple(numbers))
 
-    def _degree(self, call: Call) -> _Result:
+    def _degree(self, call: Call) -> Found:
         start, name = self._start_and_name(call)
         if not name:
             return self._relations(start)
@@ -208,17 +201,17 @@ class GraphFunctions:
         counts |= {node: int(plain_text(values[0])) for node, values in stated.items()}
         named = self.graph.named(nodes)
         numbers = [
-            _number(counts[node], start, each, (Step(relation),) if node in stated else hop, stated=node in stated)
+            self._number(counts[node], start, each, (Step(relation),) if node in stated else hop, stated=node in stated)
             for node, each in zip(nodes, named)
         ]
         if not numbers:
             raise _Refused("Literals have no neighbours.")
         texts = (f"{text}: {each.number}" for text, each in zip(self._writer.texts(named, typed=False), numbers))
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
-        found = Found(numbers=tuple(numbers), total=len(numbers), of=(start, hop))
-        return found, text, tuple(named[: self._writer.shown])
+        shown = tuple(named[: self._writer.shown])
+        return Found(text=text, beside=shown, numbers=tuple(numbers), total=len(numbers), of=(start, hop))
 
-    def _combine(self, call: Call) -> _Result:
+    def _combine(self, call: Call) -> Found:
         combine = intersection if call.name == "Intersect" else difference
         first, *others = sets = list(map(self._nodes, self._arguments(call, 2, 9)))
         for other in others:
@@ -227,7 +220,7 @@ class GraphFunctions:
         found = Found(first, total=None if first.approximate else len(first.values), combined=tuple(combined))
         return self._writer.values(found, "", "is empty")
 
-    def _count(self, call: Call) -> _Result:
+    def _count(self, call: Call) -> Found:
         nodes = self._nodes(*self._arguments(call, 1, 1))
         path, number = nodes.path, len(nodes.values)
         if nodes.approximate and path is None:
@@ -236,14 +229,13 @@ class GraphFunctions:
         for candidate in counting if nodes.approximate else ():  # more than were read
             number = int(plain_text(returned(self.graph, candidate)[0]))
         words = "".join(each.words for each in counting)
-        return Found(numbers=(Number(number, None, words, tuple(counting)),), total=1), str(number), ()
+        return Found(text=str(number), numbers=(Number(number, None, words, tuple(counting)),), total=1)
 
-    def _most(self, call: Call) -> _Result:
+    def _most(self, call: Call) -> Found:
         self._arguments(call, 2, 2)
         start, name = self._start_and_name(call)
         pairs, hop, cut = self._along(start, name, most=len(start.nodes))
-        words = self._words(start.sources[0].candidate.path, hop) if start.sources else ""
-        nodes, best = most_shared(start, hop, pairs, words=words, cut=cut)
+        nodes, best = most_shared(self.graph, start, hop, pairs, cut=cut)
         found = Found(nodes, total=len(nodes.values))
         shared = f"shared by {best} of {len(start.nodes)}{' (approximate: not all were read)' if cut else ''}: "
         return self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”")
@@ -263,7 +255,7 @@ class GraphFunctions:
     def _nodes(self, argument: str | Call) -> NodeSet:
         """Return the set that an argument stands for: the result of a call, ids, or names."""
         if isinstance(argument, Call):
-            found, *_ = self._result(argument)
+            found = self._result(argument)
             if found.numbers:
                 raise _Refused(f"{safe(call_text(argument))} is a number, not a node.")
             return found.nodes
@@ -327,23 +319,16 @@ class GraphFunctions:
                 return pairs, reading.hop, unread or start.approximate or len(start.nodes) > most
         return {}, first, start.approximate or len(start.nodes) > most
 
-    def _words(self, path: RelationPath, hop: Hop) -> str:
-        graph = self.graph
-        (topic,) = graph.named([path.topic])
-        labels, is_mediator = graph.tables.relation_labels, graph.tables.leads_to_mediator
-        return arrow_words(topic.name, path.then(*hop), graph.schema, labels, is_mediator=is_mediator)
+    def _number(self, number: int, start: NodeSet, node: Named, hop: Hop, *, stated: bool = False) -> Number:
+        """Return the number of values of a node, with the paths that count to it: that of its set, then from the node.
 
-
-def _number(number: int, start: NodeSet, node: Named, hop: Hop, *, stated: bool = False) -> Number:
-    """Return the number of values of a node, with the paths that count to it: that of its set, then from the node.
-
-    If the graph states the number, the hop leads to it, and nothing is counted.
-    """
-    assert isinstance(node.value, Entity)
-    candidates: list[Candidate] = []
-    for source in (*start.among({node.value}).sources, *topic_set(node.value, node.name).sources):
-        counted = extended(source, hop, {}, words="", cut=False)
-        operation = None if stated else Operation("count")
-        candidates += [replace(counted.candidate, operation=operation)] if counted.exact else []
-    words = " ".join([node.name, *(local_words(step.relation) for step in hop)])
-    return Number(number, node, words, tuple(dict.fromkeys(candidates)))
+        If the graph states the number, the hop leads to it, and nothing is counted.
+        """
+        assert isinstance(node.value, Entity)
+        candidates: list[Candidate] = []
+        for source in (*start.among({node.value}).sources, *topic_set(node.value, node.name).sources):
+            counted = extended(self.graph, source, hop, {})
+            operation = None if stated else Operation("count")
+            candidates += [replace(counted.candidate, operation=operation)] if counted.exact else []
+        words = " ".join([node.name, *(local_words(step.relation) for step in hop)])
+        return Number(number, node, words, tuple(dict.fromkeys(candidates)))

@@ -10,7 +10,7 @@ from itertools import chain, product
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.hops import Hop
-from kgqa.methods.counselor.sets import NodeSet, Source, ordered, start_of
+from kgqa.methods.counselor.sets import NO_NODES, NodeSet, Source, ordered, start_of
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.model.conditions import Condition
 from kgqa.search.conditions.rows import passed_steps
@@ -51,7 +51,9 @@ class Found:
 
     Attributes:
         nodes: The values, with the paths that lead to them.
+        text: What was found, in words.
         values: The values that are shown, with their names.
+        beside: Further values that the text names: those of which it shows features or degrees, and fields of records.
         numbers: The numbers that `Degree` and `Count` found.
         listed: The numbers that stand beside relations in a list.
         total: Number of values; None if there are more than were read.
@@ -61,8 +63,10 @@ class Found:
         combined: The paths, in words, of the sets that were combined; empty for other functions.
     """
 
-    nodes: NodeSet = field(default_factory=lambda: NodeSet(()))
+    nodes: NodeSet = NO_NODES
+    text: str = ""
     values: tuple[Named, ...] = ()
+    beside: tuple[Named, ...] = ()
     numbers: tuple[Number, ...] = ()
     listed: tuple[Number, ...] = ()
     total: int | None = 0
@@ -105,14 +109,17 @@ class Observation:
         found: What was found; None if the call could not be run.
         text: What the language model is shown.
         problem: Why the call could not be run; empty if it could.
-        shown: The values that the text names; those of which it shows features or degrees, too.
     """
 
     call: Call
     found: Found | None
     text: str
     problem: str = ""
-    shown: tuple[Named, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Named, ...]:
+        """The values that the text names."""
+        return (*self.found.beside, *self.found.values) if self.found else ()
 
     @property
     def sources(self) -> tuple[Source, ...]:

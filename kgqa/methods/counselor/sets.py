@@ -16,6 +16,7 @@ from kgqa.model import Candidate, Entity, Join, Literal, RelationPath, Step, Val
 from kgqa.model.conditions import Condition, Operation
 from kgqa.schema import Schema
 from kgqa.storage.loading import parse_json
+from kgqa.text.words import arrow_words
 
 Pairs = Mapping[Entity, Sequence[Value]]
 """The values of each node."""
@@ -89,6 +90,9 @@ class NodeSet:
         return NodeSet(tuple(source for source in kept if source), self.approximate)
 
 
+NO_NODES = NodeSet(())
+
+
 def ordered(values: Iterable[Value]) -> tuple[Value, ...]:
     """Return the distinct values in an order that does not depend on the store."""
 
@@ -121,29 +125,26 @@ def union(sets: Sequence[NodeSet]) -> NodeSet:
 
 
 def extended(
-    source: Source,
-    hop: Sequence[Step],
-    pairs: Pairs,
-    *,
-    words: str,
-    cut: bool,
-    exact: bool = True,
+    graph: KnowledgeGraph, source: Source, hop: Sequence[Step], pairs: Pairs, *, cut: bool = False, exact: bool = True
 ) -> Source:
     """Return the source of what a hop leads to from the values of a source.
 
     Args:
-        pairs: what the hop leads to from each node; the values of a single node keep their order.
-        words: the new path in words.
-        cut: whether some values are missing in `pairs`.
-        exact: whether `pairs` has all other values.
+        graph: The graph, whose words the new path has.
+        source: The source.
+        hop: The hop.
+        pairs: What the hop leads to from each node; the values of a single node keep their order.
+        cut: Whether some values are missing in `pairs`.
+        exact: Whether `pairs` has all other values.
     """
-    reached = {value for node in source.values if isinstance(node, Entity) for value in pairs.get(node, ())}
-    base, starts_exactly = start_of(source)
-    candidate = replace(
-        base, path=base.path.then(*hop), words=words, hops=(), leads_to="", approximate=base.approximate or cut
-    )
     starts = [node for node in source.values if isinstance(node, Entity)]
-    values = tuple(dict.fromkeys(pairs.get(starts[0], ()))) if len(starts) == 1 else ordered(reached)
+    reached = [value for node in starts for value in pairs.get(node, ())]
+    base, starts_exactly = start_of(source)
+    labels, is_mediator = graph.tables.relation_labels, graph.tables.leads_to_mediator
+    arrows = arrow_words("", RelationPath(base.path.topic, tuple(hop)), graph.schema, labels, is_mediator=is_mediator)
+    path, approximate = base.path.then(*hop), base.approximate or cut
+    candidate = replace(base, path=path, words=f"{base.words}{arrows}", hops=(), leads_to="", approximate=approximate)
+    values = tuple(dict.fromkeys(reached)) if len(starts) == 1 else ordered(reached)
     return Source(candidate, values, frozenset(reached), exact and starts_exactly)
 
 
@@ -204,23 +205,25 @@ def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSe
     return NodeSet((Source(candidate, rest.values, frozenset(rest.values)),))
 
 
-def most_shared(start: NodeSet, hop: Sequence[Step], pairs: Pairs, *, words: str, cut: bool) -> tuple[NodeSet, int]:
+def most_shared(
+    graph: KnowledgeGraph, start: NodeSet, hop: Sequence[Step], pairs: Pairs, *, cut: bool
+) -> tuple[NodeSet, int]:
     """Return what a hop leads to from the most nodes of a set, with all ties, and from how many nodes it does.
 
     The topics of the set's paths, to which all of its nodes lead back, are left out.
 
     Args:
+        graph: The graph.
         start: The set.
         hop: The hop.
         pairs: What it leads to from each node.
-        words: The new path in words.
         cut: Whether some nodes or values are missing.
     """
     topics: set[Entity] = {source.candidate.path.topic for source in start.sources if source.candidate.path.steps}
     shared = Counter(value for node in start.nodes for value in set(pairs.get(node, ())) - topics)
     best = max(shared.values(), default=0)
     chosen = {value for value, number in shared.items() if number == best}
-    sources = [extended(source, hop, pairs, words=words, cut=cut) for source in start.sources]
+    sources = [extended(graph, source, hop, pairs, cut=cut) for source in start.sources]
     if not chosen or len(sources) > 1 or not topics or not sources[0].exact:
         return NodeSet(tuple(kept for each in sources if (kept := each.among(chosen))), cut), best
     candidate, place = sources[0].candidate, len(start.sources[0].candidate.path)

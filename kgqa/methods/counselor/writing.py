@@ -9,7 +9,7 @@ from dataclasses import replace
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.hops import Hop
 from kgqa.methods.counselor.observations import Found, Record
-from kgqa.methods.counselor.sets import NodeSet, Pairs, ordered
+from kgqa.methods.counselor.sets import NO_NODES, NodeSet, Pairs, ordered
 from kgqa.model import Entity, Named, Step, Value
 from kgqa.text.words import clean, type_words
 
@@ -132,29 +132,30 @@ class ValueWriter:
         several = f"these {len(start.values)} nodes"
         return several if len(start.values) != 1 else self.texts(self._graph.named(start.values), typed=False)[0]
 
-    def values(self, found: Found, note: str, nothing: str) -> tuple[Found, str, tuple[Named, ...]]:
-        """Return what was found with the names of the first values, the text, and the values that the text names.
+    def values(self, found: Found, note: str, nothing: str) -> Found:
+        """Return what was found with its text, and the values that the text names.
 
         Args:
             found: What was found.
             note: What stands before the values.
             nothing: What is said of the set from which a hop was followed if there are no values.
         """
-        start, hop = found.of or (NodeSet(()), ())
+        start, hop = found.of or (NO_NODES, ())
         values = found.every
         if not values:
-            return found, f"{note}nothing: {self.set_words(start) if found.of else 'the set'} {nothing}.", ()
+            whose = self.set_words(start) if found.of else "the set"
+            return replace(found, text=f"{note}nothing: {whose} {nothing}.")
         named = self._graph.named(values[: self.shown])
-        found = replace(found, values=tuple(named))
         if len(start.nodes) > 1 and found.pairs:
             nodes, text = self._pairs(start, hop, found.pairs, named)
-            return found, f"{note}{len(start.nodes)} nodes: {text}", (*nodes, *named)
-        self.read_types(named, hop)
-        texts = self.texts(named, limit=LONGEST_ALONE if len(named) == 1 else LONGEST)
-        text = list_text(texts, found.total, limit=BESIDE_RECORDS if found.records else LISTED_CHARS)
-        number = f"more than {len(values)}" if found.total is None else found.total
-        head = "" if found.total == 1 else f"{number} values: "
-        return found, f"{note}{head}{text}", tuple(named)
+            head = f"{len(start.nodes)} nodes: "
+        else:
+            self.read_types(named, hop)
+            texts, nodes = self.texts(named, limit=LONGEST_ALONE if len(named) == 1 else LONGEST), []
+            text = list_text(texts, found.total, limit=BESIDE_RECORDS if found.records else LISTED_CHARS)
+            number = f"more than {len(values)}" if found.total is None else found.total
+            head = "" if found.total == 1 else f"{number} values: "
+        return replace(found, text=f"{note}{head}{text}", values=tuple(named), beside=tuple(nodes))
 
     def _pairs(self, start: NodeSet, hop: Hop, pairs: Pairs, named: list[Named]) -> tuple[list[Named], str]:
         """Return what each of several nodes has, as `node: value, value; node: value`; names are added to `named`."""

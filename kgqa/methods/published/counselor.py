@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.json_values import Reading, last_part
-from kgqa.methods.counselor.answering import SHORTER, Calls, Trial, reflect, take_trials, think, verify
+from kgqa.methods.counselor.answering import Calls, Trial, reflect, take_trials, think, verify
 from kgqa.methods.counselor.counsel import Memory
 from kgqa.methods.counselor.replies import MAX_LINE, Judgment, read_sentences
 from kgqa.methods.resources import Resources
@@ -22,6 +22,8 @@ from kgqa.text.words import clean
 from kgqa.trace.trace import Trace
 
 T = TypeVar("T")
+SHOWN_TO_REFLECT = 1_600
+"""Tokens of the lines of a trial in the prompt for a reflection."""
 LABELS = {"plan": "Plan", "think": "Need", "act": "Action"}
 
 
@@ -72,7 +74,7 @@ class PublishedTrial(Trial):
     def remember(self) -> Memory:
         """Return what the next trial is told: the reflection only; what the graph returned is forgotten."""
         self.counsel.functions = self.counsel.new_functions()
-        return Memory(reflect(self, SHORTER))
+        return Memory(reflect(self, SHOWN_TO_REFLECT))
 
 
 def read_published_judgment(text: str) -> Reading[Judgment]:
