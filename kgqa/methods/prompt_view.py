@@ -193,12 +193,12 @@ class PromptView:
         return len(leaks(sorted(self.texts), self._names)) if self.masks else 0
 
 
-def path_words(graph: KnowledgeGraph, path: RelationPath) -> tuple[str, ...]:
-    """Return the words of each hop for prompts; see `prompt_words`."""
+def path_words(graph: KnowledgeGraph, path: RelationPath, labels: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the words of each hop for prompts, with the labels of relations in the graph or others."""
     return prompt_words(
         path,
         graph.schema,
-        graph.tables.relation_labels,
+        graph.tables.relation_labels if labels is None else labels,
         is_mediator=graph.tables.leads_to_mediator,
         inverse=graph.tables.inverses.get,
         target_type=graph.tables.target_type,

@@ -201,8 +201,8 @@ class Trial:
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
-        steps, first = self.counsel.settings.steps, stage == "act" and step == 1
-        return self.counsel.ask(name, stage, read, self.lines, self.memory, task=first, step=step, steps=steps)
+        steps = self.counsel.settings.steps
+        return self.counsel.ask(name, stage, read, self.lines, self.memory, step=step, steps=steps)
 
     def run(self, call: Call, step: int, repeat: Repeat | None) -> tuple[Sequence[str], Found]:
         """Run a call; return what the model is shown."""

@@ -120,8 +120,6 @@ class Counsel:
         read: Callable[[str], Reading[T]],
         lines: Sequence[str],
         memory: Memory,
-        *,
-        task: bool = False,
         **values: Any,
     ) -> Reading[T]:
         """Send a prompt of this method and return what was read; all prompts of a question begin alike.
@@ -154,7 +152,7 @@ class Counsel:
         tokens = sum(tokens_of(message.text) for message in prompt.messages)
         if stage in ("plan", "think", "act") and tokens > MAX_PROMPT_TOKENS:
             raise PromptTooLong(f"the prompt would have more than {MAX_PROMPT_TOKENS:,} tokens")
-        if task:
+        if stage == "act" and values["step"] == 1:
             texts = {message.role: message.text for message in prompt.messages}
             self.trace.record(TaskGiven(system=texts.get("system", ""), user=texts.get("user", "")))
         assert self.resources.models is not None

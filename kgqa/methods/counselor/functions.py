@@ -141,16 +141,16 @@ class GraphFunctions:
     def _retrieve(self, call: Call) -> Found:
         text = self._text(call, *self._arguments(call, 1, 1))
         seen = self.seen.get(text)
-        found = Retrieved(seen.nodes[0], (), "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
-        named = self.graph.named([*([found.node] if found.node else ()), *found.others])
+        found = Retrieved(seen.nodes, "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
+        named = self.graph.named(found.nodes)
         self._writer.read_types(named)
         texts = self._writer.texts(named)
-        if found.node is None:
+        if not found.how:
             nearest = f" The nearest names are {list_text(texts, len(texts))}." if texts else ""
             raise _Refused(f"No node has a name like “{safe(text)}”.{nearest}")
         if found.how == "similar":
             self._notes.append(f"“{safe(text)}” is no name; the most similar is used.")
-        sets = [topic_set(node, each.name) for node, each in zip((found.node, *found.others), named)]
+        sets = [topic_set(node, each.name) for node, each in zip(found.nodes, named)]
         for nodes, each in zip(sets, named):
             self.seen.add_topic(nodes, each)
         others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""

