@@ -211,7 +211,7 @@ class Trial:
         observed = self.counsel.functions.run(call)
         self.counsel.trace.record(_called(call, observed, self.number, step))
         form = f" The form is {FORMS[call.name]}." if observed.problem else ""
-        return [f"{observed.text}{form}", *self._relations_of(call)], observed.found or Found()
+        return [f"{observed.text}{form}", *self._relations_of(call)], observed.found
 
     def show(self, results: Sequence[tuple[Sequence[str], Found]], step: int, *, last: bool) -> None:
         """Add what the calls returned to the lines."""
@@ -254,7 +254,7 @@ class Trial:
 
     def remember(self) -> Memory:
         """Return what the next trial is told: a reflection, and what the graph returned."""
-        seen = dict.fromkeys(each.text for each in self.counsel.functions.observed if each.found is not None)
+        seen = dict.fromkeys(each.text for each in self.counsel.functions.observed if not each.problem)
         return Memory(reflect(self, SHOWN_TO_REFLECT), tuple(within(list(seen), FACTS)))
 
 
@@ -318,7 +318,7 @@ def reflect(trial: Trial, tokens: int) -> str:
 
 
 def _called(call: Call, observed: Observation, trial: int, step: int) -> Called:
-    found = observed.found or Found()
+    found = observed.found
     names = [str(each.number) for each in found.numbers] or [each.name for each in found.values]
     return Called(
         name=call.name,
@@ -326,7 +326,7 @@ def _called(call: Call, observed: Observation, trial: int, step: int) -> Called:
         paths=found.paths[:NAMES],
         names=tuple(names)[:NAMES],
         total=found.count,
-        failed=observed.found is None,
+        failed=bool(observed.problem),
         trial=trial,
         step=step,
     )

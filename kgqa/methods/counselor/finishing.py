@@ -104,10 +104,12 @@ def _counted(text: str, observed: Sequence[Observation], question: str) -> Seque
         return ()
     asked = set(terms(question))
     for each in reversed(observed):
-        numbers = (*each.found.numbers, *each.found.listed) if each.found is not None else ()
+        numbers = (*each.found.numbers, *each.found.listed)
         if equal := [number for number in numbers if number.number == int(value)]:
-            return sorted(equal, key=lambda number: -len(asked & set(terms(number.words))))
-        if any(isinstance(named.value, Literal) and named.name == value for named in each.shown):
+            return sorted(
+                equal, key=lambda number: -len(asked & set(terms(" ".join(each.words for each in number.candidates))))
+            )
+        if any(isinstance(named.value, Literal) and named.name == value for named in each.found.shown):
             return ()
     return ()
 
@@ -145,7 +147,7 @@ def _paths(
         is_only = wanted == source.every and source.exact
         return not is_only, there != wanted, not source.exact, -len(there), -fit
 
-    sources = [source for each in reversed(observed) for source in each.sources]
+    sources = [source for each in reversed(observed) for source in each.found.sources]
     leading = [each for each in sources if each.candidate.path.steps and wanted & each.every]
     ranked: dict[object, Candidate] = {}
     for source in sorted(leading, key=rank):

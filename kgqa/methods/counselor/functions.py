@@ -35,7 +35,6 @@ from kgqa.methods.counselor.writing import LISTED_CHARS, ValueWriter, list_text,
 from kgqa.model import Candidate, Entity, Named, Step
 from kgqa.model.conditions import Operation
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.text.words import local_words
 
 MAX_VALUES = 2000
 """Most values of a node that are read."""
@@ -110,15 +109,15 @@ class GraphFunctions:
             StoreUnavailable: The graph cannot be reached.
         """
         self._notes = []
-        found, problem = None, ""
+        found, problem = Found(), ""
         try:
             found = self._result(call)
         except _Refused as refused:
             problem = str(refused)
         except FAILURES as error:
             problem = f"The graph could not answer: {safe(str(error))}"
-        said = [*dict.fromkeys(self._notes), found.text] if found else [problem]
-        text = f"{safe(call_text(call))}: {' '.join(said)}"
+        said = problem or " ".join([*dict.fromkeys(self._notes), found.text])
+        text = f"{safe(call_text(call))}: {said}"
         observed = Observation(call, found, text[:MAX_CHARS], problem)
         self.observed.append(observed)
         self.seen.add(observed)
@@ -228,8 +227,7 @@ class GraphFunctions:
         counting = [replace(path.candidate, operation=Operation("count"))] if path else []
         for candidate in counting if nodes.approximate else ():  # more than were read
             number = int(plain_text(returned(self.graph, candidate)[0]))
-        words = "".join(each.words for each in counting)
-        return Found(text=str(number), numbers=(Number(number, None, words, tuple(counting)),), total=1)
+        return Found(text=str(number), numbers=(Number(number, None, tuple(counting)),), total=1)
 
     def _most(self, call: Call) -> Found:
         self._arguments(call, 2, 2)
@@ -330,5 +328,4 @@ class GraphFunctions:
             counted = extended(self.graph, source, hop, {})
             operation = None if stated else Operation("count")
             candidates += [replace(counted.candidate, operation=operation)] if counted.exact else []
-        words = " ".join([node.name, *(local_words(step.relation) for step in hop)])
-        return Number(number, node, words, tuple(dict.fromkeys(candidates)))
+        return Number(number, node, tuple(dict.fromkeys(candidates)))

@@ -35,13 +35,11 @@ class Number:
     Attributes:
         number: The number.
         node: The node whose values were counted; None for the ends of a path.
-        words: What was counted, in words.
         candidates: The paths whose queries may return the number, best first.
     """
 
     number: int
     node: Named | None
-    words: str
     candidates: tuple[Candidate, ...]
 
 
@@ -99,35 +97,33 @@ class Found:
         """Whether more values belong to the result than were found."""
         return self.nodes.approximate or self.total is None
 
+    @property
+    def shown(self) -> tuple[Named, ...]:
+        """All values that the text names."""
+        return (*self.beside, *self.values)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The paths to the values, to those of which features or degrees are shown, and to the fields of records."""
+        start, hop = self.of or (NO_NODES, ())
+        return (*self.nodes.sources, *start.sources, *record_sources(self.records, start, hop))
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The result of a call, as data and as text.
+    """The result of a call.
 
     Attributes:
         call: The call.
-        found: What was found; None if the call could not be run.
+        found: What was found.
         text: What the language model is shown.
         problem: Why the call could not be run; empty if it could.
     """
 
     call: Call
-    found: Found | None
+    found: Found
     text: str
     problem: str = ""
-
-    @property
-    def shown(self) -> tuple[Named, ...]:
-        """The values that the text names."""
-        return (*self.found.beside, *self.found.values) if self.found else ()
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The paths to the values, to those of which features or degrees are shown, and to the fields of records."""
-        if self.found is None or self.found.of is None:
-            return self.found.nodes.sources if self.found else ()
-        start, hop = self.found.of
-        return (*self.found.nodes.sources, *start.sources, *record_sources(self.found.records, start, hop))
 
 
 def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record, ...]:

@@ -73,11 +73,11 @@ class ShownValues:
 
     def add(self, observation: Observation) -> None:
         """Add the values that an observation shows."""
-        nodes = NodeSet(observation.sources)
+        nodes = NodeSet(observation.found.sources)
         added: dict[str, dict[Value, tuple[Named, NodeSet]]] = {}
         # the name of a node that was seen stands for the node, although it may be seen as a text, too
         known = {key for key, values in self._by_key.items() if any(isinstance(value, Entity) for value in values)}
-        for each in observation.shown if observation.call.name != "Retrieve" else ():
+        for each in observation.found.shown if observation.call.name != "Retrieve" else ():
             one = self._topics.get(each.value) or nodes.among({each.value})
             for key in self._keys(each) if one.sources else ():
                 if isinstance(each.value, Entity) or key not in known:

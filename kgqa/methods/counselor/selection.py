@@ -93,7 +93,7 @@ def selections(
 
 def _look_ups(wanted: set[Value], question: str, observed: Sequence[Observation]) -> Iterator[LookUp]:
     """Yield what was looked up of sets of which the wanted values are a part; the nodes may be looked up one by one."""
-    followed = [(each.found, *each.found.of) for each in observed if each.found is not None and each.found.of]
+    followed = [(each.found, *each.found.of) for each in observed if each.found.of]
     for place in reversed(range(len(followed))):
         found, start, hop = followed[place]
         if found.records and wanted < set(found.nodes.values):

@@ -54,7 +54,7 @@ def test_paths_of_whole_sets_return_these_sets():
             if draw.random() < 0.2:  # a node picked from what was seen
                 call = Call("Neighbour", (f"m.n{draw.randrange(8)}", draw.choice(LINKS)))
             observation = functions.run(call)
-            if observation.found is None:
+            if observation.problem:
                 continue
             for source in observation.found.nodes.sources:
                 if source.whole and source.candidate.path.steps:
