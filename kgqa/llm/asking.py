@@ -62,14 +62,15 @@ def ask_readings(
         for (index, prompt), completion in zip(waiting.items(), completions):
             readable = not completion.failure or (cut_off and completion.failure == "length")
             text = _with_reasoning(completion) if with_reasoning else completion.text
-            reading = prompt.reply.read(text) if readable else Reading(None, problem="It has no answer.")
+            unread: Reading[T] = Reading(None, problem="It has no answer.")
+            reading = replace(prompt.reply.read(text), text=text) if readable else unread
             if reading.value is not None:
                 if completion.failure:
                     reading = replace(reading, repaired=True, problem=_reason(completion, reading))
                 found[index] = reading
                 models.trace.tally(stage, repaired=int(reading.repaired))
                 continue
-            found[index] = Reading(None, problem=_reason(completion, reading))
+            found[index] = replace(reading, problem=_reason(completion, reading))
             if completion.failure not in _FINAL:
                 again[index] = _with_problem(prompt, completion, reading.problem, prompts)
         waiting = again

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from kgqa.errors import StoreError
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.names.reading import background_limit
-from kgqa.llm.asking import ask
+from kgqa.llm.asking import ask, ask_readings
 from kgqa.llm.client import TypedPrompt
 from kgqa.llm.models import Models
 from kgqa.llm.prompts import Prompts
+from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.registry import method
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.tournaments.chooser import Scorer
@@ -54,6 +55,13 @@ class Resources:
         """Send prompts of one stage, charged to `trace`, and return the values of the replies (see `asking.ask`)."""
         assert self.models is not None
         return ask(self.models.for_question(trace), self.prompts, asked, reask=self.settings.llm.reask)
+
+    def read(self, prompt: TypedPrompt[T], trace: Trace, *, with_reasoning: bool = False) -> Reading[T]:
+        """Send a prompt, charged to `trace`, and return what was read of the reply (see `asking.ask_readings`)."""
+        assert self.models is not None
+        models, reask = self.models.for_question(trace), self.settings.llm.reask
+        (reading,) = ask_readings(models, self.prompts, [prompt], reask=reask, with_reasoning=with_reasoning)
+        return reading
 
     def __repr__(self) -> str:
         names = [self.encoder.name] if self.encoder is not None else []

@@ -36,22 +36,19 @@ class Move(Generic[C, A]):
     ends: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """An earlier call that is made again. `first`: the turn that made it first. `last`: whether it is the last time."""
-
-    first: int
-    last: bool
-
-
 class Agent(Protocol[C, A, R]):
     """What methods differ in."""
 
     def reply(self, turn: int, *, last: bool) -> Move[C, A]:
         """Ask the model for its move; in the last turn only an answer has an effect."""
 
-    def run(self, call: C, turn: int, repeat: Repeat | None) -> R:
-        """Run a call, or say that it is repeated, and return what the model is shown."""
+    def run(self, call: C, turns: Sequence[int]) -> R:
+        """Run a call, or say that it is repeated, and return what the model is shown.
+
+        Args:
+            call: The call.
+            turns: The turns in which it was made, the present one last.
+        """
 
     def show(self, results: Sequence[R], turn: int, *, last: bool) -> None:
         """Add the results of a turn, and whether the next one is the last, to what the next prompt shows."""
@@ -94,11 +91,9 @@ def take_turns(
         results, stuck = [], False
         for text, call in move.calls.items():
             turns = made.setdefault(" ".join(text.split()).casefold(), [])
-            if turn not in turns:
-                turns.append(turn)
-            repeat = Repeat(turns[0], len(turns) >= MAX_REPEATS) if len(turns) > 1 else None
-            results.append(agent.run(call, turn, repeat))
-            stuck = stuck or (repeat is not None and repeat.last)
+            turns += [] if turn in turns else [turn]
+            results.append(agent.run(call, turns))
+            stuck = stuck or len(turns) >= MAX_REPEATS
         last = turn + 1 >= limit or (at_end == "answer" and (stuck or nearly_spent(trace, turn)))
         agent.show(results, turn, last=last)
         if stuck and at_end == "end":

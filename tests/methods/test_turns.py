@@ -22,8 +22,8 @@ class Scripted:
             return Move(move)
         return Move(calls={move: move}) if move is not None else Move(ends="no reply")
 
-    def run(self, call, turn, repeat):
-        self.ran.append(call if repeat is None else (call, repeat.first))
+    def run(self, call, turns):
+        self.ran.append(call if len(turns) == 1 else (call, turns[0]))
         return call
 
     def show(self, results, turn, *, last):

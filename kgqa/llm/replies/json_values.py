@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
@@ -63,11 +63,13 @@ class Reading(Generic[T]):
         repaired: Whether a part of the reply was repaired or ignored.
         problem: If there is no value, a sentence for the repeated prompt that says what is wrong and what is expected;
             else "".
+        text: The reply that was read.
     """
 
     value: T | None
     repaired: bool = False
     problem: str = ""
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from kgqa.methods.counselor.replies import (
 from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import within_budget
-from kgqa.methods.turns import Move, Repeat, take_turns
+from kgqa.methods.turns import Move, take_turns
 from kgqa.model import Answer, Named, Question, Value
 from kgqa.text.words import clean, normalise
 from kgqa.trace import ActionRead, AnswerVerified, Called, Finished, GaveUp, Reflected, Seen, StepPlanned
@@ -204,12 +204,12 @@ class Trial:
         steps = self.counsel.settings.steps
         return self.counsel.ask(name, stage, read, self.lines, self.memory, step=step, steps=steps)
 
-    def run(self, call: Call, step: int, repeat: Repeat | None) -> tuple[Sequence[str], Found]:
+    def run(self, call: Call, turns: Sequence[int]) -> tuple[Sequence[str], Found]:
         """Run a call; return what the model is shown."""
-        if repeat is not None:
-            return [f"{safe(call_text(call))}: you made this call before; see Seen {repeat.first}."], Found()
+        if len(turns) > 1:
+            return [f"{safe(call_text(call))}: you made this call before; see Seen {turns[0]}."], Found()
         observed = self.counsel.functions.run(call)
-        self.counsel.trace.record(_called(call, observed, self.number, step))
+        self.counsel.trace.record(_called(call, observed, self.number, turns[-1]))
         form = f" The form is {FORMS[call.name]}." if observed.problem else ""
         return [f"{observed.text}{form}", *self._relations_of(call)], observed.found
 

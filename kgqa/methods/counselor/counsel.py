@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.action_lines import MAX_CALLS, MAX_DEPTH, Call, read_action_line
 from kgqa.llm.replies.json_values import Reading
@@ -130,15 +129,10 @@ class Counsel:
             PromptTooLong: The prompt for a line of a step is too long.
             BudgetExhausted: The question's budget is used up.
         """
-
-        def read_and_keep(text: str) -> Reading[T]:
-            self.reply = text
-            return read(text)
-
         prompt = self.resources.prompts.prompt(
             f"counselor/{name}",
             stage,
-            Reply(read_and_keep, TURN.schema if name == "merged" else None),
+            Reply(read, TURN.schema if name == "merged" else None),
             question=self.empty.question.text,
             definition=self.definition,
             planned=self.settings.plan == "on",
@@ -155,10 +149,8 @@ class Counsel:
         if stage == "act" and values["step"] == 1:
             texts = {message.role: message.text for message in prompt.messages}
             self.trace.record(TaskGiven(system=texts.get("system", ""), user=texts.get("user", "")))
-        assert self.resources.models is not None
-        self.reply = ""
-        models, reask = self.resources.models.for_question(self.trace), self.resources.settings.llm.reask
-        (reading,) = ask_readings(models, self.resources.prompts, [prompt], reask=reask)
+        reading = self.resources.read(prompt, self.trace)
+        self.reply = reading.text
         return reading
 
 

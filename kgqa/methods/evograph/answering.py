@@ -21,10 +21,8 @@ from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.extraction.images import image_of
 from kgqa.errors import QuestionError, SettingsError
 from kgqa.graph.opening import open_graph_of
-from kgqa.llm.asking import ask_readings
 from kgqa.llm.client import MAX_IMAGE_BYTES, Image, Message, TypedPrompt
 from kgqa.llm.replies.answers import AnswersReply, read_answers, read_cited_answers
-from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Reply, schema_of
 from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
@@ -36,7 +34,7 @@ from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.grounding import UNQUOTED, ground
 from kgqa.methods.resources import Resources
 from kgqa.methods.text.searching import BYTES_PER_TOKEN, within_budget
-from kgqa.methods.turns import Move, Repeat, take_turns
+from kgqa.methods.turns import MAX_REPEATS, Move, take_turns
 from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.storage.loading import read_bytes
 from kgqa.text.quotes import find_name, stand_in_quotes
@@ -127,7 +125,6 @@ class Session:
         )
         self.tools = self.tools_of(overlay, self.settings, trace, web)
         self.images = list(map(_read_image, question.images))
-        self._models = resources.models.for_question(trace)
         self._messages: list[Message] = []
         self._problem = ""
         self.turn = self._written = self._silent = 0
@@ -139,34 +136,30 @@ class Session:
         self.turn, last = turn, last and self.forced
         schemas = () if last else self._allowed_schemas()
         self._messages = self._messages or self._first_messages(last)
-        texts = [""]
-
-        def read(text: str) -> Reading[ToolReply]:
-            texts.append(text)
-            return read_tool_reply(text, schemas=schemas)
-
-        prompt = TypedPrompt(tuple(self._messages), STAGE, reply=Reply(read))
-        prompts, reask = self.resources.prompts, self.resources.settings.llm.reask
-        (reading,) = ask_readings(self._models, prompts, [prompt], reask=reask, with_reasoning=True)
-        raw, said, self._problem = texts[-1], reading.value or ToolReply(), reading.problem
+        prompt = TypedPrompt(tuple(self._messages), STAGE, reply=Reply(partial(read_tool_reply, schemas=schemas)))
+        reading = self.resources.read(prompt, self.trace, with_reasoning=True)
+        raw, said, self._problem = reading.text, reading.value or ToolReply(), reading.problem
         self._written += len(raw.encode(errors="replace"))
         calls = {call_text(said): said} if said.name else {}
-        read_event = ActionRead(reply=raw, actions=tuple(calls), problem=self._problem, thought=said.thought, step=turn)
-        self.trace.record(read_event)
+        self.trace.record(
+            ActionRead(reply=raw, actions=tuple(calls), problem=self._problem, thought=said.thought, step=turn)
+        )
         self._messages.append(Message("assistant", history_text(said, raw)))
         self._silent = 0 if raw else self._silent + 1
         return Move(said.answer, calls, "no reply" if self._silent == MAX_SILENT else "")
 
-    def run(self, call: ToolReply, turn: int, repeat: Repeat | None) -> Observation:
+    def run(self, call: ToolReply, turns: Sequence[int]) -> Observation:
         """Call a tool; a call that was made before refers to its results."""
         further = ("Only the first call was run; make one call per reply.",) if call.ignored else ()
-        if not self.forced or repeat is None:
-            found = self.tools.call(call.name, call.arguments, step=turn)
+        if not self.forced or len(turns) == 1:
+            found = self.tools.call(call.name, call.arguments, step=self.turn)
             return replace(found, notes=(*further, *found.notes))
         given = json.dumps(dict(call.arguments), ensure_ascii=False)
-        self.trace.record(Called(name=call.name, arguments=(given,), failed=True, step=turn))
-        again = f"This call was made in turn {repeat.first}; its results are shown above. Do something else, or answer."
-        return Observation(notes=("This call was made twice before." if repeat.last else again, *further), failed=True)
+        self.trace.record(Called(name=call.name, arguments=(given,), failed=True, step=self.turn))
+        note = f"This call was made in turn {turns[0]}; its results are shown above. Do something else, or answer."
+        if len(turns) >= MAX_REPEATS:
+            note = "This call was made twice before."
+        return Observation(notes=(note, *further), failed=True)
 
     def show(self, results: Sequence[Observation], turn: int, *, last: bool) -> None:
         """Add the results to the messages."""
@@ -236,8 +229,8 @@ def names_of_images(session: Session) -> tuple[str, ...]:
 
 def call_text(reply: ToolReply) -> str:
     """Return a call as canonical JSON; equal for equal calls."""
-    arguments = {key: reply.arguments[key] for key in sorted(reply.arguments)}
-    return json.dumps({"name": reply.name, "arguments": arguments}, ensure_ascii=False)
+    call = {"name": reply.name, "arguments": dict(sorted(reply.arguments.items()))}
+    return json.dumps(call, ensure_ascii=False)
 
 
 def history_text(reply: ToolReply, raw: str) -> str:
@@ -259,7 +252,8 @@ def grounded(session: Session, text: str | None) -> Answer:
         session: The session.
         text: The answer of the language model; None if there is none.
     """
-    shown, overlay, trace, turn = session.tools.shown, session.tools.overlay, session.trace, session.turn
+    tools, shown, overlay = session.tools, session.tools.shown, session.tools.overlay
+    trace, turn = session.trace, session.turn
     empty = Answer(session.question, "no_answer", method=METHOD, notes=overlay.corpus.index.notes)
     if text is None:
         return replace(empty, reason=f"The language model gave no answer in {turn} turns.")
@@ -267,7 +261,8 @@ def grounded(session: Session, text: str | None) -> Answer:
     if not cited:
         trace.record(Finished(text=text, why=UNKNOWN, step=turn))
         return replace(empty, reason=UNKNOWN, response=text)
-    live = {each.iri: each.piece for each in shown if each.piece and _is_in_corpus(each, overlay)}
+    pieces = (tools.index.pieces(each.kind).get(each.iri) for each in shown if each.kind != "web")
+    live = {piece.iri: piece for piece in pieces if piece is not None and piece.iri not in overlay.removed}
     reply = replace(shown.look_up(cited, session.question.text, live.keys()), response=text)
     elsewhere = {
         each.name: [result for n in each.numbers if (result := shown.get(n)) and result.iri not in live]
@@ -291,12 +286,6 @@ def grounded(session: Session, text: str | None) -> Answer:
     names = tuple(each.name for each in found.answers)
     trace.record(Finished(text=text, answers=names, grounded=is_grounded, why=why, step=turn))
     return found
-
-
-def _is_in_corpus(result: Result, overlay: Overlay) -> bool:
-    """Return whether the corpus contains a segment, and the question did not remove it."""
-    in_corpus = result.kind == "chunk" or overlay.corpus.reader.hyperedge(result.iri) is not None
-    return in_corpus and result.iri not in overlay.removed
 
 
 def _sources(results: Sequence[Result], overlay: Overlay) -> Iterator[str]:

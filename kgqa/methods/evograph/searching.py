@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal as OneOf
 
 from kgqa.corpus.editing.gates import contradicts
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.editing.trust import CORPUS, rank
-from kgqa.corpus.items import normal_name
 from kgqa.corpus.rdf.vocabulary import PARTY
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.corpus.retrieve.fused import DEPTH, fuse
 from kgqa.corpus.snapshot import role_iri
-from kgqa.methods.evidence import MAX_TITLE_CHARS, Exhibits
+from kgqa.methods.evidence import MAX_TITLE_CHARS, Exhibits, title_of
+from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.model import Entity, Piece, PieceKind, Span, Triple
 from kgqa.text.words import clean
 from kgqa.trace import Retrieved
@@ -42,23 +43,18 @@ class Result(ShownText):
     """A text that was shown, on which edits may rest.
 
     Attributes:
-        kind: hyperedge, chunk or web.
+        kind: The kind of the segment, or web for a page.
         title: The title of its document or page; may be empty.
         score: The score of the search.
-        piece: The piece of the corpus; None for a page.
+        spans: The places of documents that it comes from.
         disputes: Numbers of results that contradict it.
     """
 
-    kind: str = "web"
+    kind: PieceKind | OneOf["web"] = "web"
     title: str = ""
     score: float = 0.0
-    piece: Piece | None = None
+    spans: tuple[Span, ...] = ()
     disputes: tuple[int, ...] = ()
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """The places of documents that it comes from."""
-        return self.piece.spans if self.piece else ()
 
     @property
     def line(self) -> str:
@@ -89,28 +85,6 @@ class Observation:
         return [result.line for result in self.results]
 
 
-class Results(Exhibits[Result]):
-    """The results of one session. A text that is shown again keeps its number."""
-
-    def show(self, result: Result, score: float) -> Result:
-        """Return the result of a piece or page under its number; a new one gets the next number."""
-        known = self.get(self.number(result.iri))
-        if known is None:
-            text, title = without_marks(result.text), without_marks(result.title)[:MAX_TITLE_CHARS]
-            known = replace(result, number=len(self) + 1, text=text, title=title, score=score)
-            self.add(known)
-        return known
-
-    def find(self, text: str) -> Result | None:
-        """Return the result with a text, case and blanks aside; None if there is none."""
-        wanted = normal_name(without_marks(text))
-        return next((each for each in self if normal_name(each.text) == wanted), None)
-
-    def known(self, iris: Iterable[str]) -> tuple[int, ...]:
-        """Return the numbers of the pieces or pages that were shown, sorted."""
-        return tuple(sorted({self.number(iri) for iri in iris} - {0}))
-
-
 def without_marks(text: str) -> str:
     """Return a text as one line without tags, marks of chats and control characters.
 
@@ -124,104 +98,135 @@ def without_marks(text: str) -> str:
     return " ".join(text.split())
 
 
-class Segments:
-    """The search of one question.
+class Search:
+    """The search of a session, and what it has shown: results keep their numbers.
 
     Args:
         overlay: The edits of the question.
-        pieces: The kinds of segments, as `evograph.pieces` says. auto: hyperedges, and also chunks if there are more
-            of them than hyperedges, because few hyperedges say little of what the texts say.
+        settings: The settings of the method.
         trace: The trace of the question.
 
     Attributes:
-        contradicted: The IRIs of the segments that contradict a found one and are trusted more, by its IRI.
+        shown: The results.
     """
 
-    def __init__(self, overlay: Overlay, pieces: str, trace: Trace) -> None:
-        self._overlay, self._corpus, self._trace = overlay, overlay.corpus, trace
-        hyperedges, chunks = (len(self._corpus.index.pieces(kind)) for kind in KINDS["both"])
-        usual = "hyperedge" if hyperedges >= chunks else "both"
-        self._kinds = KINDS[usual if pieces == "auto" else pieces]
-        self.contradicted: dict[str, frozenset[str]] = {}
+    def __init__(self, overlay: Overlay, settings: EvographSettings, trace: Trace) -> None:
+        self.overlay, self.settings, self.trace = overlay, settings, trace
+        self.corpus, self.index = overlay.corpus, overlay.corpus.index
+        self.shown: Exhibits[Result] = Exhibits(self.corpus)
+        self._contradicted: dict[str, frozenset[str]] = {}
+        """The IRIs of the segments that contradict a found one and are trusted more, by its IRI."""
 
-    def find(
-        self, query: str, k: int, shown: Collection[str] = (), *, step: int = 0
-    ) -> tuple[list[Piece], list[Piece]]:
-        """Return the best segments: those not shown yet, at most k, and the better ones that were shown.
+    def find(self, query: str, *, step: int = 0) -> tuple[list[Piece], list[int]]:
+        """Return the best new segments, and the numbers of better ones that were shown.
 
         Segments that contradict each other come together, those that are trusted more first.
-
-        Args:
-            query: The query.
-            k: How many new segments are returned.
-            shown: The IRIs of the segments that were shown.
-            step: The turn, for the events.
         """
-        ranked = self.ranked(query)
-        new = [piece for piece in ranked if piece.iri not in shown][:k]
-        last = ranked.index(new[-1]) if len(new) == k else len(ranked)
-        known = [piece for piece in ranked[: min(last, 2 * k)] if piece.iri in shown]
-        new = self._with_disputed(new, ranked[:COMPARED], shown)
-        self._trace.record(Retrieved(query=query, pieces=tuple(piece.iri for piece in new), step=step, channel="graph"))
+        ranked, most = self.ranked(query), self.settings.results
+        new = [piece for piece in ranked if self.is_new(piece.iri)][:most]
+        last = ranked.index(new[-1]) if len(new) == most else len(ranked)
+        known = self.numbers(piece.iri for piece in ranked[: min(last, 2 * most)] if not self.is_new(piece.iri))
+        new = self._with_disputed(new, ranked[:COMPARED])
+        iris = tuple(piece.iri for piece in new)
+        self.trace.record(Retrieved(query=query, pieces=iris, step=step, channel="graph"))
         return new, known
+
+    def is_new(self, iri: str) -> bool:
+        """Return whether a search may find a segment, because it was not shown before."""
+        return not self.shown.number(iri)
+
+    def numbers(self, iris: Iterable[str]) -> list[int]:
+        """Return the numbers of the segments or pages that were shown, sorted."""
+        return sorted({self.shown.number(iri) for iri in iris} - {0})
 
     def ranked(self, query: str) -> list[Piece]:
         """Return the segments by words and embedding, fused by reciprocal ranks, best first.
 
         Hyperedges and chunks are in one ranking, so that a few hyperedges do not take places from better chunks.
         """
-        added = [piece_of(record) for record in self._overlay.added] if "hyperedge" in self._kinds else []
+        added = [piece_of(record) for record in self.overlay.added] if "hyperedge" in self.kinds else []
         pieces = {piece.iri: piece for piece in added}
         # words are weighed by the index of the last kind, which has the most segments
-        words = self._corpus.index.bm25(self._kinds[-1])
+        words = self.index.bm25(self.kinds[-1])
         rankings: list[list[tuple[str, float]]] = []
         for channel in self.channels:
-            scores = self._scores(added, query, channel)
-            for kind in self._kinds:
-                (found,) = self._corpus.retriever(kind, (channel,)).search([query], DEPTH)
-                live = {piece.iri: piece for piece in found if piece.iri not in self._overlay.removed}
+            scores: dict[str, float] = {}
+            if channel == "bm25":
+                scores = {each.iri: score for each in added if (score := words.score_of(query, each.text)) > 0}
+            elif added and self.index.encoder is not None:
+                vectors = self.index.encoder.encode_once([each.text for each in added])
+                asked = self.index.encoder.encode_questions([query])[0]
+                scores = {each.iri: float(vector @ asked) for each, vector in zip(added, vectors)}
+            for kind in self.kinds:
+                (found,) = self.corpus.retriever(kind, (channel,)).search([query], DEPTH)
+                live = {piece.iri: piece for piece in found if piece.iri not in self.overlay.removed}
                 pieces = live | pieces
-                rescored = channel == "bm25" and kind != self._kinds[-1]
+                rescored = channel == "bm25" and kind != self.kinds[-1]
                 scores |= {i: words.score_of(query, p.text) if rescored else p.score for i, p in live.items()}
             rankings.append(sorted(scores.items(), key=lambda each: (-each[1], each[0])))
         return [replace(pieces[iri], score=score) for iri, score in fuse(rankings, [1.0] * len(rankings))]
 
     @property
+    def kinds(self) -> tuple[PieceKind, ...]:
+        """The kinds of segments, as `evograph.pieces` says.
+
+        auto: hyperedges, and also chunks if there are more of them, because few hyperedges say little of the texts.
+        """
+        few = len(self.index.pieces("hyperedge")) < len(self.index.pieces("chunk"))
+        return KINDS[("both" if few else "hyperedge") if self.settings.pieces == "auto" else self.settings.pieces]
+
+    @property
     def channels(self) -> tuple[str, ...]:
         """The retrievers of the index."""
-        return ("bm25", "dense") if self._corpus.index.vectors is not None else ("bm25",)
+        return ("bm25", "dense") if self.index.vectors is not None else ("bm25",)
 
-    def _scores(self, added: Sequence[Piece], query: str, channel: str) -> dict[str, float]:
-        """Return the scores of segments that the index does not contain."""
-        encoder, words = self._corpus.index.encoder, self._corpus.index.bm25(self._kinds[-1])
-        if channel == "bm25":
-            return {piece.iri: score for piece in added if (score := words.score_of(query, piece.text)) > 0}
-        if not added or encoder is None:
-            return {}
-        vectors = encoder.encode_once([piece.text for piece in added]) @ encoder.encode_questions([query])[0]
-        return dict(zip((piece.iri for piece in added), vectors.tolist()))
-
-    def _with_disputed(self, pieces: Iterable[Piece], best: Sequence[Piece], shown: Collection[str]) -> list[Piece]:
-        conflicts, by_iri = self._overlay.conflicts, {piece.iri: piece for piece in best}
+    def _with_disputed(self, pieces: Iterable[Piece], best: Sequence[Piece]) -> list[Piece]:
+        conflicts, by_iri = self.overlay.conflicts, {piece.iri: piece for piece in best}
         found: dict[str, Piece] = {}
         for piece in pieces:
-            self.contradicted[piece.iri] = self.contradicted_by(piece, best)
-            others = sorted(self.contradicted[piece.iri] | conflicts.get(piece.iri, frozenset()))
-            records = [record for iri in others if iri not in shown and (record := self._overlay.record(iri))]
+            self._contradicted[piece.iri] = self.contradicted_by(piece, best)
+            others = sorted(self._contradicted[piece.iri] | conflicts.get(piece.iri, frozenset()))
+            records = [record for iri in others if self.is_new(iri) and (record := self.overlay.record(iri))]
             together = [piece, *(by_iri.get(record.iri) or piece_of(record) for record in records)]
-            for each in sorted(together, key=lambda each: -self._rank(each)):
+            for each in sorted(together, key=lambda each: -rank(self._trust(each))):
                 found.setdefault(each.iri, each)
         return list(found.values())
 
     def contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
         """Return the IRIs of the hyperedges that contradict a piece of less trust than the corpus, and have more."""
-        own = self._rank(piece)
+        own = rank(self._trust(piece))
         others = [other for other in best if other.kind == "hyperedge"] if own < rank(CORPUS) else []
-        rivals = (other for other in others if own < self._rank(other) and contradicts(piece.text, other.text))
+        rivals = (other for other in others if own < rank(self._trust(other)) and contradicts(piece.text, other.text))
         return frozenset(rival.iri for rival in rivals)
 
-    def _rank(self, piece: Piece) -> int:
-        return rank(self._overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS)
+    def show(self, result: Result) -> Result:
+        """Return a result, cleaned, with the next number; or as it was shown before."""
+        known = self.shown.get(self.shown.number(result.iri))
+        if known is None:
+            text, title = without_marks(result.text), without_marks(result.title)[:MAX_TITLE_CHARS]
+            known = replace(result, number=len(self.shown) + 1, text=text, title=title)
+            self.shown.add(known)
+        return known
+
+    def show_piece(self, piece: Piece) -> Result:
+        """Return the result of a segment."""
+        others = self.overlay.conflicts.get(piece.iri, frozenset()) | self._contradicted.get(piece.iri, frozenset())
+        title = title_of(piece, self.corpus) if piece.kind == "chunk" else ""
+        shown = Result(
+            0,
+            piece.iri,
+            piece.text,
+            self._trust(piece),
+            kind=piece.kind,
+            title="" if title in piece.text else title,
+            score=piece.score,
+            spans=piece.spans,
+            disputes=tuple(self.numbers(others)),
+        )
+        return self.show(shown)
+
+    def _trust(self, piece: Piece) -> str:
+        return self.overlay.trust_of(piece.iri) if piece.kind == "hyperedge" else CORPUS
 
 
 def piece_of(record: HyperedgeRecord) -> Piece:

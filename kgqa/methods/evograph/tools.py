@@ -11,16 +11,15 @@ from typing import Any
 from kgqa.corpus.editing.gates import Proposal, Rejection, check, contradicts, near_duplicate
 from kgqa.corpus.editing.overlay import Overlay, OverlayEdit
 from kgqa.corpus.editing.sources import ShownText
-from kgqa.corpus.editing.trust import CORPUS, highest, trust_of_address
+from kgqa.corpus.editing.trust import highest, trust_of_address
 from kgqa.corpus.extraction.sentences import sentence_spans
+from kgqa.corpus.items import normal_name
 from kgqa.errors import CorpusError, KgqaError
-from kgqa.methods.evidence import title_of
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import named_participants
-from kgqa.methods.evograph.searching import Observation, Result, Results, Segments, piece_of, without_marks
+from kgqa.methods.evograph.searching import Observation, Result, Search, piece_of, without_marks
 from kgqa.methods.evograph.web import WebSearch
 from kgqa.methods.text.searching import within_tokens
-from kgqa.model import Piece
 from kgqa.text.words import clean
 from kgqa.trace import Called, EditDecided, EditProposed, ProposedSource, Retrieved
 from kgqa.trace.trace import Trace
@@ -81,7 +80,7 @@ def allowed_tools(settings: EvographSettings, web: WebSearch | None) -> list[str
     return [name for name in names if name != "web_search" or web is not None]
 
 
-class Tools:
+class Tools(Search):
     """The tools of one session, what they have shown, and its edits, which other sessions do not see.
 
     Args:
@@ -91,21 +90,16 @@ class Tools:
         web: The search of the web; None if there is none.
 
     Attributes:
-        shown: The results.
         proposals: The number of the last proposed edit.
         accepted: The numbers of the proposals that passed the gates, in the order of the edits of the overlay.
         image_names: The names of what the image of the question may show.
     """
 
-    segments_of: type[Segments] = Segments
-
     def __init__(
         self, overlay: Overlay, settings: EvographSettings, trace: Trace, web: WebSearch | None = None
     ) -> None:
-        self.overlay, self._settings, self._trace, self._web = overlay, settings, trace, web
-        self.shown = Results(overlay.corpus)
-        self.segments = self.segments_of(overlay, settings.pieces, trace)
-        self.proposals = 0
+        super().__init__(overlay, settings, trace)
+        self._web, self.proposals = web, 0
         self.accepted: list[int] = []
         self.image_names: tuple[str, ...] = ()
 
@@ -125,8 +119,9 @@ class Tools:
             found = self._graph_search(arguments["query"], step)
         names = tuple(result.text[:MAX_NAME_CHARS] for result in found.results[:MAX_NAMES])
         total, given = len(found.results), json.dumps(dict(arguments), ensure_ascii=False)
-        called = Called(name=name, arguments=(given,), names=names, total=total, failed=found.failed, step=step)
-        self._trace.record(called)
+        self.trace.record(
+            Called(name=name, arguments=(given,), names=names, total=total, failed=found.failed, step=step)
+        )
         return found
 
     def _graph_search(self, query: str, step: int) -> Observation:
@@ -137,54 +132,36 @@ class Tools:
                 return Observation(notes=("The question has no image.",), failed=True)
             query = " ".join(names)
             notes = (f"The image may show: {json.dumps(names, ensure_ascii=False)}.",)
-        shown = frozenset(result.iri for result in self.shown)
-        new, known = self.segments.find(query, self._settings.results, shown, step=step)
-        found = self._found(map(self._show, within_tokens(new, SEARCH_TOKENS)), [piece.iri for piece in known])
+        new, known = self.find(query, step=step)
+        found = self._found(map(self.show_piece, within_tokens(new, SEARCH_TOKENS)), known)
         return replace(found, notes=(*notes, *found.notes))
 
     def _web_search(self, query: str, step: int) -> Observation:
         if self._web is None:
             return Observation(notes=("Web search is not available.",), failed=True)
         try:
-            passages = self._web(query, self._settings.results)
+            passages = self._web(query, self.settings.results)
         except KgqaError as error:
             return Observation(notes=(f"The web could not be searched: {clean(str(error))[:300]}",), failed=True)
         iris = tuple(each.address for each in passages)
-        self._trace.record(Retrieved(query=query, pieces=iris, step=step, channel="web"))
-        known = [iri for iri in iris if self.shown.number(iri)]
-        domains = self._settings.domains.split(",")
-        new = [
-            Result(0, each.address, each.text, trust_of_address(each.address, domains), title=each.title)
-            for each in passages
-            if each.address not in known
+        self.trace.record(Retrieved(query=query, pieces=iris, step=step, channel="web"))
+        known, domains = self.numbers(iris), self.settings.domains.split(",")
+        new = [each for each in passages if not self.shown.number(each.address)]
+        results = [
+            Result(
+                0, each.address, each.text, trust_of_address(each.address, domains), title=each.title, score=1 / rank
+            )
+            for rank, each in enumerate(new, 1)
         ]
-        return self._found((self.shown.show(each, 1 / rank) for rank, each in enumerate(new, 1)), known)
+        return self._found(map(self.show, results), known)
 
-    def _found(self, results: Iterable[Result], known: Sequence[str]) -> Observation:
-        """Return what a search has found: new results, and the IRIs of those that were shown before."""
-        found, numbers = tuple(results), ", ".join(map(str, self.shown.known(known)))
+    def _found(self, results: Iterable[Result], known: Sequence[int]) -> Observation:
+        """Return what a search has found: new results, and the numbers of those that were shown before."""
+        found, numbers = tuple(results), ", ".join(map(str, known))
         notes = [f"Found again: {numbers}, shown above."] if numbers else []
         if not found:
             notes.append("Nothing else was found." if numbers else "Nothing was found.")
         return Observation(found, tuple(notes))
-
-    def _show(self, piece: Piece) -> Result:
-        is_chunk, overlay = piece.kind == "chunk", self.overlay
-        partners = overlay.conflicts.get(piece.iri, frozenset()) | self.segments.contradicted.get(
-            piece.iri, frozenset()
-        )
-        title = title_of(piece, overlay.corpus) if is_chunk else ""
-        result = Result(
-            0,
-            piece.iri,
-            piece.text,
-            CORPUS if is_chunk else overlay.trust_of(piece.iri),
-            kind=piece.kind,
-            title="" if title in piece.text else title,
-            piece=piece,
-            disputes=self.shown.known(partners),
-        )
-        return self.shown.show(result, piece.score)
 
     def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> Observation:
         """Propose an edit, and apply it to the overlay if it passes the gates.
@@ -213,7 +190,7 @@ class Tools:
         if isinstance(done, Rejection):
             self.overlay.reject(proposal, sources, done)
             return Observation((same,) if same else (), (f"Not done. {done.why}",), failed=True)
-        number = self._show(piece_of(done.added)).number if done.added else 0
+        number = self.show_piece(piece_of(done.added)).number if done.added else 0
         text = f"The new text is result {number}." if number else "The text is hidden."
         if done.disputed:
             return Observation(notes=(f"Both stand, because the old text is trusted more. The new one is {number}.",))
@@ -231,27 +208,27 @@ class Tools:
         """Change the overlay unless the proposed edit is rejected; record both."""
         self.proposals += 1
         number, named = self.proposals, tuple(ProposedSource(each.number, each.iri, each.trust) for each in sources)
-        proposed = EditProposed(
-            proposal=number,
-            edit=proposal.kind,
-            content=proposal.content,
-            target=proposal.target,
-            target_text=proposal.target_text,
-            reason=reason,
-            sources=named,
-            step=step,
+        self.trace.record(
+            EditProposed(
+                proposal=number,
+                edit=proposal.kind,
+                content=proposal.content,
+                target=proposal.target,
+                target_text=proposal.target_text,
+                reason=reason,
+                sources=named,
+                step=step,
+            )
         )
-        self._trace.record(proposed)
         try:
             done = rejected or self.change(proposal, sources, reason)
         except CorpusError as error:
             done = Rejection("corpus", error.message)
         if isinstance(done, Rejection):
-            decided = EditDecided(proposal=number, state="rejected", rule=done.rule, why=done.why, step=step)
+            self.trace.record(EditDecided(proposal=number, state="rejected", rule=done.rule, why=done.why, step=step))
         else:
             self.accepted.append(number)
-            decided = EditDecided(proposal=number, state="overlay", edit=done.edit.id, step=step)
-        self._trace.record(decided)
+            self.trace.record(EditDecided(proposal=number, state="overlay", edit=done.edit.id, step=step))
         return done
 
     def change(self, proposal: Proposal, sources: Sequence[ShownText], reason: str) -> OverlayEdit:
@@ -265,8 +242,12 @@ class Tools:
 
     def _target(self, target: int | str) -> Result | Observation:
         """Return the hyperedge that is meant, or else what to tell the language model."""
-        result = self.shown.get(target) if isinstance(target, int) else self.shown.find(target)
         near: list[Result] = []
+        if isinstance(target, int):
+            result = self.shown.get(target)
+        else:
+            wanted = normal_name(without_marks(target))
+            result = next((each for each in self.shown if normal_name(each.text) == wanted), None)
         if result is None:
             by_text = {each.text: each for each in self.shown if each.kind == "hyperedge"}
             near = [by_text[each] for each in difflib.get_close_matches(str(target)[:500], by_text, NEAR, 0.4)]
@@ -288,7 +269,7 @@ class Tools:
 
     def _duplicate(self, content: str) -> Result | None:
         """Return the hyperedge, or the passage that was shown, that says the same; None if there is none."""
-        similar = [piece for piece in self.segments.ranked(content) if piece.kind == "hyperedge"]
+        similar = [piece for piece in self.ranked(content) if piece.kind == "hyperedge"]
         live = {piece.iri: piece for piece in (*map(piece_of, self.overlay.added), *similar[:LIKE])}
         sentences = (
             ShownText(each.number, each.iri, each.text[begin:end])
@@ -298,4 +279,4 @@ class Tools:
         same = near_duplicate(content, [*(ShownText(0, piece.iri, piece.text) for piece in live.values()), *sentences])
         if same is None:
             return None
-        return self.shown.get(same.number) or self._show(live[same.iri])
+        return self.shown.get(same.number) or self.show_piece(live[same.iri])

@@ -8,7 +8,7 @@ answer is forced, and a repeated call is made again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import normal_name
 from kgqa.corpus.records import HyperedgeRecord
 from kgqa.methods.evograph.answering import Session, answered
-from kgqa.methods.evograph.searching import Observation, Segments, piece_of
+from kgqa.methods.evograph.searching import Observation, piece_of
 from kgqa.methods.evograph.tools import CONTENT, SCHEMAS, Tools, schema_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named, Piece, Question, Value
@@ -47,31 +47,35 @@ def answer(
     return answered(PublishedSession, question, resources, trace)
 
 
-class PublishedSegments(Segments):
-    """The search: hyperedges of the best entities, and the best hyperedges.
+def weight_of(record: HyperedgeRecord | None) -> float:
+    """Return the weight of a hyperedge: its completeness, 1 if it is unknown."""
+    return 1.0 if record is None or record.completeness is None else record.completeness
 
-    A hyperedge scores the sum of 1 / rank over both lists. The first is sorted by number of participants and weight,
-    the second by weight. Passages, where a corpus has no hyperedges, are ranked by similarity.
+
+class PublishedTools(Tools):
+    """The published tools: `kb_search` in place of `graph_search`, and edits without sources and gates.
+
+    The search finds hyperedges of the best entities, and the best hyperedges. A hyperedge scores the sum of 1 / rank
+    over both lists. The first is sorted by number of participants and weight, the second by weight. Passages, where a
+    corpus has no hyperedges, are ranked by similarity.
     """
 
-    def find(
-        self, query: str, k: int, shown: Collection[str] = (), *, step: int = 0
-    ) -> tuple[list[Piece], list[Piece]]:
-        """Return the best k segments; those that were shown are shown again."""
-        return super().find(query, k, (), step=step)
+    def is_new(self, iri: str) -> bool:
+        """Return yes: what was shown is shown again."""
+        return True
 
     def ranked(self, query: str) -> list[Piece]:
         """Return the segments, best first; deleted ones come last."""
         similar, by_entity = super().ranked(query), self._of_entities(query)
         by_text = [piece for piece in similar if piece.kind == "hyperedge"][:BEST]
         pieces = {piece.iri: piece for piece in (*similar, *by_entity)}
-        weights = {each.iri: weight_of(self._overlay.record(each.iri)) for each in (*by_text, *by_entity)}
+        weights = {each.iri: weight_of(self.overlay.record(each.iri)) for each in (*by_text, *by_entity)}
         by_entity.sort(key=lambda each: (-len(each.triples), -weights[each.iri], each.iri))
         by_text.sort(key=lambda each: -weights[each.iri])
         scores: dict[str, float] = {}
         for rank, piece in (*enumerate(by_entity, 1), *enumerate(by_text, 1)):
             scores[piece.iri] = scores.get(piece.iri, 0.0) + 1 / rank
-        edits = {each.added.iri: each.edit for each in self._overlay.edits if each.added}
+        edits = {each.added.iri: each.edit for each in self.overlay.edits if each.added}
         deleted = {iri for iri, edit in edits.items() if edit.reason.startswith(DELETED)}
         best = sorted(scores, key=lambda iri: (iri in deleted, -scores[iri], iri))
         return [
@@ -85,25 +89,14 @@ class PublishedSegments(Segments):
 
     def _of_entities(self, query: str) -> list[Piece]:
         """Return the hyperedges in which the best entities take part."""
-        (found,) = self._corpus.retriever("entity", self.channels).search([query], BEST)
+        (found,) = self.corpus.retriever("entity", self.channels).search([query], BEST)
         entities = {piece.iri for piece in found}
-        index, statements = self._corpus.index, len(self._corpus.index.pieces("statement"))
+        index, statements = self.corpus.index, len(self.corpus.index.pieces("statement"))
         rows = [row for iri in entities if (row := index.pieces("entity").row(iri)) is not None]
         places = (fact - statements for fact in index.graph.facts_of(rows) if fact >= statements)
         hyperedges = map(index.pieces("hyperedge").piece, places)
-        added = (each for each in self._overlay.added if entities & {entity for _, entity in each.participants})
-        return [*(each for each in hyperedges if each.iri not in self._overlay.removed), *map(piece_of, added)]
-
-
-def weight_of(record: HyperedgeRecord | None) -> float:
-    """Return the weight of a hyperedge: its completeness, 1 if it is unknown."""
-    return 1.0 if record is None or record.completeness is None else record.completeness
-
-
-class PublishedTools(Tools):
-    """The published tools: `kb_search` in place of `graph_search`, and edits without sources and gates."""
-
-    segments_of = PublishedSegments
+        added = (each for each in self.overlay.added if entities & {entity for _, entity in each.participants})
+        return [*(each for each in hyperedges if each.iri not in self.overlay.removed), *map(piece_of, added)]
 
     def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
         """Call a tool by its published name, and record the call."""
@@ -132,7 +125,7 @@ class PublishedTools(Tools):
     def _record_with(self, text: str) -> HyperedgeRecord | None:
         """Return the hyperedge of which a text is a part, or which is a part of the text; the closest one first."""
         wanted = normal_name(text)
-        for piece in self.segments.ranked(text)[:_CANDIDATES]:
+        for piece in self.ranked(text)[:_CANDIDATES]:
             short, long = sorted((wanted, normal_name(piece.text)), key=len)
             if piece.kind == "hyperedge" and short in long and len(short) >= max(MIN_PART, MIN_SHARE * len(long)):
                 return self.overlay.record(piece.iri)
