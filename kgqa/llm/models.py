@@ -102,13 +102,17 @@ class Models:
         return list({id(model): model for model in self.by_stage.values()}.values())
 
 
+@dataclass(frozen=True)
 class QuestionModels:
     """The language models for one question, with the sampling of each stage and the limits of the question's budget."""
 
-    def __init__(self, models: Models, trace: Trace) -> None:
-        self._models = models
-        self.trace = trace
-        self.name = models.name
+    models: Models
+    trace: Trace
+
+    @property
+    def name(self) -> str:
+        """The names of all models."""
+        return self.models.name
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """Return one completion for each prompt, in order; all prompts belong to one stage.
@@ -122,7 +126,7 @@ class QuestionModels:
         if not prompts:
             return []
         stage = prompts[0].stage
-        model, sampling = self._models.by_stage[stage], self._models.sampling[stage]
+        model, sampling = self.models.by_stage[stage], self.models.sampling[stage]
         self.trace.charge_calls(stage, len(prompts))
         received: dict[int, Completion] = {}
         stop = self.trace.stopped
@@ -151,14 +155,13 @@ class QuestionModels:
         return completions
 
     def _charge(self, stage: Stage, model: str, completions: Sequence[Completion]) -> None:
-        price = self._models.prices.get(model)
-        prompt_tokens = sum(c.prompt_tokens for c in completions)
-        completion_tokens = sum(c.completion_tokens for c in completions)
-        cost = None if price is None else (prompt_tokens * price[0] + completion_tokens * price[1]) / _MILLION
-        self.trace.tally(stage, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
+        price = self.models.prices.get(model)
+        sent, received = sum(c.prompt_tokens for c in completions), sum(c.completion_tokens for c in completions)
+        cost = None if price is None else (sent * price[0] + received * price[1]) / _MILLION
+        failed = sum(bool(c.failure) for c in completions)
+        self.trace.tally(stage, prompt_tokens=sent, completion_tokens=received, cost=cost, failed=failed)
         for completion in completions:
             if completion.failure:
-                self.trace.tally(stage, failed=1)
                 self.trace.record(NoReply(stage=stage, failure=completion.failure, text=completion.detail[:300]))
             if completion.reasoning:
                 self.trace.record(Reasoning(stage=stage, text=completion.reasoning[:2000]))
