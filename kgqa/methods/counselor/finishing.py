@@ -19,7 +19,7 @@ from kgqa.methods.counselor.sets import Source, plain_text, returned
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
 from kgqa.rank.lexical import terms
-from kgqa.text.words import display_name, normalise
+from kgqa.text.words import display_name, local_words, normalise
 from kgqa.trace import GaveUp
 from kgqa.trace.trace import Trace
 
@@ -102,13 +102,16 @@ def _counted(text: str, observed: Sequence[Observation], question: str) -> Seque
     value = digits[1].replace(",", "") if digits else word.removeprefix("=")
     if not value.removeprefix("-").isdigit():
         return ()
-    asked = set(terms(question))
+
+    def common(number: Number) -> int:
+        steps = (step for each in number.candidates for step in each.path.steps)
+        words = [*(each.words for each in number.candidates), *(local_words(step.relation) for step in steps)]
+        return len(set(terms(question)) & set(terms(" ".join(words))))
+
     for each in reversed(observed):
         numbers = (*each.found.numbers, *each.found.listed)
         if equal := [number for number in numbers if number.number == int(value)]:
-            return sorted(
-                equal, key=lambda number: -len(asked & set(terms(" ".join(each.words for each in number.candidates))))
-            )
+            return sorted(equal, key=common, reverse=True)
         if any(isinstance(named.value, Literal) and named.name == value for named in each.found.shown):
             return ()
     return ()
