@@ -177,13 +177,13 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
             return NodeSet((Source(candidate, ordered(common), frozenset(common)),))
     # a node that was only retrieved has no path of its own
     kept = first if any(source.candidate.path.steps for source in first.sources) else second
-    return NodeSet(kept.among(common).sources, approximate)
+    return _part(kept, common, approximate)
 
 
 def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSet:
     """Return the values of the first set that are not in the second, as a negated condition if it can be one."""
     approximate = first.approximate or second.approximate
-    rest = NodeSet(first.among(set(first.values) - set(second.values)).sources, approximate)
+    rest = _part(first, set(first.values) - set(second.values), approximate)
     one, other = first.path, second.path
     if one is None or approximate:
         return rest
@@ -225,6 +225,12 @@ def most_shared(
     operation = Operation("most", counted=True, at=place)
     candidate = replace(candidate, operation=operation, conditions=(*candidate.conditions, *left_out))
     return NodeSet((Source(candidate, ordered(chosen), frozenset(chosen)),), cut), best
+
+
+def _part(nodes: NodeSet, wanted: Collection[Value], approximate: bool) -> NodeSet:
+    """Return the wanted part of a set; its paths do not stand for what was not read."""
+    kept = nodes.among(wanted).sources
+    return NodeSet(tuple(replace(each, exact=each.exact and not approximate) for each in kept), approximate)
 
 
 def _is_path(graph: KnowledgeGraph, candidate: Candidate, others: Collection[Value]) -> bool:

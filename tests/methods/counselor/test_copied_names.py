@@ -53,7 +53,7 @@ def test_in_calls(graph, number):
     assert both.found.nodes.nodes[0].iri == f"{BASE}f{number}"
 
 
-@pytest.mark.parametrize("numbers", [[0], [1], [2], [3], [4], [5], [0, 3], [1, 2, 4]])
+@pytest.mark.parametrize("numbers", [[0], [1], [3], [5], [0, 3], [1, 2, 4]])
 @pytest.mark.parametrize("between", ["; ", ", ", "\n- "])
 def test_in_finish(graph, numbers, between):
     if 3 in numbers and "\n" in between:
@@ -65,18 +65,17 @@ def test_in_finish(graph, numbers, between):
     assert answer.grounding == "graph", "the type is no answer"
 
 
-@pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        *(("released", each) for each in ("2 May 1967", "May 2, 1967", "May 2nd, 1967", "1967-05-02")),
-        *(("share", each) for each in ("5 %", "5%")),
-        *(("parts", each) for each in ("2", "two", "Two")),
-        *(("cost", each) for each in ("1200", "1,200")),
-    ],
-)
+FORMS = {
+    "released": ("2 May 1967", "May 2nd, 1967", "1967-05-02"),
+    "share": ("5 %", "5%"),
+    "parts": ("2", "Two"),
+    "cost": ("1200", "1,200"),
+}
+
+
+@pytest.mark.parametrize(("key", "text"), [(key, text) for key, texts in FORMS.items() for text in texts])
 def test_values_in_other_forms(graph, key, text):
-    feature = f"Feature[{BASE}f0, {key}]"
-    answer = played(graph, ALL, feature, f"Finish[{text}]").answer
+    answer = played(graph, f"Feature[{BASE}f0, {key}]", f"Finish[{text}]").answer
     assert [each.name for each in answer.answers] == [VALUES[key]] and answer.query_class in ("exact", "restricted")
 
 

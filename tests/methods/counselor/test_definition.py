@@ -11,34 +11,27 @@ from tests.memory_graph import memory_graph
 from .asking import demo_graph, run
 
 DECLARED = {
-    "author": "author: name, organization, paper (paper)",
-    "paper": "paper: abstract, keywords, lang, title, year, author (author), cited_by (paper), reference (paper), venue (venue)",
+    "author": {"name", "organization", "paper (paper)"},
+    "paper": {"abstract", "keywords", "lang", "title", "year"}
+    | {"author (author)", "cited_by (paper)", "reference (paper)", "venue (venue)"},
 }
-
-
-def words(line):
-    name, _, rest = line.partition(": ")
-    return name, set(rest.split(", "))
 
 
 def test_types_with_their_relations(mini_grbench):
     graph = memory_graph(mini_grbench["academic"][0], schema="grbench")
-    lines = dict(map(words, definition_lines(graph, HopNames(graph, None))))
+    parts = (line.partition(": ") for line in definition_lines(graph, HopNames(graph)))
+    lines = {name: set(rest.split(", ")) for name, _, rest in parts}
     assert list(lines) == ["author", "paper", "venue"]
-    for name, line in DECLARED.items():
-        assert lines[name] == words(line)[1]
+    assert {name: lines[name] for name in DECLARED} == DECLARED
     assert "name" in lines["venue"]  # a feature of several types
 
 
 def test_the_nearest_relations_of_a_node_in_a_graph_with_many():
     graph = demo_graph()
-    assert definition_lines(graph, HopNames(graph, None)) == ()
+    assert definition_lines(graph, HopNames(graph)) == ()
     asked = run()
-    told = [
-        prompt.user.count("Relations of James Cameron nearest to the question: film (as director); ")
-        for prompt in asked.shown("action")
-    ]
-    assert told == [0, 1, 1]
+    told = "Relations of James Cameron nearest to the question: film (as director); "
+    assert [prompt.user.count(told) for prompt in asked.shown("action")] == [0, 1, 1]
 
 
 def test_prompts_of_a_question_begin_alike():

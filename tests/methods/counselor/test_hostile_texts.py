@@ -36,6 +36,7 @@ TEXTS = [
     "<script>alert(1)</script>",
     "a" * 5000,
 ]
+LABEL, ALL = "<http://www.w3.org/2000/01/rdf-schema#label>", "Neighbour[Retrieve[Start], to]"
 MARKS = ["<|", "|>", "</think>", "[/INST]", "<s>", "<<SYS>>", "\n", "\u0007", "\u001b", "\u202e", "\u2028"]
 
 
@@ -45,32 +46,32 @@ def graph():
     for number, text in enumerate(TEXTS):
         node, link = f"<{base}n{number}>", f"<{base}link{number}>"
         literal = json.dumps(text)
-        lines += [
-            f"{node} <http://www.w3.org/2000/01/rdf-schema#label> {literal} .",
-            f"{link} <http://www.w3.org/2000/01/rdf-schema#label> {literal} .",
-            f"<{base}start> {link} {node} .",
-            f"{node} <{base}text> {literal} .",
-            f"<{base}start> <{base}to> {node} .",
-        ]
-    lines.append(f'<{base}start> <http://www.w3.org/2000/01/rdf-schema#label> "Start" .')
+        lines += [f"{link} {LABEL} {literal} .", f"<{base}start> {link} {node} .", f"{node} <{base}text> {literal} ."]
+        lines += [f"{node} {LABEL} {literal} .", f"<{base}start> <{base}to> {node} ."]
+    lines.append(f'<{base}start> {LABEL} "Start" .')
     return memory_graph(lines, schema="rdfs")
 
 
 def test_values_with_any_name_are_answers_of_their_queries(graph):
-    found = played(graph, "Neighbour[Retrieve[Start], to]", "Finish[Neighbour[Retrieve[Start], to]]").answer
-    assert len(found.answers) == len(TEXTS) and found.query_class == "exact"
+    found = played(graph, ALL, f"Finish[{ALL}]")
+    assert len(found.answer.answers) == len(TEXTS) and found.answer.query_class == "exact"
+    assert not any(mark in found.observations[0].text for mark in MARKS)
     for number in range(len(TEXTS)):
-        program = ("Neighbour[Retrieve[Start], to]", f"Finish[http://example.org/n{number}]")
-        found = played(graph, *program).answer
-        assert [each.value.iri for each in found.answers] == [f"http://example.org/n{number}"]
-        assert (found.grounding, found.query_class, found.defects) == ("graph", "superset", ())
+        answer = played(graph, ALL, f"Finish[http://example.org/n{number}]").answer
+        assert [each.value.iri for each in answer.answers] == [f"http://example.org/n{number}"]
+        assert (answer.grounding, answer.query_class, answer.defects) == ("graph", "superset", ())
 
 
 @given(hostile_texts, hostile_texts)
 def test_any_text_can_stand_in_a_call(graph, first, second):
     functions = GraphFunctions(graph)
-    for name, arguments in (("Retrieve", (first,)), ("Neighbour", (first, second)), ("Feature", ("Start", second)),
-                            ("Without", (first, second)), ("Degree", (first,))):  # fmt: skip
+    calls = {
+        "Retrieve": (first,),
+        "Neighbour": (first, second),
+        "Feature": ("Start", second),
+        "Without": (first, second),
+    }
+    for name, arguments in calls.items():
         observation = functions.run(Call(name, arguments))
         assert "\n" not in observation.text and observation.text.isprintable()
     grounded_answer(first, functions, Answer(Question(second), "no_answer"), Trace())
