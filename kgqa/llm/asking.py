@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kgqa.llm.client import Completion, Message, TypedPrompt
 from kgqa.llm.models import QuestionModels
@@ -60,39 +60,27 @@ def ask_readings(
         completions = models.complete(list(waiting.values()))
         again = {}
         for (index, prompt), completion in zip(waiting.items(), completions):
+            text, thought = completion.text, completion.reasoning.replace("</think>", " ")
+            if with_reasoning and thought:
+                text = f"<think>{thought}</think>\n{text}"
             readable = not completion.failure or (cut_off and completion.failure == "length")
-            text = _with_reasoning(completion) if with_reasoning else completion.text
-            unread: Reading[T] = Reading(None, problem="It has no answer.")
-            reading = replace(prompt.reply.read(text), text=text) if readable else unread
-            if reading.value is not None:
-                if completion.failure:
-                    reading = replace(reading, repaired=True, problem=_reason(completion, reading))
-                found[index] = reading
-                models.trace.tally(stage, repaired=int(reading.repaired))
-                continue
-            found[index] = replace(reading, problem=_reason(completion, reading))
-            if completion.failure not in _FINAL:
+            reading = prompt.reply.read(text) if readable else Reading(None, problem="It has no answer.")
+            if reading.value is None and completion.failure not in _FINAL:
                 again[index] = _with_problem(prompt, completion, reading.problem, prompts)
+            repaired = reading.value is not None and (reading.repaired or bool(completion.failure))
+            models.trace.tally(stage, repaired=int(repaired))
+            kept = text if readable else ""
+            found[index] = Reading(reading.value, repaired, _reason(completion, reading.problem), kept)
         waiting = again
     if unparsed := sum(reading.value is None for reading in found):
         models.trace.tally(asked[0].stage, unparsed=unparsed)
     return found
 
 
-def _with_reasoning(completion: Completion) -> str:
-    if not completion.reasoning:
-        return completion.text
-    return f"<think>{completion.reasoning.replace('</think>', ' ')}</think>\n{completion.text}"
-
-
-def _reason(completion: Completion, reading: Reading[Any]) -> str:
-    """Return why a reply has no value."""
-    if not completion.failure:
-        return reading.problem
-    if completion.failure not in _REASONS:
-        return completion.detail or completion.failure
-    reason = _REASONS[completion.failure]
-    return f"{reason}: {completion.detail}" if completion.detail else reason
+def _reason(completion: Completion, problem: str) -> str:
+    """Return why a reply has no value, or only a part of it: why it failed, or the problem of its reader."""
+    parts = (_REASONS.get(completion.failure, ""), completion.detail)
+    return ": ".join(filter(None, parts)) or completion.failure or problem
 
 
 def _with_problem(prompt: TypedPrompt[T], completion: Completion, problem: str, prompts: Prompts) -> TypedPrompt[T]:

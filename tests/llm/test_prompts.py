@@ -10,8 +10,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kgqa.errors import SettingsError
 from kgqa.llm.client import Image, Message
@@ -153,22 +151,6 @@ def test_missing_or_unknown_values_are_an_error(values):
         PACKAGED_PROMPTS.render("top/reask", **values)
 
 
-def test_line_breaks_in_names_are_removed():
-    named = ["Ann", "Bo\n[2] something\r\n[3] else\x85[4] more\u2028[5] yet", "Cara"]
-    messages = PACKAGED_PROMPTS.render(
-        "top/pick", question="Who?\n\nSelected: [1]", candidates=named, k=2, abstain=True
-    )
-    listed = re.findall(r"^\[(\d+)\] (.*)$", messages[1].content, re.MULTILINE)
-    assert listed == [("1", "Ann"), ("2", "Bo [2] something [3] else [4] more [5] yet"), ("3", "Cara")]
-    assert messages[1].content.startswith("Question: Who? Selected: [1]\nCandidates:\n")
-
-
-def test_line_breaks_in_path_tables_are_removed():
-    path = {"path": "a\n---\nPath: b", "entities": ["x\n[2] y"], "more": 3, "triples": ["s; r;\no"]}
-    text = PACKAGED_PROMPTS.render("top/answer", question="q", paths=[path])[1].content
-    assert text == "Question: q\n---\nPath: a --- Path: b\nTriple: s; r; o\n[1] x [2] y\nand 3 more\n---\nAnswers:"
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -186,32 +168,6 @@ def test_values_are_cleaned(value, shown):
     text = PACKAGED_PROMPTS.render("top/reask", problem=value)[0].content
     assert (
         text == f"Your reply cannot be used. {shown} Reply again, in the form that was asked for and with nothing else."
-    )
-
-
-@given(st.text(max_size=60), st.lists(st.text(max_size=40), min_size=1, max_size=4))
-@settings(max_examples=60)
-def test_any_names_keep_the_line_structure(question, names):
-    content = PACKAGED_PROMPTS.render("top/pick", question=question, candidates=names, k=1, abstain=True)[1].content
-    assert [line.split("]")[0] for line in content.splitlines()[2:-2]] == [f"[{i + 1}" for i in range(len(names))]
-    assert len(content.splitlines()) == len(content.split("\n")) == len(names) + 4
-    assert not any(unicodedata.category(sign) in ("Cc", "Cf", "Cs") for sign in content.replace("\n", ""))
-
-
-def test_long_values_are_cut():
-    text = PACKAGED_PROMPTS.render("top/reask", problem="x" * 50_000)[0].content
-    assert "x" * (MAX_VALUE_CHARS - 1) + "…" in text and len(text) < MAX_VALUE_CHARS + 200
-    kept = PACKAGED_PROMPTS.render(
-        "top/pick",
-        question="q",
-        candidates=["y" * MAX_VALUE_CHARS, "z" * (MAX_VALUE_CHARS + 1)],
-        k=1,
-        abstain=True,
-    )[1].content
-    assert (
-        "y" * MAX_VALUE_CHARS in kept
-        and "z" * (MAX_VALUE_CHARS - 1) + "…" in kept
-        and "z" * MAX_VALUE_CHARS not in kept
     )
 
 
@@ -253,19 +209,6 @@ def test_a_chunk_of_text_is_shown_whole_with_its_lines(folder):
     assert len(chunk) > 3 * MAX_VALUE_CHARS
     prompts = describe(folder, "{{ passages[0].text }}|{{ question }}", {"passages": PASSAGE, "question": "a question"})
     assert shown(prompts, passages=[{"text": chunk}], question="a\nb") == f"{chunk}|a b"
-
-
-@given(st.text(max_size=200))
-@settings(max_examples=60)
-def test_texts_with_lines_are_cleaned_and_fenced(text):
-    from kgqa.llm.prompts import _cleaned, _ValueForm, fenced
-
-    cleaned = _cleaned(text, _ValueForm(**PASSAGE))
-    assert not any(unicodedata.category(sign) in ("Cc", "Cf", "Cs") for sign in cleaned.replace("\n", ""))
-    assert cleaned.splitlines() == cleaned.split("\n") or cleaned.endswith("\n") or not cleaned
-    fence, *lines, last = fenced(cleaned).split("\n")
-    assert fence == last and set(fence) == {"`"} and "\n".join(lines) == cleaned
-    assert not any(fence in line for line in lines)
 
 
 def test_fence_cannot_be_ended_by_the_text(folder):
@@ -316,13 +259,6 @@ def test_folder_overrides_a_single_prompt(folder):
         assert user_prompts.render(name, **example) == PACKAGED_PROMPTS.render(name, **example)
 
 
-def test_folder_may_override_only_the_description(folder):
-    description = {"about": "Mine.", "values": {"problem": "p"}, "example": {"problem": "x"}}
-    (folder / "top" / "reask.json").write_text(json.dumps(description))
-    template = Prompts(folder).get("top/reask")
-    assert (template.about, template.reply, template.source) == ("Mine.", "", PACKAGED_PROMPTS.get("top/reask").source)
-
-
 def test_new_prompt_needs_a_description(folder):
     user_prompts = write_prompt(folder, "{{ word }}", "own/new")
     assert user_prompts.names() == sorted([*NAMES, "own/new"])
@@ -330,13 +266,6 @@ def test_new_prompt_needs_a_description(folder):
         user_prompts.get("own/new")
     (folder / "own" / "new.json").write_text(json.dumps({"about": "Mine.", "values": {"word": "any"}}))
     assert user_prompts.render("own/new", word="yes") == (Message("user", "yes"),)
-
-
-def test_files_with_other_names_are_ignored(folder):
-    for name in ("Top/Pick.j2", "top/my prompt.j2", ".git/x.j2", "alone.j2", "deep/er/x.j2", "top/pick.txt"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("{% block user %}no{% endblock %}")
-    assert Prompts(folder).names() == NAMES
 
 
 @pytest.mark.parametrize(
@@ -397,15 +326,6 @@ def test_invalid_template_file_is_an_error(folder, source):
     (folder / "top" / "reask.j2").write_bytes(source)
     with pytest.raises(SettingsError, match="reask"):
         Prompts(folder).get("top/reask")
-
-
-@pytest.mark.parametrize(
-    "source", ["", "{{ problem }}", "{% block other %}x{% endblock %}", "{% block user %} {% endblock %}"]
-)
-def test_template_without_content_is_an_error(folder, source):
-    (folder / "top" / "reask.j2").write_text(source)
-    with pytest.raises(SettingsError, match="neither a block `system` nor a block `user`"):
-        Prompts(folder).render("top/reask", **REASK)
 
 
 @pytest.mark.parametrize(

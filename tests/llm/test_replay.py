@@ -13,14 +13,11 @@ import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kgqa.errors import KgqaError, ModelUnavailable, SettingsError
 from kgqa.llm.client import Completion, Image, Message, Prompt, Sampling
@@ -238,24 +235,6 @@ def test_key_is_stable_across_versions():
     assert reply_key("m", zero[0]) == reply_key("m", zero[1])
 
 
-@pytest.mark.parametrize("other", DIFFERENT_PROMPTS)
-def test_different_prompt_is_asked_and_equivalent_prompt_is_not(file, open_replay, other):
-    model = NumberingModel()
-    replay = open_replay(file, model=model)
-    replay.complete([BASE_PROMPT])
-    replay.complete([DIFFERENT_PROMPTS[other]])
-    replay.complete(list(EQUIVALENT_PROMPTS.values()))
-    assert len(model.calls) == 2
-
-
-def test_replies_are_kept_per_model(file, open_replay):
-    models = [NumberingModel("one"), NumberingModel("two")]
-    replays = [open_replay(file, model=model) for model in models]
-    got = [replay.complete([prompt("q")])[0] for replay in replays for _ in range(2)]
-    assert [len(model.calls) for model in models] == [1, 1]
-    assert got[0] == got[1] and got[2] == got[3]
-
-
 # ---- replay only ----
 
 
@@ -290,18 +269,6 @@ def test_model_name_is_taken_from_the_file_if_unique(file, open_replay):
     served = NumberingModel("served-as-x")
     open_replay(file, model=served, name="one").complete([prompt("q")])
     assert served.calls == []
-
-
-def test_replay_only_changes_no_file(file):
-    replay = Replay(file, model=NumberingModel())
-    replay.complete([prompt("q")])
-    replay.close()
-    before = file.read_bytes(), file.stat().st_mtime_ns
-    alone = Replay(file, model=None)
-    alone.complete([prompt("q")])
-    alone.close()
-    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
-    assert list(file.parent.iterdir()) == [file]
 
 
 @pytest.fixture
@@ -365,32 +332,6 @@ def test_folders_and_pipes_are_refused(tmp_path):
     for name in (".", "pipe"):
         with pytest.raises(SettingsError, match="cannot be read: it is not an ordinary file"):
             Replay(tmp_path / name, model=None)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda each: (
-            st.lists(each)
-            | st.dictionaries(st.sampled_from(["key", "model", "reply", "text", "failure", "seconds"]), each)
-        ),
-    )
-)
-@settings(max_examples=1000 if SOAK else 50)
-def test_hostile_lines_give_a_reply_or_an_error(value):
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "r.jsonl"
-        file.write_text(json.dumps(GOOD | {"reply": value}) + "\n" + json.dumps(value) + "\n")
-        with suppress(KgqaError), closing(Replay(file, model=None)) as replay:
-            replay.complete([prompt("q")])
-
-
-def test_empty_file_becomes_a_replay_file(file, open_replay):
-    file.touch()
-    with pytest.raises(ModelUnavailable, match="contains no replies"):
-        Replay(file, model=None)
-    open_replay(file, model=NumberingModel()).complete([prompt("q")])
-    assert open_replay(file, model=None).complete([prompt("q")])[0].text
 
 
 def test_missing_folders_are_created(tmp_path, open_replay):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-import os
 import sys
 import threading
 import types
@@ -19,7 +18,7 @@ from jinja2 import TemplateError
 
 from kgqa.errors import ModelUnavailable
 from kgqa.llm.backends.vllm import _ENVIRONMENT, DEFAULT_MAX_TOKENS, VLLMChat
-from kgqa.llm.client import Completion, Image, Message, Prompt, Sampling
+from kgqa.llm.client import Message, Prompt, Sampling
 
 PASSED_NAMES = {
     "LLM": {"model", "seed", "runner", "trust_remote_code"},
@@ -206,23 +205,7 @@ def test_model_is_loaded_once_at_the_first_prompt(vllm):
     model.close()
 
 
-def test_vllm_environment_is_set(vllm, model, monkeypatch):
-    monkeypatch.setenv("VLLM_LOGGING_STREAM", "ext://sys.stdout")  # a value of the user is kept
-    model.complete([prompt("q")])
-    assert {name: os.environ[name] for name in _ENVIRONMENT} == {
-        **_ENVIRONMENT,
-        "VLLM_LOGGING_STREAM": "ext://sys.stdout",
-    }
-
-
 # ---- sampling ----
-
-
-def test_given_sampling_is_passed(vllm, model):
-    model.complete([prompt("q", temperature=0.3, top_p=0.8, seed=5, max_tokens=9)])
-    (params,) = vllm.calls[0].params
-    assert (params.temperature, params.top_p, params.seed, params.max_tokens) == (0.3, 0.8, 5, 9)
-    assert params.structured_outputs is None
 
 
 def test_missing_sampling_uses_the_model_defaults(vllm, model):
@@ -248,14 +231,6 @@ def test_choices_constrain_the_reply(vllm, model):
     assert (got.text, got.constrained) == (" A", True)
 
 
-def test_reply_outside_the_choices_is_not_constrained(vllm, model):
-    vllm.output = lambda text, params: SimpleNamespace(
-        prompt_token_ids=None, outputs=[SimpleNamespace(text="maybe", finish_reason="stop", token_ids=[1])]
-    )
-    (got,) = model.complete([prompt("q", choices=("yes", "no"))])
-    assert (got.text, got.constrained, got.failure, got.prompt_tokens) == ("maybe", False, "", 0)
-
-
 def schema_prompt(text: str, schema=None) -> Prompt:
     return replace(prompt(text), schema=schema or {"type": "object", "required": ["a"]})
 
@@ -271,13 +246,6 @@ def test_unsupported_schema_is_left_out(vllm, model):
     got = model.complete([prompt("a"), schema_prompt("b", {"unsupported": True}), prompt("c")])
     assert [(each.text, each.constrained, each.failure) for each in got] == [(t, False, "") for t in "ABC"]
     assert len(model.notes) == 1 and "schema" in model.notes[0]
-
-
-def test_images_are_passed_as_data(vllm, model):
-    message = Message("user", (Image(b"x", "image/png"), "what?"))
-    assert model.complete([Prompt((message,), "decide")])[0].text == "WHAT?"
-    image, text = vllm.calls[0].messages[0][0]["content"]
-    assert image["image_url"]["url"] == "data:image/png;base64,eA==" and text == {"type": "text", "text": "what?"}
 
 
 def test_chat_template_arguments_split_a_batch(vllm, model):
@@ -335,16 +303,6 @@ def test_too_long_prompt_fails_alone(vllm, model, error):
     assert model.complete([prompt("next")])[0].text == "NEXT"
 
 
-def test_refused_sampling_fails_alone(vllm, model):
-    got = model.complete([prompt("a"), prompt("b", temperature=3.0)])
-    assert [each.failure for each in got] == ["", "rejected"]
-    assert "temperature must be in [0, 2]" in got[1].detail
-
-
-def test_lone_surrogate_is_replaced(vllm, model):
-    assert model.complete([prompt("a\ud83d")])[0].text == "A?"
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -385,19 +343,6 @@ def test_missing_vllm_is_an_error(monkeypatch):
     with pytest.raises(ModelUnavailable, match=r"pip install .*\[vllm\]'"):
         model.complete([prompt("a")])
     model.close()
-
-
-def test_closed_client_refuses_prompts(vllm, model):
-    model.complete([prompt("a")])
-    model.close()
-    model.close()
-    with pytest.raises(RuntimeError, match="closed"):
-        model.complete([prompt("a")])
-
-
-def test_completion_type(vllm, model):
-    (got,) = model.complete([prompt("a")])
-    assert isinstance(got, Completion) and got.detail == ""
 
 
 # ---- the names of parameters ----

@@ -407,13 +407,6 @@ def test_read_answers(text, expected):
     assert bool(reading.problem) == (expected is None)
 
 
-def test_number_and_length_of_answers_are_limited():
-    reading = read_answers(json.dumps({"answers": [f"{i} " + "x" * (600 if not i else 1) for i in range(300)]}))
-    assert reading.value is not None and reading.repaired
-    assert len(reading.value) == 200
-    assert max(map(len, reading.value)) == 500
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -438,22 +431,6 @@ def test_read_json(text, expected):
     assert read_json(text) == expected
 
 
-@pytest.mark.parametrize("text", [None, 5, b"[1]", ["[1]"]])
-def test_non_text_is_an_empty_reply(text):
-    assert all(read(text) is None for read in READERS.values())
-
-
-@pytest.mark.parametrize(("size", "k"), [(0, 3), (5, 0), (0, 0), (-1, -1)])
-def test_empty_pool_gives_no_indices(size, k):
-    assert not read_indices("[1, 2]", size=size, k=k).value
-    assert read_scores("1: 0.5", size=size).value in (None, *([(0.5, None, None, None, None)] if size == 5 else []))
-
-
-def test_empty_options_give_no_choice():
-    assert read_choice("[A]", options=()).value is None
-    assert read_choice("[]", options=("",)).value is None
-
-
 def test_long_replies_are_read_from_the_end():
     assert read_indices("[1, 2] " + "word " * 300_000 + "\n[3]", size=SIZE, k=K).value == [2]
     assert read_choice("[A]" + " word" * 300_000, options=A_OR_B).value is None
@@ -472,90 +449,13 @@ def test_repetitive_junk_is_read_quickly(piece):
     assert time.process_time() - start < 10
 
 
-FRAGMENTS = [
-    *(
-        "[A]",
-        "[B]",
-        "A",
-        "b.",
-        "**A**",
-        "[RELEVANT]",
-        "NOT RELEVANT",
-        "not ",
-        "irrelevant",
-        "[YES]",
-        "No",
-        "yes, ",
-        "{Yes}",
-    ),
-    *("[3, 1, 2]", "[1]", "[]", "3, 1", "[9, -1, 2.5]", "1-3", "[3] > [1]", "1. ", "2) ", "- ", "99999999999999999999"),
-    *(
-        "Answer: ",
-        "Final answer is ",
-        "Choice:",
-        "Selected: ",
-        "I choose ",
-        " is better than ",
-        "both",
-        "or ",
-        "not sure",
-    ),
-    *(
-        "<think>",
-        "</think>",
-        "```json\n",
-        "```",
-        "\n",
-        " ",
-        ". ",
-        "? ",
-        ", ",
-        "Score: 0.4",
-        "0.8",
-        "80%",
-        "8/10",
-        "nan",
-        "1: ",
-    ),
-    *(
-        '{"choice": "A"}',
-        '{"selected": [3, 1]}',
-        '{"answers": ["a", "b"]}',
-        '{"sufficient": true}',
-        '{"scores": [0.8, 7]}',
-    ),
-    *(
-        "{",
-        "}",
-        "[",
-        "]",
-        '"',
-        "'",
-        ":",
-        "{'a': ",
-        '{"1": 0.8,',
-        '"index": 1',
-        "null",
-        "NaN",
-        "\\u",
-        "\\",
-        "$\\boxed{",
-        "{{",
-    ),
-    *(
-        "\ud800",
-        "\x00",
-        "\x01",
-        "\x1b[31m",
-        "\u202e",
-        "\u3010A\u3011",
-        "\uff11",
-        "\u0663",
-        "\u2028",
-        "\U0001f600",
-        "\u0130",
-    ),
-]
+_FRAGMENTS = """[A]|[B]|A|b.|**A**|[RELEVANT]|NOT RELEVANT|not |irrelevant|[YES]|No|yes, |{Yes}|[3, 1, 2]|[1]|[]|3, 1
+[9, -1, 2.5]|1-3|[3] > [1]|1. |2) |- |99999999999999999999|Answer: |Final answer is |Choice:|Selected: |I choose
+ is better than |both|or |not sure|<think>|</think>|```json\n|```| |. |? |, |Score: 0.4|0.8|80%|8/10|nan|1:
+{"choice": "A"}|{"selected": [3, 1]}|{"answers": ["a", "b"]}|{"sufficient": true}|{"scores": [0.8, 7]}|{|}|[|]|"|'|:
+{'a': |{"1": 0.8,|"index": 1|null|NaN|\\u|\\|$\\boxed{|{{|\x00|\x01|\x1b[31m|\u202e|\u3010A\u3011|\uff11|\u0663
+\u2028|\U0001f600|\u0130"""
+FRAGMENTS = [*"\ud800\n", *_FRAGMENTS.replace("\n", "|").split("|")]
 reply_texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=25).map("".join)
 
 
@@ -647,21 +547,6 @@ def test_any_text_is_read_without_exception(text, size, k):
     value, repaired = read_json(text)
     assert value is None or isinstance(value, dict | list)
     assert isinstance(repaired, bool)
-
-
-@pytest.mark.soak
-@settings(max_examples=1_000 if SOAK else 100)
-@given(
-    between=st.text(alphabet="_-*[]({<\n:, \"'", min_size=1, max_size=8), close=st.sampled_from(["", "]", "**", "."])
-)
-def test_not_before_relevant_is_never_relevant(between, close):
-    for reply in (
-        f"not{between}relevant{close}",
-        f"[NOT{between}RELEVANT]",
-        f"NOT{between}[RELEVANT]",
-        f"Answer: not{between}RELEVANT{close}",
-    ):
-        assert read_choice(reply, options=RELEVANCE).value != "RELEVANT", reply
 
 
 def _recorded(data_folder, name: str) -> list[dict[str, Any]]:
