@@ -19,6 +19,7 @@ from kgqa.text.words import clean, normalise
 UNVERIFIED = "Quotes that were not found in the passages: {} of {}."
 LIKELY = "The passages do not prove this answer; it is the one that fits best."
 LOOKED_UP = "The answer cites no result; it was looked up in what the session has shown."
+_Quoted = tuple[QuoteEvidence, str, tuple[str, int, int] | None]
 MAX_TITLE_CHARS = 200
 """Longest title in a prompt, where titles stand before the fence of their passage."""
 MAX_SOURCE_CHARS = 400
@@ -232,32 +233,24 @@ class Exhibits(Generic[E]):
             question: The question; of a chunk without the answer, the sentence closest to it is quoted.
             live: The IRIs of what may be quoted.
         """
-        names: dict[str, str] = {}
         citations: dict[Citation, None] = {}
         quotes: dict[QuoteEvidence, None] = {}
-        places: list[tuple[str, int, int]] = []
-        proven, notes = True, []
+        names, places, proven, notes = [], [], True, []
         for each in cited:
             named = [shown for number in each.numbers if (shown := self.get(number)) is not None]
             results = named or [shown for shown in self if shown.iri in live and find_name(shown.text, each.name)][:1]
             found = [self._quoted(shown, each.name, question) if shown.iri in live else None for shown in results]
-            stated = next((quote for quote in found if quote is not None and quote[1] is not None), None)
-            for shown, quote in zip(results, found):
-                words = shown.text[:MAX_QUOTE_CHARS] if quote is None else quote[0].words
-                citations[Citation(each.name, shown.iri, quote and quote[0].span, words, quote is not None)] = None
-            quotes |= {quote[0]: None for quote in found if quote is not None}
-            names[each.name] = each.name
-            if stated is not None and stated[1] is not None:
-                span, place = stated[0].span, stated[1]
-                chunk = self.corpus.chunk(span.chunk)
-                assert chunk is not None
-                names[each.name] = chunk.text[slice(*place)]
-                places.append((span.chunk, *place))
-                notes += [] if named else [LOOKED_UP]
-            else:
-                proven = proven and bool(found) and None not in found
+            for shown, quoted in zip(results, found):
+                words = quoted[0].words if quoted else shown.text[:MAX_QUOTE_CHARS]
+                citations[Citation(each.name, shown.iri, quoted and quoted[0].span, words, quoted is not None)] = None
+                quotes |= {quoted[0]: None} if quoted else {}
+            stated = next((quoted for quoted in found if quoted and quoted[2]), None)
+            names.append(stated[1] if stated else each.name)
+            places += [stated[2]] if stated and stated[2] else []
+            notes += [LOOKED_UP] if stated and not named else []
+            proven = proven and (stated is not None or (bool(found) and None not in found))
         return CheckedReply(
-            tuple(dict.fromkeys(names.values())),
+            tuple(dict.fromkeys(names)),
             citations=tuple(citations),
             quotes=tuple(quotes),
             proven=proven,
@@ -266,21 +259,23 @@ class Exhibits(Generic[E]):
             notes=tuple(dict.fromkeys(notes)),
         )
 
-    def _quoted(self, shown: E, name: str, question: str) -> tuple[QuoteEvidence, tuple[int, int] | None] | None:
-        """Return the words of a chunk that a text shows, around a name if they contain it, and where it stands."""
-        fallback = None
+    def _quoted(self, shown: E, name: str, question: str) -> _Quoted | None:
+        """Return the words of a chunk that a text shows around a name, the name there, and its place.
+
+        If no chunk contains the name, the first one's sentence that is closest to a question; None without words.
+        """
+        found: list[tuple[QuoteEvidence, str, None]] = []
         for span, chunk in self.places(shown):
             part = find_quote(chunk.text, shown.text) if shown.kind == "hyperedge" else None
             begin, end = part or (max(0, span.begin), min(len(chunk.text), span.end))
             place = find_name(chunk.text, name, begin, end)
             first, last = _sentence(chunk.text, begin, end, place, question)
-            if not (words := clean(chunk.text[first:last])):
-                continue
-            quote = QuoteEvidence(self._span(chunk, first, last), words, True)
-            if place is not None:
-                return quote, place
-            fallback = fallback or (quote, None)
-        return fallback
+            if words := clean(chunk.text[first:last]):
+                quote = QuoteEvidence(self._span(chunk, first, last), words, True)
+                if place is not None:
+                    return quote, chunk.text[slice(*place)], (chunk.iri, *place)
+                found.append((quote, "", None))
+        return found[0] if found else None
 
 
 def _sentence(text: str, begin: int, end: int, place: tuple[int, int] | None, question: str) -> tuple[int, int]:

@@ -138,6 +138,20 @@ def answer_in_rounds(
             return replace(grounded(best(state)), status="budget_exhausted", reason=error.reason)
 
 
+def outcome(reply: CheckedReply[Piece], *notes: str, accepted: bool = True, shown: Iterable[Piece] = ()) -> Outcome:
+    """Return an answer as the result; facts that stand in the quoted chunks may lead to it.
+
+    Args:
+        reply: The answer.
+        notes: Notes on it.
+        accepted: Whether it counts as one.
+        shown: What prompts have shown before.
+    """
+    quoted = {each.span.chunk for each in reply.quotes}
+    others = [each for each in (*reply.shown, *shown) if each.spans and {span.chunk for span in each.spans} <= quoted]
+    return Outcome(reply, reply.cited, others, notes=notes, accepted=accepted)
+
+
 def unless_accepted(state: Rounds, found: Outcome, accepted: bool, note: str) -> Outcome:
     """Return a result that was not accepted as such, with a note; without answers if `ask.on_exhausted` is "none"."""
     if accepted or found.reply is None or not found.reply.answers:

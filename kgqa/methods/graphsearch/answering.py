@@ -24,13 +24,13 @@ from kgqa.methods.rounds import (
     answer_in_rounds,
     in_rounds,
     new_questions,
+    outcome,
     unless_accepted,
 )
 from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.pattern_paths import Pattern
 from kgqa.methods.text.searching import within_tokens
-from kgqa.model import Answer, Named, Piece, Question, Triple, Value
-from kgqa.text.words import normalise
+from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.trace import DraftClaim, Drafted, DraftVerified, Grounded, PiecesKept, StepAnswered
 from kgqa.trace.trace import Trace
 
@@ -296,34 +296,9 @@ def result(state: Search) -> Outcome:
     else:
         return Outcome(reason=UNREADABLE if any(step.reply.shown for step in state.steps) else NOTHING_FOUND)
     reply = replace(reply, notes=(*dict.fromkeys(notes), *reply.notes))
-    return Outcome(reply, [*reply.cited, *supporting_facts(state)] if reply.answers else ())
+    return outcome(reply, shown=state.facts)
 
 
 def best(state: Search) -> Outcome:
     """Return the best answer so far, which was not accepted."""
     return replace(result(state), accepted=False)
-
-
-def supporting_facts(state: Search) -> list[Piece]:
-    """Return the facts that were shown and say what a sub-question was answered: between a name in it and an answer.
-
-    Of a path, only such triples are returned. If the graph fails, there are none.
-    """
-    shown = [(step, piece) for step in state.steps if step.answers for piece in step.reply.shown]
-    nodes = dict.fromkeys(n for _, piece in shown for each in piece.triples for n in (each.subject, each.object))
-    names = {each.value: normalise(each.name) for each in state.tolerant(lambda: state.graph.named(nodes))}
-    found: dict[str, Piece] = {}
-    for step, piece in shown:
-        said = tuple(triple for triple in piece.triples if _supports(triple, step, names))
-        if said:
-            found.setdefault(piece.iri, replace(piece, triples=said))
-    return list(found.values())
-
-
-def _supports(triple: Triple, step: Step, names: Mapping[Value, str]) -> bool:
-    answers = {normalise(answer) for answer in step.answers}
-    asked = f" {normalise(step.query.text)} "
-    ends = names.get(triple.subject, ""), names.get(triple.object, "")
-    return any(
-        one in answers and other and other not in answers and f" {other} " in asked for one, other in (ends, ends[::-1])
-    )

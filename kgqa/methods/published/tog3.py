@@ -22,9 +22,8 @@ from kgqa.llm.replies.reply import Reply, reply_of
 from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
-from kgqa.methods.tog3.exploration import UNKNOWN, Exploration, best
+from kgqa.methods.tog3.exploration import KINDS, UNKNOWN, Exploration, best, pieces_of, reworded
 from kgqa.methods.tog3.replies import Keywords, read_plain_answer, sufficient_reply
-from kgqa.methods.tog3.retrieval import KINDS, pieces_of, reworded
 from kgqa.model import Answer, Entity, Named, Piece, Question, Value
 from kgqa.rank.tournaments.chooser import text_similarity
 from kgqa.text.quotes import find_name

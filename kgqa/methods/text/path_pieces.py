@@ -6,7 +6,6 @@ No language model is asked: paths are compared with the query by shared words an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,9 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity, Piece, RelationPath, Span, Triple, Value
 from kgqa.rank.embedding.encoder import CachedEncoder
-from kgqa.rank.lexical import bm25
 from kgqa.rank.prefilter import prefilter
-from kgqa.search.beam import BeamSettings, explore
+from kgqa.rank.tournaments.chooser import text_similarity
+from kgqa.search.beam import BeamSettings, HopResult, RankCandidates, explore
 from kgqa.search.linking import Mention, find_mentions
 from kgqa.search.masking import drop_mentions
 from kgqa.storage.cache import Cache
@@ -38,28 +37,14 @@ PATH = "urn:kgqa:path:"
 Walk = tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PathOptions:
-    """Settings of the search for paths.
-
-    Attributes:
-        depth: Most hops of a path.
-        beam: How many paths of each length are kept and extended.
-        topics: Most entities at which paths start.
-        walks: How many walks of a path are looked up.
-        shown: How many of them, the closest to the query, are in the piece.
-        compared: How many walks are compared with the query by embeddings.
-    """
-
-    depth: int = 2
-    beam: int = 20
-    topics: int = 5
-    walks: int = 20
-    shown: int = 3
-    compared: int = 32
-
-
-DEFAULT_OPTIONS = PathOptions()
+DEPTH = 2
+"""Most hops of a path."""
+TOPICS = 5
+"""Most entities at which paths start."""
+SHOWN = 3
+"""How many walks of a path, the closest to the query, are in its piece."""
+PATHS = 50
+"""How many paths give their chunks to a ranking of chunks."""
 BESIDE = (4.0, 1.0)
 BESIDE_K = 10
 """Weights of another ranking of chunks and of paths in their fusion, and its constant (benchmarks/retrieval.py)."""
@@ -78,8 +63,10 @@ class PathRetriever:
         index: CorpusIndex,
         encoder: CachedEncoder | None = None,
         *,
-        options: PathOptions = DEFAULT_OPTIONS,
         trace: Trace | None = None,
+        beam: int = 20,
+        walks: int = 20,
+        compared: int = 32,
     ) -> None:
         """Prepare the retriever.
 
@@ -87,43 +74,52 @@ class PathRetriever:
             graph: The view of the graph in which paths are searched, such as `facts`.
             index: The index of the corpus.
             encoder: The embedding model; None to compare by words only.
-            options: The settings.
             trace: The trace of the question, if `graph` is charged to one; the search for paths is recorded in it.
+            beam: How many paths of each length are kept and extended.
+            walks: How many walks of a path are looked up.
+            compared: How many walks are compared with the query by embeddings.
         """
-        self._graph = graph
-        self._trace = trace
+        self._trace = trace or Trace()
+        self._graph = graph if trace else graph.for_question(self._trace)
         self._index = index
         self._encoder = encoder
-        self._options = options
+        self._beam = beam
+        self._limits = (walks, compared)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Piece]]:
         """Find the best paths for each query; see `Retriever`."""
         return [self._search(query)[:k] for query in queries]
 
     def _search(self, query: str) -> list[Piece]:
-        trace = self._trace or Trace()
-        graph = self._graph if self._trace else self._graph.for_question(trace)
         mentions: list[Mention] = []
         if query.strip():
-            mentions = find_mentions(graph, query, whole_only=True) or find_mentions(graph, query)
-        topics = list(dict.fromkeys(mention.matches[0].entity for mention in mentions))[: self._options.topics]
+            mentions = find_mentions(self._graph, query, whole_only=True) or find_mentions(self._graph, query)
+        topics = list(dict.fromkeys(mention.matches[0].entity for mention in mentions))[:TOPICS]
         asked = drop_mentions(query, [mention.text for mention in mentions])
-        paths = self._find_paths(graph, topics, asked, trace)
-        return path_pieces(graph, paths, query, self._index, self._encoder, options=self._options)
-
-    def _find_paths(self, graph: KnowledgeGraph, topics: Sequence[Entity], asked: str, trace: Trace) -> list[Candidate]:
-        """Return the paths from topics whose relations are closest to a question without its topics."""
 
         def best(pool: Sequence[Candidate]) -> list[Candidate]:
-            return prefilter(asked, pool, keep=self._options.beam, encoder=self._encoder)
+            return prefilter(asked, pool, keep=self._beam, encoder=self._encoder)
 
-        settings = BeamSettings(depth=self._options.depth, mediator_hop="free", kinds=False)
-        try:
-            start = [Candidate(RelationPath(topic)) for topic in topics]
-            hops = explore(graph, start, settings, prefilter=best, tournament=best, trace=trace)
-        except StoreTimeout:
-            return []
-        return list(dict.fromkeys(candidate for hop in hops for candidate in hop.shortlist))
+        hops = explored(self._graph, topics, DEPTH, best, best, self._trace)
+        paths = list(dict.fromkeys(candidate for hop in hops for candidate in hop.shortlist))
+        return path_pieces(self._graph, paths, query, self._index, self._encoder, *self._limits)
+
+
+def explored(
+    graph: KnowledgeGraph,
+    topics: Iterable[Entity],
+    depth: int,
+    best: RankCandidates,
+    win: RankCandidates,
+    trace: Trace,
+) -> list[HopResult]:
+    """Search for paths from topics hop by hop (see `beam.explore`); nothing if the first hop takes too long."""
+    settings = BeamSettings(depth=depth, mediator_hop="free", kinds=False)
+    start = [Candidate(RelationPath(topic)) for topic in topics]
+    try:
+        return explore(graph, start, settings, prefilter=best, tournament=win, trace=trace)
+    except StoreTimeout:
+        return []
 
 
 def path_pieces(
@@ -132,29 +128,29 @@ def path_pieces(
     query: str,
     index: CorpusIndex,
     encoder: CachedEncoder | None,
-    *,
-    options: PathOptions = DEFAULT_OPTIONS,
+    limit: int = 20,
+    compared: int = 32,
 ) -> list[Piece]:
     """Return paths as pieces, those with a walk close to the query first, equal ones in the order of their IRIs."""
     failures = (StoreTimeout, PartialResult, QueryRejected)
-    found = graph.paths.walks(paths, limit=options.walks, tolerated=failures) if paths else []
+    found = graph.paths.walks(paths, limit=limit, tolerated=failures) if paths else []
     walks = [(path, walk) for path, each in zip(paths, found) if not isinstance(each, Exception) for walk in each]
     triples = [_triples(path, walk) for path, walk in walks]
     names = {each.value: each.name for each in graph.named({node for _, walk in walks for node in walk})}
     texts = [_words(each, names, graph) for each in triples]
     best: dict[Candidate, list[int]] = {}
-    scores = _similarity(query, texts, encoder, options.compared)
+    scores = _similarity(query, texts, encoder, compared)
     for at in sorted(range(len(walks)), key=lambda at: (-scores[at], texts[at])):
         if scores[at] > 0:
             best.setdefault(walks[at][0], []).append(at)
     pieces = []
     for path, places in best.items():
-        kept = list(dict.fromkeys(triple for at in places[: options.shown] for triple in triples[at]))
-        text = " | ".join(dict.fromkeys(texts[at] for at in places[: options.shown]))
+        shown = places[:SHOWN]
+        kept = list(dict.fromkeys(triple for at in shown for triple in triples[at]))
+        text = " | ".join(dict.fromkeys(texts[at] for at in shown))
         steps = (f"{step.direction} {step.relation}" for step in path.path.steps)
         iri = f"{PATH}{digest(path.path.topic.iri, *steps, length=24)}"
-        score = float(scores[places[0]])
-        pieces.append(Piece(iri, "path", text, score, _spans(kept, index), tuple(kept)))
+        pieces.append(Piece(iri, "path", text, float(scores[places[0]]), _spans(kept, index), tuple(kept)))
     return sorted(pieces, key=lambda piece: (-piece.score, piece.iri))
 
 
@@ -174,9 +170,10 @@ def _words(triples: Iterable[Triple], names: dict[Value, str], graph: KnowledgeG
 
 def _similarity(query: str, texts: Sequence[str], encoder: CachedEncoder | None, compared: int) -> np.ndarray:
     """Return the similarity of each text to the query, 0 for texts that the shared words rank too low to compare."""
-    scores = bm25(query, texts) if texts else np.zeros(0)
-    scores = scores / max(float(scores.max(initial=0.0)), 1e-9)
-    if encoder is None or not texts:
+    if not texts:
+        return np.zeros(0)
+    scores = text_similarity(None)(query, texts)
+    if encoder is None:
         return scores
     kept = np.argsort(-scores, kind="stable")[:compared]
     cosines = encoder.encode_once([texts[at] for at in kept]) @ encoder.encode_questions([query])[0]
@@ -228,27 +225,18 @@ class PathChunkRetriever:
     A `Retriever`.
     """
 
-    def __init__(self, paths: PathRetriever, index: CorpusIndex, *, depth: int = 50) -> None:
-        """Prepare the retriever.
-
-        Args:
-            paths: Finds the paths.
-            index: The index of the corpus.
-            depth: How many paths give their chunks.
-        """
+    def __init__(self, paths: PathRetriever, index: CorpusIndex) -> None:
         self._paths = paths
-        self._index = index
-        self._depth = depth
+        self._chunks = index.pieces("chunk")
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Piece]]:
         """Find the best chunks for each query; see `Retriever`."""
-        return [self._chunks(paths)[:k] for paths in self._paths.search(queries, self._depth)]
-
-    def _chunks(self, paths: Sequence[Piece]) -> list[Piece]:
-        scores: dict[str, float] = {}
-        for path in paths:
-            for span in path.spans:
-                scores[span.chunk] = max(scores.get(span.chunk, 0.0), path.score)
-        table = self._index.pieces("chunk")
-        ordered = sorted(scores.items(), key=lambda each: (-each[1], each[0]))
-        return [piece for iri, score in ordered if (piece := table.get(iri, score))]
+        found = []
+        for paths in self._paths.search(queries, PATHS):
+            scores: dict[str, float] = {}
+            for path in paths:  # best first
+                for span in path.spans:
+                    scores.setdefault(span.chunk, path.score)
+            ordered = sorted(scores.items(), key=lambda each: (-each[1], each[0]))
+            found.append([piece for iri, score in ordered if (piece := self._chunks.get(iri, score))][:k])
+        return found

@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 
 from kgqa.corpus.index.corpus_index import CorpusIndex
 from kgqa.corpus.retrieve.fused import fuse
-from kgqa.errors import StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.text.path_pieces import path_pieces
-from kgqa.model import Candidate, Entity, Piece, RelationPath
+from kgqa.methods.text.path_pieces import explored, path_pieces
+from kgqa.model import Candidate, Entity, Piece
 from kgqa.rank.embedding.encoder import CachedEncoder
 from kgqa.rank.prefilter import prefilter
 from kgqa.rank.tournaments.chooser import ScoringChooser, text_similarity
 from kgqa.rank.tournaments.listwise import chunked
-from kgqa.search.beam import BeamSettings, explore
 from kgqa.search.conjunction import JoinFinder
 from kgqa.search.linking import find_mentions
 from kgqa.text.words import normalise
@@ -109,38 +107,30 @@ class PatternPaths:
             query: The words with which walks along the paths are compared.
             k: Most pieces.
         """
-        found: dict[Chain, list[Candidate]] = {}
-        for chain in chains_of(patterns):
-            found[chain] = self._paths(chain)
-        paths = [path for several in found.values() for path in several]
+        found = {chain: self._paths(chain) for chain in chains_of(patterns)}
         joined = list(self._joined(found))
         met = {path.path for path in joined}
-        candidates = [*joined, *(path for path in paths if path.path not in met)]
+        paths = [*joined, *(path for several in found.values() for path in several if path.path not in met)]
         # walks share the name with the query; words tell them apart well enough, and cost no embeddings
-        return path_pieces(self._graph, candidates, query, self._index, None)[:k]
+        return path_pieces(self._graph, paths, query, self._index, None)[:k]
 
     def _paths(self, chain: Chain) -> list[Candidate]:
         """Return the paths that resemble a chain, best first."""
         topic = self._topic(chain.name)
         if topic is None:
             return []
-        whole = ", ".join(chain.relations)
+
+        def asked(pool: Sequence[Candidate]) -> str:
+            hops = max(len(candidate.hops) for candidate in pool)
+            return ", ".join(chain.relations[:hops]) or ", ".join(chain.relations)
 
         def best(pool: Sequence[Candidate]) -> list[Candidate]:
-            hops = max(len(candidate.hops) for candidate in pool)
-            asked = ", ".join(chain.relations[:hops]) or whole
-            return prefilter(asked, pool, keep=BEAM, encoder=self._encoder)
+            return prefilter(asked(pool), pool, keep=BEAM, encoder=self._encoder)
 
         def win(pool: Sequence[Candidate]) -> list[Candidate]:
-            hops = max(len(candidate.hops) for candidate in pool)
-            return chunked(", ".join(chain.relations[:hops]) or whole, pool, self._chooser, k=KEPT)
+            return chunked(asked(pool), pool, self._chooser, k=KEPT)
 
-        settings = BeamSettings(depth=len(chain.relations), mediator_hop="free", kinds=False)
-        try:
-            start = [Candidate(RelationPath(topic))]
-            hops = explore(self._graph, start, settings, prefilter=best, tournament=win, trace=Trace())
-        except StoreTimeout:
-            return []
+        hops = explored(self._graph, [topic], len(chain.relations), best, win, Trace())
         return list(hops[-1].kept) if hops else []
 
     def _topic(self, name: str) -> Entity | None:

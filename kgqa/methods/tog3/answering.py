@@ -15,10 +15,9 @@ from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.llm.replies.reply import reply_of
 from kgqa.methods.evidence import CheckedReply, Exhibits
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
-from kgqa.methods.tog3.exploration import Exploration, best, outcome
+from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds, outcome
+from kgqa.methods.tog3.exploration import Exploration, Found, best, retrieve, reworded
 from kgqa.methods.tog3.replies import ANSWER, NOTHING_SAID, Reflection, sufficient_reply, turn_reply
-from kgqa.methods.tog3.retrieval import Found, retrieve, reworded
 from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.text.words import normalise
 from kgqa.trace.trace import Trace
