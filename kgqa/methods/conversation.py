@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -129,15 +130,12 @@ def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace
         return Resolved(text)
     turns = [turn for turn in turns if turn.answers or turn.topics][-TURNS:]
     types = types_in_words(resources.graph, [each.value for turn in turns for each in (*turn.answers, *turn.topics)])
+    resolved = None
     if turns and resources.by_model and trace is not None:
-        try:
-            rewritten = _rewritten(text, turns, types, resources, trace)
-        except (BudgetExhausted, KgqaError):
-            rewritten = None
-        if rewritten is not None:
-            return _with_topics(rewritten, _named_in(rewritten.question, resources.graph))
-    another = _another(text, turns[-1], resources.graph) if turns else None
-    return another or _with_names(text, turns, types, resources.graph)
+        with suppress(BudgetExhausted, KgqaError):
+            resolved = _rewritten(text, turns, types, resources, trace)
+    resolved = resolved or (_another(text, turns[-1], resources.graph) if turns else None)
+    return resolved or _with_names(text, turns, types, resources.graph)
 
 
 def _rewritten(
@@ -163,7 +161,8 @@ def _rewritten(
     if reply is None:
         return None
     topics = tuple(entities[number - 1] for number in dict.fromkeys(reply.refers_to))
-    return Resolved(reply.question, topics, by="model" if topics or reply.question != question else "")
+    resolved = Resolved(reply.question, topics, by="model" if topics or reply.question != question else "")
+    return _with_topics(resolved, _named_in(reply.question, resources.graph))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.reply import Reply
 from kgqa.llm.replies.scores import scores
-from kgqa.methods.direct import UNREADABLE, recalled
+from kgqa.methods.direct import UNREADABLE, answer_cot
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.chains import NodeChain
 from kgqa.methods.tog.replies import read_answer, read_relations, read_sufficient
@@ -93,7 +93,7 @@ class ChainSearch(ABC):
                     self._trace.record(Accepted(why="the triples are sufficient", answers=texts[:20]))
                     break
             if not texts and not self.chains:
-                recall = recalled(self._question, "cot", self._resources, self._trace)
+                recall = answer_cot(self._question, resources=self._resources, trace=self._trace)
                 return replace(recall, method="tog", topics=tuple(topics), notes=(*notes, *recall.notes))
             if not texts:
                 (texts,) = self.ask("answer", "decide", [({"triples": self.triples()}, Reply(read_answer))])
