@@ -10,13 +10,11 @@ from kgqa.errors import ModelUnavailable, QuestionError, SettingsError
 from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.graph.opening import open_graph
-from kgqa.methods.ask import ask, graph_id, open_resources
+from kgqa.methods.ask import ask, open_resources
 from kgqa.model import GraphId, Question
 from kgqa.schema import bundled_schema
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
-from kgqa.testing.server import ScriptedServer
 from tests.sparql_server import TRIPLES, SparqlServer
 
 QUICK = {"rank.embeddings": "off"}
@@ -53,20 +51,6 @@ def test_server_graph_is_measured_once(server, graph):
             found.append(counts)
     assert found[0] == found[2] == GraphId(server.url, (), graph.store.fingerprint_of(), TRIPLES, "rdfs")
     assert found[1] == found[3] and found[0].fingerprint
-
-
-def test_graph_id_of_an_unreachable_server(server, graph):
-    server.close()
-    assert graph_id(graph) == GraphId(server.url, (), "", None, "rdfs")
-
-
-def test_model_only_answer_names_no_graph():
-    with ScriptedServer(lambda messages: "Answer: Paris.") as model:
-        settings = resolve({**QUICK, "ask.method": "io", "llm.model": model.url})
-        with open_resources(open_graph(), settings=settings) as resources:
-            answer = ask("What is the capital of France?", resources=resources)
-            resources.graph.close()
-    assert answer.status == "answered" and answer.graph is None
 
 
 def test_trained_ranker_needs_an_encoder(tmp_path):

@@ -98,21 +98,6 @@ def values(answer: Answer) -> set:
     return {item.value for item in answer.answers}
 
 
-@pytest.mark.parametrize("damage", [truncated, broken_gzip])
-def test_damaged_reply_is_retried(server, answers, damage):
-    (whole,) = answers([PARASITE])
-    seen: set[str] = set()
-
-    def once(query: str, body: bytes) -> SparqlReply:
-        first = query not in seen
-        seen.add(query)
-        return damage(body) if first else SparqlReply(body=body)
-
-    (found,) = answers([PARASITE], once)
-    assert seen and values(found) == values(whole) and found.query_class == "exact"
-    assert not found.approximate and found.notes == whole.notes
-
-
 def test_path_with_damaged_answers_is_reported_as_skipped(answers):
     (whole,) = answers([PARASITE])
 
@@ -125,17 +110,6 @@ def test_path_with_damaged_answers_is_reported_as_skipped(answers):
     assert found.approximate and any(
         "Skipped a better path" in note and "truncated or damaged" in note for note in found.notes
     )
-
-
-@pytest.mark.parametrize("part", ["SELECT DISTINCT ?relation", "SELECT DISTINCT ?answer", "?label"])
-def test_permanent_damage_is_reported(answers, part):
-    (whole,) = answers([PARASITE])
-
-    def always(query: str, body: bytes) -> SparqlReply:
-        return truncated(body) if part in query else SparqlReply(body=body)
-
-    (found,) = answers([PARASITE], always)
-    assert reports_damage(found) or values(found) == values(whole)
 
 
 @pytest.mark.parametrize("count", ["many", "-1", "7.5", "", "9" * 400])

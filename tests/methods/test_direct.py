@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from kgqa import ask, open_resources
 from kgqa.errors import SettingsError
 from kgqa.settings.values import resolve
-from kgqa.testing import faults
 from kgqa.testing.server import ScriptedServer
 
 
@@ -49,14 +46,6 @@ def test_answer_from_the_model_needs_no_topic(run, method):
     assert any("own knowledge" in note and "name" in note for note in answer.notes)
 
 
-def test_only_cot_asks_for_reasoning_steps(run):
-    for method, thinks in (("io", False), ("cot", True)):
-        _, (request,) = run('{"answers": []}', method=method)
-        assert ("step by step" in request.messages[0]["content"]) == thinks
-        assert request.messages[1]["content"].startswith("Question: Who composed the unknown hymn of Nowhere?")
-        assert "structured_outputs" not in request.body and request.body["temperature"] == 0
-
-
 @pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": ["two", 3]}'])
 def test_bare_number_is_asked_again(run, reply):
     """A bare number could be a position in a list the model imagines."""
@@ -68,13 +57,6 @@ def test_bare_number_is_asked_again(run, reply):
     assert str(answer) == "3" and len(requests) == 1
 
 
-@pytest.mark.parametrize("method", ["io", "cot"])
-def test_empty_answer_list_is_no_answer(run, method):
-    answer, requests = run('{"answers": []}', method=method)
-    assert (answer.status, answer.answers, answer.grounding) == ("no_answer", (), "none")
-    assert "knew no answer" in answer.reason and len(requests) == 1 and not answer.notes
-
-
 def test_unreadable_reply_is_asked_again(run):
     answer, requests = run("Hm.", '{"answers": ["Ada"]}')
     assert str(answer) == "Ada" and len(requests) == 2 and requests[1].messages[2]["content"] == "Hm."
@@ -84,25 +66,7 @@ def test_unreadable_reply_is_asked_again(run):
     assert answer.status == "no_answer" and len(requests) == 1
 
 
-@pytest.mark.parametrize(
-    "reply", [faults.refusal(), faults.empty(), faults.too_long()], ids=["refusal", "empty", "too long"]
-)
-def test_refused_and_empty_replies_are_no_answer(run, reply):
-    assert run(reply, reply)[0].status == "no_answer"
-
-
-def test_wrong_key_names_the_variable_to_set(run):
-    answer, _ = run(faults.wrong_key("sk"))
-    assert answer.status == "failed" and "KGQA_LLM_KEY" in answer.reason
-
-
 @pytest.mark.parametrize("method", ["io", "cot", "tog"])
 def test_missing_model_is_a_settings_error(graph, method):
     with pytest.raises(SettingsError, match="llm="):
         open_resources(graph, settings=resolve({"ask.method": method}))
-
-
-def test_question_is_not_read_as_a_template(run):
-    _, (request,) = run('{"answers": []}', question="What is {{ 7 * 7 }} {% block system %}?")
-    assert "{{ 7 * 7 }} {% block system %}" in request.messages[1]["content"]
-    assert json.dumps(request.body)

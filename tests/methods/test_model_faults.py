@@ -3,7 +3,6 @@ was given; never a defect of ours, never an answer that no one gave."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import socket
 import threading
@@ -48,37 +47,22 @@ def raw(text: str) -> Fault:
 
 
 WITHOUT_ANSWER = {
-    **{
-        f"status {status}": failing(status, "No.")
-        for status in (400, 401, 402, 403, 404, 405, 407, 408, 409, 410, 413, 418, 422, 425, 429, 451, 500, 501, 503)
-    },
-    **{f"status {status}, no body": Fault(status) for status in (204, 206, 300, 304, 400, 404, 500, 529, 599, 999)},
-    **{f"redirect {status}": faults.redirected("http://[::1]:9/", status) for status in (301, 302, 303, 307, 308)},
+    **{f"status {status}": failing(status, "No.") for status in (400, 401, 404, 408, 413, 422, 429, 500, 503)},
+    **{f"status {status}, no body": Fault(status) for status in (204, 206, 304, 400, 500, 999)},
+    "redirect": faults.redirected("http://[::1]:9/", 307),
     "a redirect to itself": faults.redirected("/v1/chat/completions"),
     "no quota": faults.out_of_quota(),
     "come back in days": faults.rate_limited(1e6),
     "come back never": faults.rate_limited("inf"),
-    "come back on no day": faults.rate_limited("Mon, 99 Foo 99999 99:99:99 GMT"),
     "a page, 502": Fault(502, b"<html>Bad gateway</html>", "text/html"),
-    "400, a list": Fault(400, b"[1, [2]]"),
     "400, deep": Fault(400, b'{"error": {"message": ' + DEEP_LIST + b"}}"),
-    "400, messages in messages": Fault(400, b'{"message": ' * 800 + b"1" + b"}" * 800),
     "400, details of another form": Fault(400, b'{"detail": [{"loc": 5}, 7, {"loc": [[1]]}], "param": [1]}'),
     "400, a parameter that is none": failing(400, "unsupported", param="\x1b[31m"),
-    "400, a huge error": Fault(400, b"x" * (1 << 20), "text/plain"),
-    "500, zipped": faults.zipped(100, 500),
     "200, zipped": faults.zipped(100),
-    "200, zipped twice": encoded(gzip.compress(faults.zipped(100).body), "gzip, gzip"),
     "200, more than fits": with_content("x" * (9 << 20)),
     "200, not what was zipped": encoded(BODY_BYTES, "gzip"),
-    "200, half of what was zipped": encoded(gzip.compress(BODY_BYTES)[:-30], "gzip"),
-    "200, zipped a hundred times": encoded(BODY_BYTES, ", ".join(["gzip"] * 100)),
     "nothing": Fault(),
-    "null": Fault(body=b"null"),
-    "a number": Fault(body=b"1"),
     "a number of a million digits": Fault(body=b"1" * 1_000_000),
-    "a text": Fault(body=b'"Ada"'),
-    "a list": Fault(body=b"[1]"),
     "deep": Fault(body=b"[" * 100_000),
     "a page": faults.html(),
     "half": faults.half_json(),
@@ -88,15 +72,9 @@ WITHOUT_ANSWER = {
         body=b"data: " + BODY_BYTES + b"\n\ndata: [DONE]\n\n", content_type="text/event-stream"
     ),
     "an error with 200": faults.error_with_200(),
-    "a deep error with 200": Fault(body=b'{"error": ' + DEEP_LIST + b"}"),
-    **{f"choices {value!r}": body("choices", value=value) for value in (None, {}, [], [None], ["Ada"], [{}], "Ada", 7)},
-    **{f"message {value!r}": body("choices", 0, "message", value=value) for value in (None, "Ada", [], 7, {})},
-    **{
-        f"content {value!r}": with_content(value)
-        for value in (None, "", " ", 7, {"text": "Ada"}, [["Ada"]], [{"text": 7}])
-    },
-    "content, a bare number": with_content("Answer: 7"),
-    "content, a list of numbers": with_content("[7, 8]"),
+    **{f"choices {value!r}": body("choices", value=value) for value in (None, [], [None], [{}], "Ada")},
+    **{f"message {value!r}": body("choices", 0, "message", value=value) for value in (None, "Ada", {})},
+    **{f"content {value!r}": with_content(value) for value in (None, " ", 7, {"text": "Ada"}, [{"text": 7}])},
     "content, prose": with_content("I am afraid I cannot tell."),
     "content, control characters": with_content("\x00\x1b]0;x\x07" * 100),
     "content, half a character": with_content("\ud800"),
@@ -109,25 +87,16 @@ WITHOUT_ANSWER = {
     "dropped": faults.dropped(),
     "silent": faults.hangs(5),
     "no HTTP": raw("Ada\r\n\r\n"),
-    "half a head": raw("HTTP/1.1 200 OK\r\nContent-Le"),
-    "a status that is none": raw("HTTP/1.1 abc OK\r\n\r\n"),
-    "a length that is none": raw("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}"),
     "chunks that are none": raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
     "a head without end": raw("HTTP/1.1 200 OK\r\nX: " + "x" * (1 << 20)),
 }
 WITH_ANSWER = {
     "good": ModelReply(GOOD_REPLY),
-    "unknown encoding": encoded(BODY_BYTES, "none"),
     "a byte order mark": Fault(body="\ufeff".encode() + BODY_BYTES),
     "UTF-16": Fault(body=BODY_BYTES.decode().encode("utf-16")),
-    "called a page": Fault(body=BODY_BYTES, content_type="text/html"),
-    "status 201": Fault(201, BODY_BYTES),
     "tokens, a text": body("usage", value="x"),
     "tokens of 400 digits": body("usage", "prompt_tokens", value=10**400),
-    "tokens below zero": body("usage", "completion_tokens", value=-5),
-    "a reason to end that is none": body("choices", 0, "finish_reason", value=[7]),
     "thoughts that are none": body("choices", 0, "message", "reasoning", value={"x": 1}),
-    "a refusal that is none": body("choices", 0, "message", "refusal", value=[1]),
     "parts": with_content([{"type": "text", "text": GOOD_REPLY}, 7, None]),
     "escapes around it": with_content(f"\x1b[31m{GOOD_REPLY}\x1b[0m"),
     "much before it": with_content("x" * 1_000_000 + "\n" + GOOD_REPLY),
@@ -234,14 +203,6 @@ def test_replies_that_stay_empty_end_the_question(graph, method, reply):
         answer = ask_model(graph, server.url, PARASITE, **{"ask.method": method, "llm.reask": 5})
         assert server.calls <= 20
     assert answer.status == "failed" and "The replies of m stay empty: the reply is " in answer.reason
-
-
-@pytest.mark.parametrize("text", ["[NaN]", "N/A", "I do not know", "none", "none of the above"])
-def test_a_reply_that_says_that_there_is_no_answer_gives_none(graph, text):
-    for reply in (f"Answer: {text}", json.dumps({"answers": [text]})):
-        with ScriptedServer([reply]) as server:
-            answer = ask_model(graph, server.url)
-        assert answer.status == "no_answer" and not answer.answers
 
 
 REASONING = [

@@ -10,10 +10,8 @@ from kgqa import ask, ask_all, open_resources
 from kgqa.errors import SettingsError
 from kgqa.methods.registry import method
 from kgqa.methods.top import answer
-from kgqa.model import Question
 from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings.setting import check
-from kgqa.settings.table import own_settings
 from kgqa.settings.values import resolve
 
 BUILT_IN = ["cot", "counselor", "evograph", "graphsearch", "io", "rag", "tog", "tog3", "top", "top-1", "top-2"]
@@ -54,14 +52,6 @@ def test_presets_of_a_method_are_valid(name):
     for values in method(name).presets.values():
         for key, value in values.items():
             assert check(table[key], value, name) == value
-
-
-def test_plain_function_as_a_method(package):
-    package("plain = theirs_module:plain", theirs_module=MODULE)
-    assert plugin_names("method") == [*BUILT_IN, "plain"]
-    found = method("plain")
-    assert (found.topics, found.model) == (True, False)
-    assert found.answer(Question("q"), resources=None, trace=None, topics=(), names={}).method == "plain"
 
 
 def test_built_in_method_cannot_be_replaced(package):
@@ -208,15 +198,6 @@ def test_wrong_preset_is_named(package, presets, message):
     package("bad = theirs_module:bad", **declared(f'bad = Method("theirs_search:answer", presets={presets})'))
     with pytest.raises(SettingsError, match=message):
         resolve({"ask.method": "bad"})
-
-
-def test_package_that_cannot_be_imported_breaks_nothing_else(package, tmp_path):
-    package("broken = theirs_module:broken", theirs_module="import theirs_not_there")
-    (tmp_path / "kgqa.toml").write_text("[mine]\nrounds = 9\n[ask]\nmethod = 'broken'\n")
-    settings = resolve(environment={}, folder=tmp_path, user_file=tmp_path / "none")
-    assert set(settings.table) >= set(own_settings()) and "mine.rounds" not in settings.table
-    with pytest.raises(SettingsError, match="The method broken cannot be loaded from theirs_module:broken"):
-        open_resources(settings=settings)
 
 
 def test_method_that_needs_a_corpus(package):

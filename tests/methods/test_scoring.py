@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.methods.tournament.scoring import (
+    AGAINST,
     AGREES,
     ONE_HOP,
     PLAIN,
@@ -104,3 +105,15 @@ def test_beginning_of_a_chain_is_promising():
 def test_ranking_by_words_without_an_encoder():
     found = PathScores("place of birth", Cues((), 1), encoder=None, rank=WEIGHTS, kind=ANY)
     assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1
+
+
+def test_words_of_a_step_against_its_relation_count_less():
+    onward, back = candidate("a"), candidate("a", directions=["in"])
+    (one, other), _ = scores(Cues(("directed",), 1), [onward, back])
+    assert one - other == pytest.approx(AGAINST)
+
+
+def test_depth_counts_nothing_without_its_penalty():
+    paths = [candidate(*"abc"[:length]) for length in (1, 2, 3)]
+    complete, _ = scores(Cues(("directed",), 2), paths, weights=replace(WEIGHTS, depth_penalty=0.0))
+    assert complete == pytest.approx([0.5] * 3)

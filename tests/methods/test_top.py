@@ -10,7 +10,7 @@ from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.settings.values import resolve
-from kgqa.trace import Accepted, GaveUp, Joined
+from kgqa.trace import Accepted, Joined
 
 NS = "http://rdf.freebase.com/ns/"
 PARASITE = "Who directed the film Parasite?"
@@ -123,12 +123,6 @@ def test_chooser_without_a_readable_name_fails_the_question(opened, foreign_pack
     assert answer.status == "failed" and "The chooser locked of theirs (theirs.py, line 4) failed" in answer.reason
 
 
-def test_stop_at_the_first_accepted_path(opened):
-    whole, early = (ask(PARASITE, resources=opened(explore__stop=stop)) for stop in ("depth", "accepted"))
-    assert names(whole) == names(early) and early.usage.hops == 1 < whole.usage.hops
-    assert "accepted" in {event.kind for event in early.trace}
-
-
 TWO_TOPICS = ("m.a sport.team.player m.p", "m.b place.town.born m.p", "m.a sport.team.player m.q", "m.p r.r.on m.z")
 
 
@@ -179,8 +173,3 @@ class TestTimeouts:
         answer = ask("which actors play in films directed by Bong Joon-ho?", resources=resources)
         assert answer.status == "no_answer"
         assert answer.approximate == ("search was incomplete" in answer.reason)
-
-    def test_answer_without_walks(self, opened):
-        answer = ask(PARASITE, resources=with_timeouts(opened(), "VALUES ?answer"))
-        assert names(answer) == {"Bong Joon-ho"} and answer.paths[0].walks == () and answer.query_class == "exact"
-        assert not answer.approximate and any(isinstance(e, GaveUp) and e.evidence for e in answer.trace)

@@ -8,11 +8,11 @@ import pytest
 
 from kgqa import open_resources
 from kgqa.errors import SettingsError
-from kgqa.graph.embedded.loading import load_graph
 from kgqa.settings.values import resolve
 from kgqa.testing.model_oracle import Gold
 
-from .test_top_models import BORN, NS, PRESIDENT, SYSTEM_1, SYSTEM_2, Model, prefer
+from .scripted import loaded
+from .test_top_models import BORN, PRESIDENT, SYSTEM_1, SYSTEM_2, Model, choosing, prefer
 from .test_top_models import _short_pauses as _short_pauses
 from .test_top_models import films as films
 from .test_top_models import folder as folder
@@ -25,15 +25,11 @@ RULER = "Who rules the country with the Hymn?"
 @pytest.fixture(scope="module")
 def two_mediators(tmp_path_factory):
     """A hymn, its use (a mediator), a country, its rule (a mediator) and the ruler."""
-    place = tmp_path_factory.mktemp("mediators")
     nodes = ("m.tune", "g.x1", "m.land", "g.x2", "m.ruler")
-    facts = [f"<{NS}{a}> <{NS}{relation}> <{NS}{b}> ." for a, relation, b in zip(nodes, CHAIN, nodes[1:])]
-    facts += [f'<{NS}{id}> <{NS}type.object.name> "{name}"@en .' for id, name in
-              (("m.tune", "Hymn"), ("m.land", "Land"), ("m.ruler", "Ruth"))]  # fmt: skip
-    facts.append(f"<{NS}m.tune> <{NS}common.topic.webpage> <{NS}m.page> .")
-    (place / "facts.nt").write_text("\n".join(facts) + "\n")
-    load_graph(place / "graph", [place / "facts.nt"], schema="freebase")
-    return place / "graph"
+    facts = [f"{a} {relation} {b}" for a, relation, b in zip(nodes, CHAIN, nodes[1:])]
+    facts.append("m.tune common.topic.webpage m.page")
+    names = {"m.tune": "Hymn", "m.land": "Land", "m.ruler": "Ruth"}
+    return loaded(tmp_path_factory.mktemp("mediators"), facts, names)
 
 
 def test_system_two_searches_until_answered_through_two_mediators(run, two_mediators):
@@ -61,7 +57,8 @@ def test_mediators_and_noise_are_candidates(run, two_mediators, system):
 def test_without_path_pruning_only_the_pruning_sees_the_last_relation(run):
     given = {"variants": {"explore.prune_by": "last-relation"}}
     born = "-> people.person.place_of_birth"
-    one = run(**SYSTEM_1, **given)
+    picked = choosing("Zorblax -> film.film.directed_by", f"Zorblax {born}")
+    one = run(Model(pick=picked), **SYSTEM_1, **given)
     assert any(f"] Zorblax {born}" in each for each in one.prompts("pick"))
     assert f"directed_by {born}" not in "\n".join(one.prompts("pick"))
     assert f"Path: Zorblax -> film.film.directed_by {born}\n" in one.prompts("answer")[0]
@@ -116,3 +113,10 @@ def test_the_thesis_has_two_systems():
     assert "top-1" in str(caught.value) and "top-2" in str(caught.value)
     with pytest.raises(SettingsError, match="needs a language model"):
         open_resources(settings=resolve({"ask.method": "top-2", "as_published": True}))
+
+
+def test_settings_that_the_thesis_does_not_have_are_named(run):
+    given = {"explore__stop": "converged", "ask__compose": "ends", "explore__mediator_hop": "free"}
+    done = run(**SYSTEM_1, **given)
+    assert done.answer.notes[1:] == tuple(f"The setting {key} has no effect as published." for key in
+                                          ("ask.compose", "explore.stop"))  # fmt: skip

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from kgqa import ask, open_resources
-from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.opening import open_graph
-from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
-from kgqa.testing.server import ScriptedServer
 
-NS = "http://rdf.freebase.com/ns/"
+from ..scripted import loaded, prompt_kind, run_scripted
+
 NAMES = {
     "m.zor": "Zorblax",
     "m.ann": "Ann Arkin",
@@ -63,48 +58,14 @@ BIRTH = "1. {people.person.place_of_birth (Score: 1.0)}: that is asked."
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory, session_cache):
-    place = tmp_path_factory.mktemp("films")
-    lines = [" ".join(f'"{p}"' if p.isdigit() else f"<{NS}{p}>" for p in fact.split()) + " ." for fact in FACTS]
-    lines += [f'<{NS}{ident}> <{NS}type.object.name> "{name}"@en .' for ident, name in NAMES.items()]
-    (place / "films.nt").write_text("\n".join(lines) + "\n")
-    load_graph(place / "graph", [place / "films.nt"], schema="freebase")
-    with open_graph(place / "graph", cache=Cache(session_cache)) as graph:
+    folder = loaded(tmp_path_factory.mktemp("films"), FACTS, NAMES)
+    with open_graph(folder, cache=Cache(session_cache)) as graph:
         yield graph
 
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch):
     monkeypatch.setattr("kgqa.llm.backends.exchange.FIRST_PAUSE", 0.01)
-
-
-def prompt_kind(messages):
-    system, asked = messages[0]["content"], messages[1]["content"]
-    if "\nRelations:" in asked:
-        return "relations"
-    if "\nEntities:" in asked:
-        return "entities"
-    if "\nTriples:" in asked:
-        return "sufficient" if "{No}" in system else "answer"
-    return "cot"
-
-
-class Run:
-    def __init__(self, answer, requests):
-        self.answer, self.requests = answer, requests
-        self.kinds = [prompt_kind(request.messages) for request in requests]
-        self.ids = [item.id for item in answer.answers]
-
-    def prompts(self, kind):
-        return [r.messages[1]["content"] for r in self.requests if prompt_kind(r.messages) == kind]
-
-    def triples(self, number=-1):
-        """Return the triples in one of the prompts that list triples."""
-        shown = [prompt for prompt in (r.messages[1]["content"] for r in self.requests) if "\nTriples:" in prompt]
-        return shown[number].split("Triples:\n", 1)[1].splitlines() if "Triples:\n" in shown[number] else []
-
-    def listed(self, number=0):
-        """Return the entities that one prompt lists for scoring."""
-        return re.search(r"^Entities: (.*)$", self.prompts("entities")[number], re.MULTILINE)[1].split("; ")
 
 
 @pytest.fixture
@@ -132,16 +93,7 @@ def run(films, preset):
                 reply = reply.pop(0) if len(reply) > 1 else reply[0]
             return reply(messages[1]["content"]) if callable(reply) else reply
 
-        with ScriptedServer(respond) as server:
-            settings = {name.replace("__", "."): value for name, value in given.items()}
-            settings = {"ask.method": "tog", "ask.preset": preset, "rank.embeddings": "off", **settings}
-            settings["llm.model"] = f"{server.url}#name"
-            resources = open_resources(films, settings=resolve(settings))
-            try:
-                found = ask(question, topics=topics, resources=resources)
-            finally:
-                resources.models.close()
-            assert not server.errors
-            return Run(found, list(server.requests))
+        given = {"ask__method": "tog", "ask__preset": preset, **given}
+        return run_scripted(respond, question, graph=films, topics=topics, **given)
 
     return run

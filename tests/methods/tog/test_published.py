@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-import pyoxigraph as ox
 import pytest
 
-from kgqa import ask, open_resources
-from kgqa.graph.embedded.loading import load_graph
-from kgqa.settings.values import resolve
-from kgqa.testing.server import ScriptedServer
-
-from .conftest import BIRTH, DIRECTOR, NAMES, NS, prompt_kind
+from ..scripted import prompt_kind
+from .conftest import BIRTH, DIRECTOR, NAMES
 
 
 def test_order_of_requests(run):
@@ -74,6 +67,10 @@ class TestSampling:
         drawn = self.drawn(run, "Bigfilm")
         assert len(drawn) == len(set(drawn)) == 5 and set(drawn) <= set(NAMES.values())
 
+    def test_the_sample_depends_on_the_seed(self, run):
+        samples = [tuple(self.drawn(run, "Bigfilm", rank__seed=seed)) for seed in (1, 1, 2)]
+        assert samples[0] == samples[1] != samples[2]
+
     def test_fewer_than_twenty_are_all_listed(self, run):
         assert len(self.drawn(run, "Midfilm")) == 19
 
@@ -95,13 +92,6 @@ class TestReasoning:
     def test_reply_without_yes_is_not_sufficient(self, run, reply):
         done = run(sufficient=reply, explore__depth=1, answer="{Freedonia}")
         assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
-
-    def test_chain_of_thought_without_triples(self, run):
-        done = run(relations="I do not know.", cot='Let me see.\n{"answers": ["memory", "more"]}')
-        assert done.kinds == ["relations", "cot"]
-        assert [item.name for item in done.answer.answers] == ["memory", "more"]
-        assert (done.answer.grounding, done.answer.method, done.answer.sparql) == ("model", "tog", "")
-        assert any("own knowledge" in note for note in done.answer.notes) and done.answer.topics
 
     def test_unreadable_answers_are_no_answer(self, run):
         done = run(answer="No idea.", explore__depth=1)
@@ -134,25 +124,6 @@ class TestGrounding:
         done = run("Where did Carl Crumb live?", topics=["m.carl"], relations=lived, sufficient="{Yes}. {Twinton}")
         assert done.answer.grounding == "model" and [item.name for item in done.answer.answers] == ["Twinton"]
 
-    def test_blank_node_ends_a_walk(self, tmp_path, session_cache):
-        (tmp_path / "a.nt").write_text(f'<{NS}m.a> <{NS}type.object.name> "Anorak"@en .\n')
-        load_graph(tmp_path / "graph", [tmp_path / "a.nt"], schema="freebase")
-        # a blank node, as SPARQL updates of earlier versions have stored them
-        engine = ox.Store(str(tmp_path / "graph" / "gen-1" / "store"))
-        engine.update(f"INSERT DATA {{ <{NS}m.a> <{NS}r.r.part> _:x . _:x <{NS}r.r.part> <{NS}m.b> }}")
-        engine.flush()
-        replies = {"relations": "1. {r.r.part (Score: 1.0)}: it is.", "cot": '{"answers": ["memory"]}'}
-        with ScriptedServer(lambda messages: replies[prompt_kind(messages)]) as server:
-            settings = {
-                "ask.method": "tog",
-                "ask.preset": "as-published",
-                "rank.embeddings": "off",
-                "llm.model": f"{server.url}#name",
-            }
-            with open_resources(tmp_path / "graph", settings=resolve(settings)) as resources:
-                answer = ask("What has a part of Anorak?", topics=["m.a"], resources=resources)
-        assert str(answer) == "memory", answer.reason
-
     def test_mediator_has_no_name_in_triples(self, run):
         done = run(
             "Which country has the Hymn of Ulmen?",
@@ -175,13 +146,7 @@ class TestRequests:
         stages = {stage.stage: stage.calls for stage in done.answer.usage.stages}
         assert stages == {"filter": 1, "entity": 1, "decide": 2}
 
-    def test_all_topics_are_explored(self, run):
-        done = run("What have Zorblax and Bigfilm in common?", explore__depth=1,
-                   relations=lambda asked: DIRECTOR if "Zorblax\nR" in asked else TestSampling.ACTORS)  # fmt: skip
-        explored = {re.search("Entity: (.*)", prompt)[1] for prompt in done.prompts("relations")}
-        assert explored == {"Zorblax", "Bigfilm"} and len(done.triples()) == 3
-
-    @pytest.mark.parametrize("calls", range(4))
+    @pytest.mark.parametrize("calls", [0, 1, 3])
     def test_call_budget(self, run, calls):
         done = run(budget__calls=calls)
         assert done.answer.status == "budget_exhausted" and len(done.requests) == calls

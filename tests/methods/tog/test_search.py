@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.llm.replies.scores import read_scores
 from kgqa.methods.tog.replies import read_relations, read_sufficient
-from kgqa.testing import faults
 
 from .conftest import BORN
 
@@ -100,13 +98,6 @@ def test_loose_forms_of_relations(text):
     assert read_relations(text, names).value == (("directed by", 0.6),)
 
 
-@pytest.mark.parametrize(
-    "text", ["0.9, 0", '{"scores": [0.9, 0]}', "1. Ann Arkin: 0.9\n2. Bob Bream: 0", "Score: .9, 0"]
-)
-def test_entity_scores_in_several_forms(text):
-    assert read_scores(text, size=2).value == (0.9, 0.0)
-
-
 @pytest.mark.parametrize("text", ["I think {Ann Arkin}: {Yes}.", "{Yes}. Of {Zorblax} it is {Ann Arkin}."])
 def test_verdict_anywhere_and_answer_in_the_last_braces(text):
     assert read_sufficient(text).value == ("Ann Arkin",)
@@ -127,11 +118,3 @@ def test_bare_number_is_asked_again(asked, reply, names):
     assert [item.name for item in done.answer.answers] == names
     assert done.answer.status == ("answered" if names else "no_answer")
     assert done.kinds[-2:] == (["sufficient", "answer"] if names else ["answer", "answer"])
-
-
-@pytest.mark.parametrize(
-    "fault", [faults.server_error(), faults.dropped(), faults.rate_limited(0)], ids=["500", "dropped", "429"]
-)
-def test_transient_fault_is_retried(asked, fault):
-    done = asked(sufficient=[fault, "{Yes}. {Ann Arkin}"])
-    assert done.ids == ["m.ann"] and done.kinds == ["relations", "sufficient", "sufficient"]
