@@ -56,7 +56,7 @@ _IS_PERSON = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """A question that was asked, with names in place of references, and its entities: the answers and the topics."""
 
     question: str
@@ -81,15 +81,15 @@ class Resolved:
     by: Literal["", "rules", "model"] = ""
 
 
-def turn_of(answer: Answer) -> Turn:
+def turn_of(answer: Answer) -> ChatTurn:
     """Return the turn of an answered question."""
-    return Turn(answer.question.text, _entities(answer.answers), _entities(answer.topics))
+    return ChatTurn(answer.question.text, _entities(answer.answers), _entities(answer.topics))
 
 
-def turn_of_object(answer: Mapping[str, Any]) -> Turn:
+def turn_of_object(answer: Mapping[str, Any]) -> ChatTurn:
     """Return the turn of an answer in JSON (docs/answer-json.md). What has another form is left out."""
     question = answer.get("question")
-    return Turn(
+    return ChatTurn(
         clean(question) if isinstance(question, str) else "",
         _named(answer.get("answers")),
         _named(answer.get("topics")),
@@ -109,7 +109,7 @@ def _entities(named: Iterable[Named]) -> tuple[Named, ...]:
     return tuple(Named(each.value, each.id, clean(each.name)[:_MAX_NAME]) for each in entities)[:MAX_ENTITIES]
 
 
-def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace: Trace | None = None) -> Resolved:
+def resolve(question: str, turns: Sequence[ChatTurn], resources: Resources, *, trace: Trace | None = None) -> Resolved:
     """Return what is asked, given the turns so far, the latest last.
 
     If the reply of the language model cannot be read, or the model cannot be used, the rule decides; a question that
@@ -140,7 +140,7 @@ def resolve(question: str, turns: Sequence[Turn], resources: Resources, *, trace
 
 def _rewritten(
     question: str,
-    turns: Sequence[Turn],
+    turns: Sequence[ChatTurn],
     types: Mapping[Any, Sequence[str]],
     resources: Resources,
     trace: Trace,
@@ -186,7 +186,7 @@ def rewritten_reply(size: int) -> Reply[Rewritten]:
     return reply_of(Rewritten).then(check)
 
 
-def _another(text: str, last: Turn, graph: KnowledgeGraph) -> Resolved | None:
+def _another(text: str, last: ChatTurn, graph: KnowledgeGraph) -> Resolved | None:
     """Return the last question about another entity, if a text only names one: and of Norway?, what about Norway?"""
     match = _ANOTHER.fullmatch(text)
     mentions = find_mentions(graph, match["name"]) if match else []
@@ -205,7 +205,7 @@ def _another(text: str, last: Turn, graph: KnowledgeGraph) -> Resolved | None:
 
 
 def _with_names(
-    text: str, turns: Sequence[Turn], types: Mapping[Any, Sequence[str]], graph: KnowledgeGraph
+    text: str, turns: Sequence[ChatTurn], types: Mapping[Any, Sequence[str]], graph: KnowledgeGraph
 ) -> Resolved:
     """Return a question with names in place of its pronouns, up to the first name that it has itself.
 

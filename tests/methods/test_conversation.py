@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa import open_resources
-from kgqa.methods.conversation import Resolved, Turn, resolve, rewritten_reply, turn_of_object
+from kgqa.methods.conversation import ChatTurn, Resolved, resolve, rewritten_reply, turn_of_object
 from kgqa.model import Entity, Named
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace.trace import Trace
@@ -29,11 +29,11 @@ BONG, PARASITE, JAPAN, TOKYO, MARIE, PIERRE = map(
     named, ("Bong Joon-ho", "Parasite", "Japan", "Tokyo", "Marie Curie", "Pierre Curie")
 )
 ENGLISH, FRENCH, CANADA = named("English"), named("French"), named("Canada")
-DIRECTED = Turn("Who directed Parasite?", (BONG,), (PARASITE,))
-CAPITAL = Turn("What is the capital of Japan?", (TOKYO,), (JAPAN,))
-LANGUAGES = Turn("What are the official languages of Canada?", (ENGLISH, FRENCH), (CANADA,))
-WIFE = Turn("Who is the wife of Pierre Curie?", (MARIE,), (PIERRE,))
-MARRIED = Turn("Who is the spouse of Marie Curie?", (PIERRE,), (MARIE,))
+DIRECTED = ChatTurn("Who directed Parasite?", (BONG,), (PARASITE,))
+CAPITAL = ChatTurn("What is the capital of Japan?", (TOKYO,), (JAPAN,))
+LANGUAGES = ChatTurn("What are the official languages of Canada?", (ENGLISH, FRENCH), (CANADA,))
+WIFE = ChatTurn("Who is the wife of Pierre Curie?", (MARIE,), (PIERRE,))
+MARRIED = ChatTurn("Who is the spouse of Marie Curie?", (PIERRE,), (MARIE,))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_ambiguity_is_said_and_what_fits_nothing_is_not_guessed(resources):
     )
     nobody = Resolved("Where was he born?", notes=("Nothing before this question fits “he”.",))
     assert resolve("Where was he born?", [CAPITAL], resources) == nobody
-    assert resolve("Where was he born?", [Turn("What is the most common language?")], resources) == nobody
+    assert resolve("Where was he born?", [ChatTurn("What is the most common language?")], resources) == nobody
     assert resolve("Where was he born?", [], resources) == Resolved("Where was he born?")
 
 
@@ -107,7 +107,7 @@ def test_types_of_other_graphs_tell_persons_from_things(session_cache):
     with open_resources(memory_graph(lines, schema="wikidata"), embeddings="off") as resources:
 
         def meant(question: str, *answers: Named) -> tuple[Named, ...]:
-            return resolve(question, [Turn("?", answers)], resources).topics
+            return resolve(question, [ChatTurn("?", answers)], resources).topics
 
         assert meant("Where does she live?", ulm, ada) == (ada,)
         assert meant("Who lives there?", ada, ulm) == meant("How old is it?", ada, ulm) == (ulm,)

@@ -13,7 +13,7 @@ from kgqa.cli.bars import StatusLine
 from kgqa.cli.options import repeat_graph
 from kgqa.errors import KgqaError
 from kgqa.methods.ask import ask, budget_of, open_resources
-from kgqa.methods.conversation import Resolved, Turn, turn_of
+from kgqa.methods.conversation import ChatTurn, Resolved, turn_of
 from kgqa.methods.conversation import resolve as resolve_references
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Entity
@@ -69,7 +69,7 @@ class Session:
         self.resources = self._open(given)
         self._opened = {self.method: self.resources}
         self._worker = ThreadPoolExecutor(1, "kgqa-chat")
-        self.turns: list[Turn] = []
+        self.turns: list[ChatTurn] = []
         self.topics: tuple[str, ...] = ()
         self.last: Answer | None = None
         self._seen: set[str] = set()
