@@ -21,7 +21,6 @@ from kgqa.testing.server import ScriptedServer, completion
 GOOD_REPLY = '{"answers": ["Ada"]}'
 BODY = completion(ModelReply(GOOD_REPLY), {"messages": [], "model": "m"})
 BODY_BYTES = json.dumps(BODY).encode()
-DEEP_LIST = b"[" * 900 + b"]" * 900
 
 
 def body(*path, value) -> Fault:
@@ -38,69 +37,42 @@ def with_content(content) -> Fault:
     return body("choices", 0, "message", "content", value=content)
 
 
-def encoded(data: bytes, encoding: str, status: int = 200) -> Fault:
-    return Fault(status, data, headers=(("Content-Encoding", encoding),))
-
-
-def raw(text: str) -> Fault:
-    return Fault(raw=text.encode("latin-1"))
-
-
 WITHOUT_ANSWER = {
-    **{f"status {status}": failing(status, "No.") for status in (400, 401, 404, 408, 413, 422, 429, 500, 503)},
-    **{f"status {status}, no body": Fault(status) for status in (204, 206, 304, 400, 500, 999)},
+    **{f"status {status}": failing(status, "No.") for status in (400, 401, 404, 413, 422, 429, 500)},
+    **{f"status {status}, no body": Fault(status) for status in (204, 304, 400, 999)},
     "redirect": faults.redirected("http://[::1]:9/", 307),
-    "a redirect to itself": faults.redirected("/v1/chat/completions"),
-    "no quota": faults.out_of_quota(),
-    "come back in days": faults.rate_limited(1e6),
     "come back never": faults.rate_limited("inf"),
     "a page, 502": Fault(502, b"<html>Bad gateway</html>", "text/html"),
-    "400, deep": Fault(400, b'{"error": {"message": ' + DEEP_LIST + b"}}"),
     "400, details of another form": Fault(400, b'{"detail": [{"loc": 5}, 7, {"loc": [[1]]}], "param": [1]}'),
-    "400, a parameter that is none": failing(400, "unsupported", param="\x1b[31m"),
-    "200, zipped": faults.zipped(100),
-    "200, more than fits": with_content("x" * (9 << 20)),
-    "200, not what was zipped": encoded(BODY_BYTES, "gzip"),
+    "zipped": faults.zipped(100),
+    "more than fits": with_content("x" * (9 << 20)),
+    "not what was zipped": Fault(200, BODY_BYTES, headers=(("Content-Encoding", "gzip"),)),
     "nothing": Fault(),
-    "a number of a million digits": Fault(body=b"1" * 1_000_000),
     "deep": Fault(body=b"[" * 100_000),
-    "a page": faults.html(),
-    "half": faults.half_json(),
     "cut off": faults.cut_off(),
     "no UTF-8": Fault(body=BODY_BYTES.replace(b"Ada", b"\xff\xfe")),
-    "a stream of events": Fault(
-        body=b"data: " + BODY_BYTES + b"\n\ndata: [DONE]\n\n", content_type="text/event-stream"
-    ),
     "an error with 200": faults.error_with_200(),
-    **{f"choices {value!r}": body("choices", value=value) for value in (None, [], [None], [{}], "Ada")},
+    **{f"choices {value!r}": body("choices", value=value) for value in (None, [], [{}])},
     **{f"message {value!r}": body("choices", 0, "message", value=value) for value in (None, "Ada", {})},
     **{f"content {value!r}": with_content(value) for value in (None, " ", 7, {"text": "Ada"}, [{"text": 7}])},
     "content, prose": with_content("I am afraid I cannot tell."),
     "content, control characters": with_content("\x00\x1b]0;x\x07" * 100),
     "content, half a character": with_content("\ud800"),
     "content, only thoughts": with_content("<think>Ada"),
-    "content, brackets": with_content("[" * 100_000 + "{" * 100_000),
     "refused": body("choices", 0, "message", "refusal", value="No."),
-    "broken off": body("choices", 0, "finish_reason", value="error"),
     "filtered": body("choices", 0, "finish_reason", value="content_filter"),
-    "cut at its limit": body("choices", 0, "finish_reason", value="length"),
     "dropped": faults.dropped(),
     "silent": faults.hangs(5),
-    "no HTTP": raw("Ada\r\n\r\n"),
-    "chunks that are none": raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
-    "a head without end": raw("HTTP/1.1 200 OK\r\nX: " + "x" * (1 << 20)),
+    "no HTTP": Fault(raw=b"Ada\r\n\r\n"),
 }
 WITH_ANSWER = {
     "good": ModelReply(GOOD_REPLY),
-    "a byte order mark": Fault(body="\ufeff".encode() + BODY_BYTES),
     "UTF-16": Fault(body=BODY_BYTES.decode().encode("utf-16")),
-    "tokens, a text": body("usage", value="x"),
     "tokens of 400 digits": body("usage", "prompt_tokens", value=10**400),
     "thoughts that are none": body("choices", 0, "message", "reasoning", value={"x": 1}),
     "parts": with_content([{"type": "text", "text": GOOD_REPLY}, 7, None]),
     "escapes around it": with_content(f"\x1b[31m{GOOD_REPLY}\x1b[0m"),
     "much before it": with_content("x" * 1_000_000 + "\n" + GOOD_REPLY),
-    "two choices": body("choices", value=[*BODY["choices"], {"message": {"content": "Bea"}}]),
 }
 
 

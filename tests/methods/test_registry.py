@@ -54,22 +54,14 @@ def test_presets_of_a_method_are_valid(name):
             assert check(table[key], value, name) == value
 
 
-def test_built_in_method_cannot_be_replaced(package):
-    package("top = theirs_module:whole", theirs_module=MODULE)
-    assert plugin_names("method") == BUILT_IN
-    assert method("top").answer is answer
-
-
 @pytest.mark.parametrize(
     ("points", "source"),
     [
         ("broken = theirs_module:plain", "raise RuntimeError('no licence')"),
-        ("broken = theirs_module:plain", "import theirs_not_there"),
-        ("broken = theirs_module:plain", "def f(:"),
         ("broken = theirs_module:missing", "plain = 1"),
         ("broken = theirs_nowhere:plain", ""),
     ],
-    ids=["raises", "imports what is missing", "no Python", "no such name", "no such module"],
+    ids=["raises", "no such name", "no such module"],
 )
 def test_external_method_that_cannot_be_loaded(package, points, source):
     package(points, theirs_module=source)
@@ -83,7 +75,6 @@ def test_external_method_that_cannot_be_loaded(package, points, source):
     ("body", "text"),
     [
         ("1 / 0", "The method broken of theirs (theirs.py, line 3) failed: ZeroDivisionError: division by zero"),
-        ("Answer()", "The method broken of theirs (theirs.py, line 3) failed: TypeError"),
         ("trace.record(3)", "The method broken of theirs (theirs.py, line 3) failed: TypeError"),
     ],
 )
@@ -177,11 +168,6 @@ def test_presets_and_rows_of_tables_set_variants_and_users_do_not(package, tmp_p
         plan_and_rounds(variants={"mine.plan": "some"})
     with pytest.raises(SettingsError, match="ask.preset .Python. must be one of .* not 'slow'"):
         plan_and_rounds({"ask.preset": "fast,slow"})
-
-
-def test_a_section_of_kgqa_stays_as_it_is(package):
-    package("shadow = theirs_module:shadow", **declared(""))
-    assert resolve({"ask.method": "shadow"}).llm.model is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from kgqa.graph.opening import open_graph
 from kgqa.model import Candidate, Entity
 from kgqa.storage.cache import Cache
 from kgqa.testing import faults
-from kgqa.testing.faults import Fault
 from kgqa.testing.model_oracle import Gold, ModelOracle
 
 from .scripted import NS, asked_in, loaded, prompt_kind, run_scripted
@@ -145,14 +144,6 @@ def path_ends(graph, answer):
 
 
 class TestSystemOne:
-    def test_order_of_requests(self, run):
-        done = run(ask__method="top-1")
-        assert done.kinds == ["pick", "entities", "pick", "answer"]
-        assert sorted(done.ids) == BIRTHPLACES and done.answer.grounding == "graph"
-        assert done.answer.query_class == "restricted" and not done.answer.defects
-        assert [stage.stage for stage in done.answer.usage.stages] == ["tournament", "entity", "decide"]
-        assert done.answer.usage.calls == 4
-
     def test_only_selected_entities_are_expanded(self, run):
         done = run(Model(entities=choosing("Ann Arkin")), ask__method="top-1")
         second = done.prompts("pick")[1]
@@ -162,28 +153,15 @@ class TestSystemOne:
         assert done.ids == ["m.sp1"] and done.answer.query_class == "restricted"
         assert "m.ann" in done.answer.sparql and "m.bob" not in done.answer.sparql
 
-    @pytest.mark.parametrize(
-        ("wanted", "ids", "query_class"),
-        [
+    def test_answers_by_number_or_name_are_grounded(self, run):
+        for wanted, ids, query_class in (
             (["Ann Arkin", "Bob Bream"], ["m.ann", "m.bob"], "exact"),
             (["Ann Arkin"], ["m.ann"], "superset"),
-        ],
-    )
-    def test_answers_by_number_or_name_are_grounded(self, run, wanted, ids, query_class):
-        given = SYSTEM_1
-        numbered = run(Model(answer=lambda asked: json.dumps({"answers": numbers_of(asked, wanted)})), **given)
-        named = run(Model(answer=json.dumps({"answers": [name.upper() for name in wanted]})), **given)
-        for done in (numbered, named):
-            assert done.ids == ids and done.answer.query_class == query_class
-            assert done.answer.grounding == "graph" and done.answer.sparql and done.answer.paths
-            assert all(item.value.iri == NS + item.id for item in done.answer.answers)
-
-    def test_unlisted_path_end_is_found_by_name(self, run):
-        reply = Model(answer='{"answers": ["Actor 24"]}')
-        done = run(reply, "Who acts in Bigfilm?", ask__method="top-1", explore__depth=1)
-        assert "] Actor 19\n" in done.prompts("answer")[0] and "Actor 20" not in done.prompts("answer")[0]
-        assert "and 5 more" in done.prompts("answer")[0]
-        assert done.ids == ["m.actor24"] and done.answer.query_class == "superset"
+        ):
+            for reply in (numbers_of(wanted), json.dumps({"answers": [name.upper() for name in wanted]})):
+                done = run(Model(answer=reply), **SYSTEM_1)
+                assert (done.ids, done.answer.query_class, done.answer.grounding) == (ids, query_class, "graph")
+                assert done.answer.sparql and done.answer.paths
 
     @pytest.mark.parametrize(
         ("replied", "names"),
@@ -202,25 +180,19 @@ class TestSystemOne:
         assert (answer.grounding, answer.query_class, answer.sparql, answer.paths) == ("model", "none", "", ())
         assert any("own knowledge" in note for note in answer.notes) and done.ids == [""] * len(names)
 
-    @pytest.mark.parametrize("reply", ["[999]", '{"answer": 999}', "Answer: 999", '{"answers": ["Paris", 999]}'])
-    def test_unlisted_bare_number_is_asked_again(self, run, reply):
-        done = run(Model(answer=reply), ask__method="top-1")
-        assert done.kinds[-2:] == ["answer", "answer"] and "in quotes" in done.requests[-1].messages[-1]["content"]
-        assert (done.answer.status, done.answer.answers) == ("no_answer", ())
 
+def numbers_of(names):
+    def reply(asked):
+        listed = re.findall(r"^\[(\d+)\] (.*)$", asked, re.MULTILINE)
+        return json.dumps({"answers": [next(int(n) for n, line in listed if line == name) for name in names]})
 
-def numbers_of(asked, names):
-    listed = re.findall(r"^\[(\d+)\] (.*)$", asked, re.MULTILINE)
-    return [next(int(number) for number, line in listed if line == name) for name in names]
+    return reply
 
 
 STUBBORN_REPLIES = (
     "The answer is [Ulmen].",
     '{"answers": ["Ulmen"]}',
-    '{"choice": "Quuxville", "answer": "Ulmen"}',
-    "[YES] It is Quuxville.",
     "[A] Quuxville [YES]",
-    "[B]\n[RELEVANT]\n{Yes}. {Ulmen}",
     "[YES]\n[A]\n[RELEVANT]",
     "ANSWER: Ulmen\nSELECT ?x WHERE { ?x ?y ?z }",
 )
@@ -233,11 +205,10 @@ class TestSystemTwo:
             assert sorted(done.ids) == BIRTHPLACES and done.answer.query_class == "exact"
             assert done.answer.grounding == "graph" and set(done.kinds) == {"compare", "relevant", last}
 
-    @pytest.mark.parametrize("topic_name", ["Zorblax", "the zorblax", "ZORBLAX"])
-    @pytest.mark.parametrize("compare", ["choice", "reasons"])
-    def test_topic_is_masked_in_every_prompt(self, run, topic_name, compare):
+    @pytest.mark.parametrize("topic_name", ["Zorblax", "the zorblax"])
+    def test_topic_is_masked_in_every_prompt(self, run, topic_name):
         question = BORN.replace("Zorblax", topic_name)
-        done = run(question=question, ask__method="top-2", topics=["m.zor"], llm__compare=compare)
+        done = run(question=question, ask__method="top-2", topics=["m.zor"], llm__compare="reasons")
         assert done.requests and not re.search("zorb", done.sent_text, re.IGNORECASE)
         assert [event["leaks"] for event in done.events("leaks")] == [0]
         assert all("[E1]" in prompt for prompt in done.prompts())
@@ -259,24 +230,13 @@ class TestSystemTwo:
 
     @pytest.mark.parametrize("stubborn", STUBBORN_REPLIES)
     def test_answers_are_always_ends_of_the_accepted_path(self, run, films, stubborn):
-        for settings in (
-            {"ask__method": "top-2"},
-            SYSTEM_2,
-            {"rank__tournament": "chunked", "ask__on_exhausted": "best"},
-        ):
+        for settings in (SYSTEM_2, {"ask__on_exhausted": "best"}):
             done = run(lambda messages: stubborn, constrains="none", **settings)
             if done.answer.status != "answered":
                 assert done.answer.status == "no_answer" and not done.answer.answers and not done.answer.sparql
                 continue
             assert set(done.ids) == path_ends(films, done.answer)
             assert (done.answer.grounding, done.answer.query_class) == ("graph", "exact")
-
-    def test_unreadable_replies_keep_the_prefilter_order(self, run):
-        done = run(lambda messages: "It depends.", **SYSTEM_2, constrains="none")
-        assert done.answer.status == "no_answer"
-        for shortlist, kept in zip(done.events("shortlist"), done.events("kept"), strict=True):
-            assert kept["keys"] == shortlist["paths"][:3]
-        assert done.stage("tournament").unparsed and done.stage("decide").unparsed
 
 
 def prefer(text):
@@ -311,16 +271,6 @@ class TestSeveralTopics:
         assert done.answer.usage.hops == 1 and " AND [E" in done.prompts("judge")[-1]
         assert "Jawdrop" not in done.sent_text and "Frangia" not in done.sent_text
 
-    def test_path_that_ends_in_a_topic_is_marked(self, run):
-        done = run(Model(TWO_TOPIC_GOLD, judge='{"verdict": "wrong"}'), PRESIDENT, rank__tournament="pairwise")
-        assert any("leads to: only what the question names" in prompt for prompt in done.prompts())
-
-    def test_separate_topics_are_not_joined(self, run):
-        gold = Gold((frozenset({"m.fran -> location.country.president"}),))
-        done = run(Model(gold), PRESIDENT, **SYSTEM_2)
-        assert done.ids == ["m.eve"] and len(done.answer.paths) == 1
-        assert " AND " not in done.sent_text
-
 
 class TestClauses:
     CLAUSES: ClassVar = {"[E1]": "Which actor played in [E1]?", "[E2]": "Who was president of [E2]?"}
@@ -338,13 +288,11 @@ class TestClauses:
         assert "Question: Which actor of [E1] was president of [E2]?" in done.prompts("judge")[0]
         assert done.ids == ["m.eve"] and done.stage("clauses").calls == 1
 
-    @pytest.mark.parametrize(
-        "replied", ["I would not know.", '{"clauses": {"[E1]": "Which actor?"}}', '{"clauses": []}']
-    )
-    def test_unreadable_clauses_leave_the_whole_question(self, run, replied):
-        done = run(Model(TWO_TOPIC_GOLD, clauses=replied), PRESIDENT, explore__clauses="on")
+    def test_unreadable_clauses_leave_the_whole_question(self, run):
+        done = run(
+            Model(TWO_TOPIC_GOLD, clauses='{"clauses": {"[E1]": "Which actor?"}}'), PRESIDENT, explore__clauses="on"
+        )
         assert done.kinds[:2] == ["clauses", "clauses"] and done.events("clauses") == [{"clauses": {}}]
-        assert all("Which actor of [E1] was president of [E2]?" in prompt for prompt in done.prompts())
         assert done.ids == ["m.eve"]
 
 
@@ -354,13 +302,6 @@ class TestStop:
         done = run(reply, explore__stop="converged", explore__depth=4)
         assert done.events("accepted") == [{"why": "the answers no longer change", "path": "film country"}]
         assert done.answer.usage.hops == 2 and done.ids == ["m.fre"] and done.kinds.count("judge") == 1
-
-    def test_accepted_path_needs_no_composed_answer(self, run):
-        reply = Model(judge=verdict("directed by", None), answer='{"answers": ["Ann Arkin"]}')
-        done = run(reply, ask__method="top-1", explore__stop="accepted", explore__depth=4)
-        assert (
-            done.answer.usage.hops == 1 and done.kinds == ["pick", "judge"] and sorted(done.ids) == ["m.ann", "m.bob"]
-        )
 
 
 class TestBudgets:
@@ -372,74 +313,32 @@ class TestBudgets:
         assert any("not finished" in note for note in done.answer.notes)
         assert sorted(done.ids) == ["m.ann", "m.bob"] and done.events("leaks")
 
-    @pytest.mark.parametrize(("method", "calls"), [("top", 0), ("top-1", 0), ("top-2", 0), ("top-2", 1)])
-    def test_budget_spent_in_the_first_hop_gives_no_answer(self, run, method, calls):
-        done = run(ask__method=method, budget__calls=calls)
-        assert len(done.requests) == calls and done.answer.status == "budget_exhausted"
-        assert not done.answer.answers and not done.answer.sparql and done.answer.grounding == "none"
 
-    def test_time_budget_spent_after_the_first_hop(self, run):
-        def reply(asked):
-            return faults.hangs(60) if DIRECTED_BORN in asked else None
+@pytest.mark.parametrize("method", ["top-1", "top-2"])
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (faults.rate_limited(100_000), "failed"),
+        (faults.wrong_key(), "failed"),
+        (faults.dropped(), "answered"),
+        (faults.refusal(), "answered"),
+        (faults.thinks("It depends."), "answered"),
+    ],
+    ids=["rate limited for days", "wrong key", "dropped", "refusal", "thinks"],
+)
+def test_one_faulty_reply(run, method, fault, status):
+    model, calls = Model(), []
 
-        done = run(Model(pick=reply), budget__seconds=2.0)
-        assert done.answer.status == "budget_exhausted" and sorted(done.ids) == ["m.ann", "m.bob"]
-        assert "not answered in time" in done.answer.reason or "seconds" in done.answer.reason
+    def reply(messages):
+        calls.append(messages)
+        return fault if len(calls) == 3 else model(messages)
 
-
-SINGLE_FAULTS = {
-    "rate limited for days": (faults.rate_limited(100_000), "failed"),
-    "hangs": (faults.hangs(20), "answered"),
-    "dropped": (faults.dropped(), "answered"),
-    "wrong key": (faults.wrong_key(), "failed"),
-    "too long": (faults.too_long(), "answered"),
-    "refusal": (faults.refusal(), "answered"),
-    "thinks": (faults.thinks("It depends."), "answered"),
-}
-
-
-class FailingModel:
-    """A model with one faulty reply; records prompts repeated after they were answered."""
-
-    def __init__(self, model, fault, at=3):
-        self._model, self._fault, self._at = model, fault, at
-        self._count = 0
-        self.answered = set()
-        self.repeated = []
-
-    def __call__(self, messages):
-        self._count += 1
-        asked = json.dumps(messages)
-        if asked in self.answered:
-            self.repeated.append(asked)
-        reply = self._fault if self._count == self._at else self._model(messages)
-        if not isinstance(reply, Fault):
-            self.answered.add(asked)
-        return reply
-
-
-class TestFaults:
-    @pytest.mark.parametrize(
-        ("method", "name"),
-        [
-            *((method, name) for method in ("top-1", "top-2") for name in SINGLE_FAULTS),
-            ("top", "refusal"),
-        ],
-    )
-    def test_single_fault(self, run, method, name):
-        fault, status = SINGLE_FAULTS[name]
-        model = FailingModel(Model(), fault)
-        done = run(model, ask__method=method, llm__timeout=0.6 if name == "hangs" else 10.0, llm__retries=2)
-        assert len(done.requests) >= 3 and not model.repeated
-        refused = name == "too long"
-        assert done.answer.status == status, done.answer.reason
-        if status == "failed":
-            assert done.answer.reason and not done.answer.answers
-            error = "KeyRefused" if name == "wrong key" else "ModelUnavailable"
-            assert "cannot be used" in done.answer.reason and done.events("failed")[0]["error"] == error
-        else:
-            assert refused or sorted(done.ids) == BIRTHPLACES  # a refused prompt is not repeated, a fallback decides
-            assert not done.answer.defects
+    done = run(reply, ask__method=method, llm__retries=2)
+    assert len(done.requests) >= 3 and done.answer.status == status, done.answer.reason
+    if status == "failed":
+        assert "cannot be used" in done.answer.reason and not done.answer.answers
+    else:
+        assert sorted(done.ids) == BIRTHPLACES and not done.answer.defects
 
 
 @pytest.mark.parametrize("method", ["top", "top-1", "top-2"])
@@ -460,47 +359,11 @@ class TestSettings:
         pairs = [tuple(re.findall(r"Candidate [AB]: (.*)", prompt)) for prompt in done.prompts("compare")]
         assert pairs and all((b, a) in pairs for a, b in pairs)
 
-    @pytest.mark.parametrize(
-        ("tournament", "kinds"),
-        [
-            ("chunked", {"pick"}),
-            ("single", {"pick"}),
-            ("pairwise", {"compare", "relevant"}),
-            ("knockout", {"compare", "relevant"}),
-            ("pointwise", {"score"}),
-        ],
-    )
-    def test_every_tournament(self, run, tournament, kinds):
+    @pytest.mark.parametrize("tournament", ["chunked", "single", "pairwise", "knockout", "pointwise"])
+    def test_every_tournament(self, run, tournament):
+        listed = {"chunked": {"pick"}, "single": {"pick"}, "pointwise": {"score"}}
+        kinds = listed.get(tournament, {"compare", "relevant"})
         for given, last in (({}, "judge"), (SYSTEM_2, "accept")):
             done = run(**given, rank__tournament=tournament, explore__beam=3)
             assert sorted(done.ids) == BIRTHPLACES and set(done.kinds) == kinds | {last}
             assert done.answer.usage.comparisons > 0
-
-    def test_model_mask_overrides_the_explore_mask(self, run):
-        done = run(explore__mask="drop", llm__mask="id")
-        assert "Question: Where was the director of m.zor born?" in done.prompts()[0]
-        assert "m.zor -> directed by" in done.prompts()[0] and "Zorblax" not in done.sent_text
-
-    @pytest.mark.parametrize("chooser", ["offline", "random"])
-    def test_other_choosers_send_no_request(self, run, chooser):
-        done = run(rank__chooser=chooser)
-        assert not done.requests and done.answer.usage.calls == 0
-
-    def test_system_two_as_published(self, run):
-        done = run(**SYSTEM_2)
-        assert sorted(done.ids) == BIRTHPLACES
-        assert all("Question: Where was the director of m.zor born?" in prompt for prompt in done.prompts())
-        assert "Candidate A: -> film.film." in done.prompts("compare")[0]
-        assert any("<- people.person.sibling" in prompt for prompt in done.prompts())
-        assert "Zorblax" not in done.sent_text
-        assert all("reasons" in request.messages[0]["content"] for request in done.requests)
-        done = run(lambda messages: "It depends.", **SYSTEM_2)
-        assert all(len(request.messages) == 2 for request in done.requests) and done.answer.status == "no_answer"
-        assert all(stage.reasked == 0 for stage in done.answer.usage.stages)
-
-    def test_system_one_as_published(self, run):
-        done = run(**SYSTEM_1)
-        assert BORN in done.prompts()[0] and "Zorblax -> film.film.directed_by" in done.prompts("pick")[0]
-        assert done.kinds == ["pick", "entities", "pick", "answer"] and sorted(done.ids) == BIRTHPLACES
-        done = run(Model(answer="Well."), **SYSTEM_1)
-        assert done.kinds.count("answer") == 1 and done.answer.status == "no_answer"

@@ -41,18 +41,10 @@ def test_beam_limits_the_walks(run, width):
     assert f"choose\nthe {width} that" in done.requests[0].messages[0]["content"]
 
 
-@pytest.mark.parametrize(
-    "reply", ["", "None of them.", "1. {film.film.budget (Score: 0.9)}: it is.", "0.6, 0.3", "{Score: 1}"]
-)
+@pytest.mark.parametrize("reply", ["None of them.", "1. {film.film.budget (Score: 0.9)}: it is.", "{Score: 1}"])
 def test_unknown_relations_are_ignored_and_nothing_is_asked_again(run, reply):
     done = run(relations=reply)
     assert done.kinds == ["relations", "cot"] and str(done.answer) == "memory"
-
-
-def test_unreadable_scores_are_equal(run):
-    done = run(entities="Both are fine.", explore__depth=1)
-    assert len(done.triples()) == 3  # 0.3 each
-    assert done.kinds == ["relations", "entities", "sufficient", "answer"]
 
 
 class TestSampling:
@@ -66,13 +58,11 @@ class TestSampling:
     def test_five_of_many_entities_are_drawn(self, run):
         drawn = self.drawn(run, "Bigfilm")
         assert len(drawn) == len(set(drawn)) == 5 and set(drawn) <= set(NAMES.values())
+        assert len(self.drawn(run, "Midfilm")) == 19  # fewer than twenty are all listed
 
     def test_the_sample_depends_on_the_seed(self, run):
         samples = [tuple(self.drawn(run, "Bigfilm", rank__seed=seed)) for seed in (1, 1, 2)]
         assert samples[0] == samples[1] != samples[2]
-
-    def test_fewer_than_twenty_are_all_listed(self, run):
-        assert len(self.drawn(run, "Midfilm")) == 19
 
 
 class TestReasoning:
@@ -82,13 +72,7 @@ class TestReasoning:
         (accepted,) = (event for event in done.answer.trace if event.kind == "accepted")
         assert accepted.detail == {"why": "the triples are sufficient", "answers": ("Ann Arkin",)}
 
-    def test_answer_from_triples_at_maximum_depth(self, run):
-        done = run(explore__depth=1, answer="It is {Freedonia}.")
-        assert done.kinds[-2:] == ["sufficient", "answer"] and done.ids == ["m.fre"]
-
-    @pytest.mark.parametrize(
-        "reply", ["Perhaps.", "It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "", "{No} {Ann Arkin}"]
-    )
+    @pytest.mark.parametrize("reply", ["It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "{No} {Ann Arkin}"])
     def test_reply_without_yes_is_not_sufficient(self, run, reply):
         done = run(sufficient=reply, explore__depth=1, answer="{Freedonia}")
         assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
@@ -100,10 +84,6 @@ class TestReasoning:
 
 
 class TestGrounding:
-    def test_answers_of_one_path_share_one_query(self, run):
-        done = run(sufficient="{Yes}. They are {bob bream; ANN ARKIN}.")
-        assert done.ids == ["m.ann", "m.bob"] and done.answer.query_class == "exact"
-
     def test_answers_behind_different_entities_share_one_query(self, run):
         done = run(
             relations=lambda asked: DIRECTOR if "Entity: Zorblax" in asked else BIRTH,
@@ -113,7 +93,7 @@ class TestGrounding:
         assert done.ids == ["m.alpha", "m.beta"] and done.answer.grounding == "graph"
         assert done.answer.query_class == "restricted" and done.answer.paths and done.answer.sparql
 
-    @pytest.mark.parametrize("reply", ["{Paris}", "{Ann Arkin; Paris}", "{Zorblax}", "{Ann}"])
+    @pytest.mark.parametrize("reply", ["{Ann Arkin; Paris}", "{Zorblax}"])
     def test_unreached_answer_is_from_the_model(self, run, reply):
         done = run(sufficient=f"{{Yes}}. {reply}")
         assert (done.answer.status, done.answer.grounding, done.answer.query_class) == ("answered", "model", "none")

@@ -76,13 +76,6 @@ def test_record_is_one_line_with_all_its_fields(asked):
     assert both.answer.query_class == "exact" and "m.cap1" not in both.answer.sparql
 
 
-def test_record_of_equals_shows_the_others(asked):
-    done = asked("Who is married to Ann Arkin?", topics=["m.ann"], explore__depth=1,
-                 relations="1. {spouses (Score: 1.0)}: it is.", sufficient="{Yes}. {Carl Crumb}")  # fmt: skip
-    assert done.triples() == ["Ann Arkin; spouses; spouses = Carl Crumb; from = 1988"]
-    assert done.ids == ["m.carl"] and done.answer.query_class == "exact"
-
-
 @pytest.mark.parametrize(
     "text",
     [
