@@ -53,40 +53,38 @@ def gather_evidence(
         The evidence of the path, then of each joined path. If an operation compares topics, the evidence of their
         values instead; if it selects end nodes by a value, also that of their values and of the values of the rivals.
     """
-    path, operation = candidate.path, candidate.operation
+    path, on = candidate.path, candidate.operation or Operation("count")
     words, computed = all_words(graph, candidate)
-    marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": operation}
+    marks: dict[str, Any] = {"conditions": candidate.conditions, "operation": candidate.operation}
     marks |= {"condition_words": words, "operation_words": computed}
-    steps = operation.steps if operation else ()
-    topics = operation.topics if operation else ()
-    compared: Sequence[Value] = topics or [*(ends or ())[:MAX_VALUES], *rivals]
-    at = None if operation is None else operation.at
-    found: list[PathEvidence] = []
-    if not topics:
-        walked = path.then(*steps) if ends is None and at is None else path  # a sum is shown by its values
-        shown = ends and [*ends, *(rivals if not steps else ())]
-        walks = _walks(graph, walked, shown, trace, MAX_WALKS_PER_END, **candidate.limits)
-        rounded = None if score is None else round(score, 4)
-        found = [with_fields(_evidence(graph, walked, walks, rounded, candidate.approximate), **marks)]
-        for join in candidate.joins:
-            met: list[Value] = list(dict.fromkeys(walk[join.at] for walk in walks))
-            met = met or (list(ends or ()) if join.at == len(path) else [])
-            walks_to = _walks(graph, join.path, met, trace, 1)
-            found.append(_evidence(graph, join.path, walks_to, None, candidate.approximate))
-        if at is not None and steps:
-            before = tuple(each for each in candidate.conditions if each.at <= at)
-            to_rivals = _walks(graph, path, rivals, trace, 1, **candidate.limits) if rivals else []
-            to_value, nodes = (
-                RelationPath(path.topic, path.steps[:at] + steps),
-                {walk[at] for walk in walks + to_rivals},
-            )
-            valued = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[at] in nodes]
-            return (*found, _evidence(graph, to_value, valued, None, candidate.approximate))
-    for node in [each for each in compared if isinstance(each, Entity)] if steps else ():
-        to_value = RelationPath(node, steps)
-        value = _evidence(graph, to_value, _walks(graph, to_value, None, trace, MAX_WALKS_PER_END), None, False)
-        found.append(value if found else with_fields(value, **marks))
-    return tuple(found)
+
+    def values_of(nodes: Sequence[Value]) -> list[PathEvidence]:
+        paths = [RelationPath(node, on.steps) for node in nodes if isinstance(node, Entity)]
+        return [_evidence(graph, each, _walks(graph, each, None, trace, MAX_WALKS_PER_END)) for each in paths]
+
+    if on.topics:
+        first, *others = values_of(on.topics)
+        return with_fields(first, **marks), *others
+    walked = path.then(*on.steps) if ends is None and on.at is None else path  # a sum is shown by its values
+    shown = ends and [*ends, *(rivals if not on.steps else ())]
+    walks = _walks(graph, walked, shown, trace, MAX_WALKS_PER_END, **candidate.limits)
+    score = None if score is None else round(score, 4)
+    found = [with_fields(_evidence(graph, walked, walks, candidate.approximate), score=score, **marks)]
+    for join in candidate.joins:
+        met: list[Value] = list(dict.fromkeys(walk[join.at] for walk in walks))
+        met = met or (list(ends or ()) if join.at == len(path) else [])
+        found.append(_evidence(graph, join.path, _walks(graph, join.path, met, trace, 1), candidate.approximate))
+    if not on.steps:
+        return tuple(found)
+    if on.at is None:
+        return *found, *values_of([*(ends or ())[:MAX_VALUES], *rivals])
+    nodes = {walk[on.at] for walk in walks}
+    if rivals:
+        nodes |= {walk[on.at] for walk in _walks(graph, path, rivals, trace, 1, **candidate.limits)}
+    to_value = RelationPath(path.topic, path.steps[: on.at] + on.steps)
+    before = tuple(each for each in candidate.conditions if each.at <= on.at)
+    valued = [walk for walk in _walks(graph, to_value, None, trace, 1, conditions=before) if walk[on.at] in nodes]
+    return *found, _evidence(graph, to_value, valued, candidate.approximate)
 
 
 def _walks(
@@ -117,8 +115,7 @@ def _evidence(
     graph: KnowledgeGraph,
     path: RelationPath,
     walks: Sequence[tuple[Value, ...]],
-    score: float | None,
-    approximate: bool,
+    approximate: bool = False,
 ) -> PathEvidence:
     nodes = dict.fromkeys(node for walk in [(path.topic,), *walks] for node in walk)
     names = {named.value: named for named in graph.named(nodes)}
@@ -135,7 +132,6 @@ def _evidence(
         walks=tuple(tuple(names[node] for node in walk) for walk in walks),
         mediators=tuple(i for i, step in enumerate(path.steps, start=1) if is_mediator(step)),
         triples=tuple(triples),
-        score=score,
         approximate=approximate,
         step_words=tuple(short_words(step.relation, graph.schema, graph.tables.relation_labels) for step in path.steps),
     )
