@@ -10,7 +10,7 @@ from kgqa.methods.ask import budget_of
 from kgqa.model import Answer, NearPath, Question, StageUsage, Usage
 from kgqa.settings.values import resolve
 from kgqa.text.hints import command_line_wording
-from kgqa.trace import Expanded, Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
+from kgqa.trace import Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
 from kgqa.trace.trace import Trace
 
 
@@ -52,11 +52,6 @@ def test_answer_from_text_has_no_nearest_paths():
     assert advised(Retrieved(query="q", pieces=()), usage=UNPARSED).hints[0].startswith("Use another")
 
 
-def test_topic_without_relations():
-    found = advised(Expanded(path="m.1", steps=0, through_mediators=0, approximate=False))
-    assert found.nearest == () and "--topic ID" in found.hints[0] and "--schema FILE" in found.hints[1]
-
-
 def test_ambiguous_topic():
     mentions = (LinkedMention("Paris", ("m.1", "m.2")),)
     assert advised(Linked(mentions=mentions), FULL_DEPTH).hints[0] == "Choose another topic: --topic ID"
@@ -82,10 +77,6 @@ def test_unreadable_replies():
 def test_budget(limit, usage, hint):
     found = advised(status="budget_exhausted", usage=usage, **limit)
     assert len(found.hints) == 1 and found.hints[0].endswith(f": {hint}")
-
-
-def test_unsupported():
-    assert "--llm MODEL" in advised(status="unsupported").hints[0]
 
 
 @pytest.mark.parametrize("status", ["answered", "failed"])

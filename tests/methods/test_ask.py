@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kgqa.errors import ModelUnavailable, QuestionError, SettingsError
@@ -66,18 +64,6 @@ def test_trained_ranking_needs_a_file(name):
     assert answer.status == "failed" and "ranker=" in answer.reason
 
 
-def test_embedding_server_that_does_not_respond_is_named():
-    class Encoder:
-        name = "minilm"
-
-        def responds(self, seconds: float) -> bool:
-            return False
-
-    with open_resources(settings=resolve(QUICK)) as resources:
-        assert resources.silent(0.1) == []
-        assert replace(resources, encoder=Encoder()).silent(0.1) == ["the embedding model minilm"]
-
-
 def test_settings_are_given_by_keyword(monkeypatch):
     """By the option's name or the key; they override environment variables."""
     monkeypatch.setenv("KGQA_EXPLORE_BEAM", "7")
@@ -92,13 +78,6 @@ def test_settings_are_given_by_keyword(monkeypatch):
             ask("Who directed Parasite?", resources=resources, depth=3)
         with pytest.raises(SettingsError, match="timeout has no effect on a graph that is already open"):
             ask("Who directed Parasite?", graph=resources.graph, timeout=3)
-
-
-def test_repr_says_what_is_open():
-    with open_resources(embeddings="off", languages="en") as resources:
-        graph = repr(resources.graph)
-        assert graph.startswith("<KnowledgeGraph (freebase) on <EmbeddedStore ") and graph.endswith(" triples)>>")
-        assert repr(resources) == f"<Resources of method top: {graph}>"
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_answer_from_the_model_needs_no_topic(run, method):
     assert any("own knowledge" in note and "name" in note for note in answer.notes)
 
 
-@pytest.mark.parametrize("reply", ["[1]", '{"answer": 1}', "Answer: 1", "{1}", '{"answers": ["two", 3]}'])
+@pytest.mark.parametrize("reply", ["[1]", "Answer: 1", '{"answers": ["two", 3]}'])
 def test_bare_number_is_asked_again(run, reply):
     """A bare number could be a position in a list the model imagines."""
     answer, requests = run(reply, '{"answers": ["3"]}', question="How many moons has Mars?")
@@ -55,15 +55,6 @@ def test_bare_number_is_asked_again(run, reply):
     assert (answer.status, answer.answers) == ("no_answer", ()) and "could not be read" in answer.reason
     answer, requests = run('Answer: "3"', question="How many moons has Mars?")
     assert str(answer) == "3" and len(requests) == 1
-
-
-def test_unreadable_reply_is_asked_again(run):
-    answer, requests = run("Hm.", '{"answers": ["Ada"]}')
-    assert str(answer) == "Ada" and len(requests) == 2 and requests[1].messages[2]["content"] == "Hm."
-    answer, requests = run("Hm.", "Hm?")
-    assert answer.status == "no_answer" and "could not be read" in answer.reason
-    answer, requests = run("Hm.", llm__reask=0)
-    assert answer.status == "no_answer" and len(requests) == 1
 
 
 @pytest.mark.parametrize("method", ["io", "cot", "tog"])

@@ -65,19 +65,6 @@ def complete(*conditions: dict[str, str], operation: dict[str, Any] | None = Non
     return {"verdict": "complete", "conditions": list(conditions), "operation": operation}
 
 
-def test_condition_on_a_mediator(asking: Callable[..., Answer]) -> None:
-    reader = Reader(
-        HOLDERS,
-        complete({"field": "from", "is": "<=", "value": "1962"}, {"field": "to", "is": ">=", "value": "1962"}),
-    )
-    answer = asking("Who was president of the United States in 1962?", reader)
-    assert names(answer) == ["John F. Kennedy"]
-    assert answer.accepted and answer.query_class == "exact"
-    assert "from = 1961" in reader.judged[0]
-    assert len(answer.paths[0].conditions) == 2
-    assert "Kennedy" not in answer.sparql
-
-
 @pytest.mark.parametrize(
     ("question", "operation", "expected"),
     [

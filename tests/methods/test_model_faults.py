@@ -4,8 +4,6 @@ was given; never a defect of ours, never an answer that no one gave."""
 from __future__ import annotations
 
 import json
-import socket
-import threading
 import time
 import tracemalloc
 
@@ -113,41 +111,17 @@ def test_malformed_model_replies(graph, tmp_path, name):
     assert peak < 128 << 20
 
 
-def test_reply_that_trickles_in_ends_with_the_budget(graph):
-    """A reply that arrives byte by byte is ended by the budget of the question."""
-    closed = threading.Event()
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def trickle() -> None:
-        connection, _ = listening.accept()
-        with connection:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-            while not closed.wait(0.05):
-                try:
-                    connection.sendall(b" ")
-                except OSError:
-                    return
-
-    thread = threading.Thread(target=trickle)
-    thread.start()
-    start = time.monotonic()
-    answer = ask_model(graph, f"http://127.0.0.1:{listening.getsockname()[1]}", **{"budget.seconds": 1.0})
+def test_reply_that_comes_too_late_ends_with_the_budget(graph):
+    with ScriptedServer(lambda messages: faults.hangs(30)) as server:
+        start = time.monotonic()
+        answer = ask_model(graph, server.url, **{"budget.seconds": 1.0, "llm.timeout": 20})
     assert time.monotonic() - start < 10 and (answer.status, answer.answers) == ("budget_exhausted", ())
-    closed.set()
-    thread.join()
-    listening.close()
-
-
-# ---- models that never reply as asked ----
-
-
-REFUSED = ["System role not supported", "Conversation roles must alternate user/assistant/user/assistant/..."]
 
 
 PARASITE = "Who directed the film Parasite?"
 
 
-@pytest.mark.parametrize("message", REFUSED)
+@pytest.mark.parametrize("message", ["System role not supported", "Conversation roles must alternate user/assistant"])
 def test_prompts_are_sent_without_system_messages_if_the_model_takes_none(graph, message):
     def reply(messages):
         return "[A]" if [each["role"] for each in messages] == ["user"] else failing(400, message)
@@ -177,18 +151,9 @@ def test_replies_that_stay_empty_end_the_question(graph, method, reply):
     assert answer.status == "failed" and "The replies of m stay empty: the reply is " in answer.reason
 
 
-REASONING = [
-    "<think>%s</think>%s",
-    "<thinking>%s</thinking>\n%s",
-    "[THINK]%s[/THINK]%s",
-    "<seed:think>%s</seed:think>%s",
-    "<|channel|>analysis<|message|>%s<|end|><|start|>assistant<|channel|>final<|message|>%s<|return|>",
-    "analysis%s assistantfinal%s",
-    "%s</think>%s",
-]
-
-
-@pytest.mark.parametrize("form", REASONING)
+@pytest.mark.parametrize(
+    "form", ["<think>%s</think>%s", "<seed:think>%s</seed:think>%s", "analysis%s assistantfinal%s"]
+)
 def test_reasoning_is_not_the_answer(graph, form):
     with ScriptedServer([form % (' Perhaps {"answers": ["Bo"]}', GOOD_REPLY)]) as server:
         answer = ask_model(graph, server.url)

@@ -10,7 +10,7 @@ from kgqa import ask, open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.settings.values import resolve
-from kgqa.trace import Accepted, Joined
+from kgqa.trace import Joined
 
 NS = "http://rdf.freebase.com/ns/"
 PARASITE = "Who directed the film Parasite?"
@@ -111,17 +111,6 @@ def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
     assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
     assert not any("accept=" in hint for hint in answer.hints), "the chooser does not read this setting"
     assert any(hint.endswith('chooser="llm" llm="MODEL"') for hint in answer.hints), "--llm alone changes nothing"
-
-
-TWO_TOPICS = ("m.a sport.team.player m.p", "m.b place.town.born m.p", "m.a sport.team.player m.q", "m.p r.r.on m.z")
-
-
-def test_search_stops_where_all_topics_meet(opened, small):
-    resources = opened(small(*TWO_TOPICS), graph__walks="free")
-    answer = ask("which player of the team was born in the town?", topics=["m.a", "m.b"], resources=resources)
-    assert answer.usage.hops == 1
-    assert [item.id for item in answer.answers] == ["m.p"] and answer.query_class == "exact"
-    assert "it meets all topics" in [event.why for event in answer.trace if isinstance(event, Accepted)]
 
 
 class TestSeveralTopics:
