@@ -10,7 +10,7 @@ from kgqa.methods.ask import budget_of
 from kgqa.model import Answer, NearPath, Question, StageUsage, Usage
 from kgqa.settings.values import resolve
 from kgqa.text.hints import command_line_wording
-from kgqa.trace import Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
+from kgqa.trace import Expanded, Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
 from kgqa.trace.trace import Trace
 
 
@@ -91,3 +91,12 @@ def test_nothing_would_help_a_question_that_was_stopped(session_cache):
     trace.stop()
     answer = ask("Who directed Parasite?", resources=open_resources(settings=settings), trace=trace)
     assert (answer.status, answer.hints) == ("budget_exhausted", ())
+
+
+def test_topic_without_relations():
+    found = advised(Expanded(path="m.1", steps=0, through_mediators=0, approximate=False))
+    assert found.nearest == () and "--topic ID" in found.hints[0] and "--schema FILE" in found.hints[1]
+
+
+def test_unsupported():
+    assert "--llm MODEL" in advised(status="unsupported").hints[0]

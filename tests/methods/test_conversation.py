@@ -164,3 +164,13 @@ def test_a_stopped_question_and_a_first_question_ask_no_model(session_cache):
 
 def opened(session_cache, server: ScriptedServer):
     return open_resources(cache_folder=str(session_cache), embeddings="off", llm=f"{server.url}#scripted")
+
+
+def test_a_pronoun_in_a_name_refers_to_nothing(session_cache):
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = [f'<urn:e:{number}> {label} "{name}" .' for number, name in enumerate(("Let It Be", "It", "Her", "Ulm"))]
+    before = [ChatTurn("?", (Named(Entity("urn:e:3"), "", "Ulm"),))]
+    with open_resources(memory_graph(lines, schema="rdfs"), embeddings="off") as resources:
+        for question in ("Who sang Let It Be?", "Who directed It?", "Who directed Her in 2013?"):
+            assert resolve(question, before, resources) == Resolved(question)
+        assert resolve("Who directed it?", before, resources).question == "Who directed Ulm?"

@@ -148,3 +148,16 @@ def test_field_of_the_answer_may_not_name_it(asking: Callable[..., Answer]) -> N
     reader = Reader(HOLDERS, named, complete())
     asking("What were the professions of its presidents?", reader)
     assert "may not name the answer" in reader.judged[1]
+
+
+def test_condition_on_a_mediator(asking: Callable[..., Answer]) -> None:
+    reader = Reader(
+        HOLDERS,
+        complete({"field": "from", "is": "<=", "value": "1962"}, {"field": "to", "is": ">=", "value": "1962"}),
+    )
+    answer = asking("Who was president of the United States in 1962?", reader)
+    assert names(answer) == ["John F. Kennedy"]
+    assert answer.accepted and answer.query_class == "exact"
+    assert "from = 1961" in reader.judged[0]
+    assert len(answer.paths[0].conditions) == 2
+    assert "Kennedy" not in answer.sparql

@@ -146,3 +146,9 @@ class TestTimeouts:
     def test_fails_when_no_path_can_be_read(self, opened):
         answer = ask(PARASITE, resources=with_timeouts(opened(), "SELECT DISTINCT ?answer"))
         assert answer.status == "failed" and "too late" in answer.reason
+
+
+def test_stop_at_the_first_accepted_path(opened):
+    whole, early = (ask(PARASITE, resources=opened(explore__stop=stop)) for stop in ("depth", "accepted"))
+    assert names(whole) == names(early) and early.usage.hops == 1 < whole.usage.hops
+    assert "accepted" in {event.kind for event in early.trace}
