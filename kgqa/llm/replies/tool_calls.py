@@ -72,7 +72,7 @@ def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Readi
     try:
         reply, exact = _act(rest[:MAX_READ_CHARS], schemas)
     except ValueError as wrong:
-        return Reading(None, problem=f"{wrong} It must be {FORM if schemas else ANSWER_FORM}.")
+        return Reading(None, problem=str(wrong))
     is_closed = match is None or match[1] is not None
     reply = replace(reply, thought=safe_text(thought[:MAX_THOUGHT_CHARS]).strip())
     return Reading(reply, not (is_closed and exact) or reply.ignored)
@@ -80,14 +80,15 @@ def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Readi
 
 def _act(text: str, schemas: Sequence[Mapping[str, Any]]) -> tuple[ToolReply, bool]:
     """Return the first call or answer of a text, and whether it has exactly the form that was asked for."""
+    form = f"It must be {FORM if schemas else ANSWER_FORM}."
     opened, invented = _OPENED.search(text), _INVENTED.search(text)
     if opened and invented and invented.start() < opened.start():
-        raise ValueError("It invents the result of a tool.")
+        raise ValueError(f"It invents the result of a tool. {form}")
     if opened and opened[1].lower() == "answer":
         tag = _NEXT_TAG.search(text, opened.end())
         answer = safe_text(text[opened.end() : tag.start() if tag else None][:MAX_ANSWER_CHARS]).strip()
         if not answer:
-            raise ValueError("Its answer is empty.")
+            raise ValueError(f"Its answer is empty. {form}")
         return ToolReply(answer=answer), tag is not None and tag[0].lower() == "</answer>"
     body = text[opened.end() :] if opened else text[: invented.start() if invented else None]
     closing = body.lower().find("</tool_call>") if opened else -1
@@ -95,11 +96,13 @@ def _act(text: str, schemas: Sequence[Mapping[str, Any]]) -> tuple[ToolReply, bo
     if not opened:
         values = [each for each in values if isinstance(each.value, dict) and _first(each.value, _NAME_KEYS)][:1]
     if not values:
-        raise ValueError("Its call has no JSON object." if opened else "It has neither a call nor an answer.")
+        raise ValueError(
+            f"{'Its call has no JSON object' if opened else 'It has neither a call nor an answer'}. {form}"
+        )
     first = values[0]
     calls = first.value if isinstance(first.value, list) else [first.value]
     if not schemas or not calls or not isinstance(calls[0], dict):
-        raise ValueError("Its call has no JSON object." if schemas else "No tool can be called any more.")
+        raise ValueError(f"{'Its call has no JSON object' if schemas else 'No tool can be called any more'}. {form}")
     name, arguments = _first(calls[0], _NAME_KEYS), _first(calls[0], _ARGUMENT_KEYS) or {}
     schema = next((each for each in schemas if each["name"] == name), None)
     if schema is None:
