@@ -85,7 +85,7 @@ class Overlay:
         self.seq = corpus.reader.seq
         self.about = (encodable(agent), encodable(session), encodable(question))
         """Who edits, in which session, for which question."""
-        self._ranked = ranked
+        self.ranked = ranked
         self._now = now
         self.gated: list[GatedEdit] = []
         """What the gates rejected."""
@@ -140,7 +140,7 @@ class Overlay:
     def with_participants(self, found: Mapping[str, Participants]) -> Overlay:
         """Return an overlay with the same edits, but other participants of the hyperedges that have these texts."""
         agent, session, question = self.about
-        made = Overlay(self.corpus, session=session, question=question, agent=agent, ranked=self._ranked, now=self._now)
+        made = Overlay(self.corpus, session=session, question=question, agent=agent, ranked=self.ranked, now=self._now)
         made.gated = self.gated
         iris: dict[str, str] = {}
         """The IRI of each hyperedge that an edit added, by its former one."""
@@ -237,7 +237,7 @@ class Overlay:
         if item is not None and not item.segment:
             raise CorpusError("A hyperedge without a text says nothing.", "Write its text.")
         target_trust = highest(tag.trust for tag in tags)
-        outranked = self._ranked and bool(target) and rank(trust) < rank(target_trust)
+        outranked = self.ranked and bool(target) and rank(trust) < rank(target_trust)
         if outranked and kind == "delete":
             raise CorpusError(f"The hyperedge is trusted more ({target_trust}) than its sources ({trust}).")
         old = self.record(target) if target else None

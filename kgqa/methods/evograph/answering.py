@@ -323,20 +323,17 @@ def _current(resources: Resources) -> Iterator[Resources]:
         SettingsError: the edits of a question are not committed, so that no other one could build on them.
     """
     settings, corpus = resources.settings.of(EvographSettings), resources.corpus
-    assert isinstance(corpus, Corpus)
-    if settings.persist != "run":
-        yield resources
-        return
-    if settings.commit != "auto":
-        raise SettingsError(
-            "Questions build on each other only if their edits are committed.", "Set evograph.commit=auto."
-        )
-    with _ONE_AT_A_TIME, ExitStack() as opened:
-        if corpus.database.seq != corpus.reader.seq:
-            path, cache = corpus.folder.path, corpus.cache or cache_of(resources.settings)
-            if not corpus.folder.file.url:
-                graph = opened.enter_context(open_graph_of(resources.settings, path, cache=cache))
-                resources = replace(resources, graph=graph)
-            corpus = opened.enter_context(Corpus.open(path, cache=cache, encoder=resources.encoder))
-            resources = replace(resources, corpus=corpus)
+    with ExitStack() as opened:
+        if settings.persist == "run" and isinstance(corpus, Corpus):
+            if settings.commit != "auto":
+                raise SettingsError(
+                    "Questions build on each other only if their edits are committed.", "Set evograph.commit=auto."
+                )
+            opened.enter_context(_ONE_AT_A_TIME)
+            if corpus.database.seq != corpus.reader.seq:
+                path, cache, graph = corpus.folder.path, corpus.cache or cache_of(resources.settings), resources.graph
+                if not corpus.folder.file.url:
+                    graph = opened.enter_context(open_graph_of(resources.settings, path, cache=cache))
+                corpus = opened.enter_context(Corpus.open(path, cache=cache, encoder=resources.encoder))
+                resources = replace(resources, corpus=corpus, graph=graph)
         yield resources

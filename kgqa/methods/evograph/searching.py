@@ -184,7 +184,7 @@ class Search:
         conflicts, by_iri = self.overlay.conflicts, {piece.iri: piece for piece in best}
         found: dict[str, Piece] = {}
         for piece in pieces:
-            self._contradicted[piece.iri] = self.contradicted_by(piece, best)
+            self._contradicted[piece.iri] = self._contradicted_by(piece, best)
             others = sorted(self._contradicted[piece.iri] | conflicts.get(piece.iri, frozenset()))
             records = [record for iri in others if self.is_new(iri) and (record := self.overlay.record(iri))]
             together = [piece, *(by_iri.get(record.iri) or piece_of(record) for record in records)]
@@ -192,9 +192,12 @@ class Search:
                 found.setdefault(each.iri, each)
         return list(found.values())
 
-    def contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
-        """Return the IRIs of the hyperedges that contradict a piece of less trust than the corpus, and have more."""
-        own = rank(self._trust(piece))
+    def _contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
+        """Return the IRIs of the hyperedges that contradict a piece of less trust than the corpus, and have more.
+
+        None if trust does not count.
+        """
+        own = rank(self._trust(piece)) if self.overlay.ranked else rank(CORPUS)
         others = [other for other in best if other.kind == "hyperedge"] if own < rank(CORPUS) else []
         rivals = (other for other in others if own < rank(self._trust(other)) and contradicts(piece.text, other.text))
         return frozenset(rival.iri for rival in rivals)

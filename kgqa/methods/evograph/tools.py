@@ -32,8 +32,7 @@ EDITS = ("insert", "update", "delete")
 MAX_NAME_CHARS, MAX_NAMES = 200, 20
 NEAR, LIKE = 3, 5
 """How many texts are named if the target of an edit is unknown, and compared with a new one."""
-NO_CHANGE = "Result {} is a {}; only hyperedges can be changed. Insert the right statement instead."
-_KINDS = {"chunk": "passage of a document", "web": "passage of the web"}
+NO_CHANGE = "only hyperedges can be changed. Insert the right statement instead."
 _QUERY = {"type": "string", "description": "words of the text that is looked for"}
 CONTENT = {"type": "string", "description": "one plain sentence that can be understood alone, at most 500 characters"}
 _SOURCES = {
@@ -243,18 +242,16 @@ class Tools(Search):
     def _target(self, target: int | str) -> Result | Observation:
         """Return the hyperedge that is meant, or else what to tell the language model."""
         near: list[Result] = []
-        if isinstance(target, int):
-            result = self.shown.get(target)
-        else:
-            wanted = normal_name(without_marks(target))
-            result = next((each for each in self.shown if normal_name(each.text) == wanted), None)
+        text = normal_name(without_marks(str(target)))
+        result = next((each for each in self.shown if each.number == target or normal_name(each.text) == text), None)
         if result is None:
             by_text = {each.text: each for each in self.shown if each.kind == "hyperedge"}
             near = [by_text[each] for each in difflib.get_close_matches(str(target)[:500], by_text, NEAR, 0.4)]
             hint = f" The nearest: {', '.join(str(each.number) for each in near)}." if near else ""
             problem = f"No such result was shown.{hint}"
         elif result.kind != "hyperedge":
-            problem = NO_CHANGE.format(result.number, _KINDS[result.kind])
+            passage = f"passage of {'a document' if result.kind == 'chunk' else 'the web'}"
+            problem = f"Result {result.number} is a {passage}; {NO_CHANGE}"
         elif self.overlay.record(result.iri) is None:
             problem = f"Result {result.number} was replaced or hidden before."
         else:

@@ -8,7 +8,7 @@ answer is forced, and a repeated call is made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,10 +82,6 @@ class PublishedTools(Tools):
             *(replace(pieces[iri], score=scores[iri]) for iri in best),
             *(piece for piece in similar if piece.iri not in scores),
         ]
-
-    def contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
-        """Return nothing: trust does not count."""
-        return frozenset()
 
     def _of_entities(self, query: str) -> list[Piece]:
         """Return the hyperedges in which the best entities take part."""

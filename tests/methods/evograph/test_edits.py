@@ -70,7 +70,7 @@ def test_what_is_no_hyperedge_or_was_not_shown_cannot_be_changed(edited):
     search = call("graph_search", query="Mara Holt built the first tide clock")
     asked, _ = edited(WEB, search, *replies, final("Oster Quay [1]"))
     told = [each["content"] for each in asked.requests[-1] if each["role"] == "user"][3:]
-    assert NO_CHANGE.format(1, "passage of the web") in told[0]
+    assert f"Result 1 is a passage of the web; {NO_CHANGE}" in told[0]
     assert "No such result was shown" in told[1]
     assert "The nearest: " in told[2] and "tide clock" in told[2]
     assert not asked.events(EditProposed)
