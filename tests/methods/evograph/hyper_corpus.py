@@ -24,11 +24,10 @@ HYPEREDGES = {
 
 @dataclass(frozen=True)
 class Note:
-    """A document that consists of a segment, with the names of its participants. `file`, `title`: by its number."""
+    """A document that consists of a segment, with the names of its participants. `title`: else by its number."""
 
     segment: str
     names: tuple[str, ...]
-    file: str = ""
     title: str = ""
 
 
@@ -70,8 +69,7 @@ def write_hyper_corpus(path: Path, notes: Iterable[Note] = NOTES) -> Path:
     with Editor(folder) as editor:
         for number, note in enumerate(notes):
             text = f"Note. {note.segment}"
-            name, title = note.file or f"{number}.txt", note.title or f"Note {number}"
-            document = DocumentItem(name, title, "text/plain", digest(text))
+            document = DocumentItem(f"{number}.txt", note.title or f"Note {number}", "text/plain", digest(text))
             chunk = ChunkItem(document.document, 0, len(text), text)
             place = (document.document, chunk.chunk)
             begin = text.index(note.segment)

@@ -9,8 +9,6 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
-from kgqa.corpus.history.undoing import plan_undo
-from kgqa.errors import CorpusError
 from kgqa.methods.evograph.tools import NO_CHANGE
 from kgqa.trace import EditDecided, EditProposed
 from tests.methods.evograph.conftest import call, final
@@ -36,6 +34,7 @@ def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
     asked, folder = edited(WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]"))
     (proposed,) = ProposalFile(folder).records()
     assert isinstance(proposed, ProposedEdit) and proposed.quotes == (PAGES["https://island.example/holt"],)
+    assert proposed.edit.session.startswith("ask:")
     assert [(each.iri, each.trust) for each in proposed.edit.sources] == [("https://island.example/holt", "web")]
     assert [each.state for each in asked.events(EditDecided)] == ["overlay", "proposed"]
     with Corpus.open(folder) as corpus:
@@ -46,9 +45,6 @@ def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
     ("reply", "rule"),
     [
         (call("insert", content=DIED, sources=[7]), "sources"),
-        (call("insert", content="Mara Holt died in Atlantis in 1930.", sources=[1]), "names"),
-        (call("insert", content="Mara Holt died in Oster Quay in 1999.", sources=[1]), "numbers"),
-        (call("insert", content=f"{DIED} See https://evil.example", sources=[1]), "address"),
         (call("insert", content="Mara Holt built the first tide clock.", sources=[2]), "duplicate"),
         (call("delete", target=2, reason="It is wrong."), "sources"),
     ],
@@ -85,49 +81,20 @@ def test_an_edit_is_seen_by_later_searches_of_the_question_and_can_be_edited_aga
     assert [each.edit.kind for each in ProposalFile(folder).records()] == ["insert", "update"]
 
 
-def test_participants_by_the_model_take_one_call_for_all_edits(edited):
+@pytest.mark.parametrize("is_read", [True, False])
+def test_participants_by_the_model_take_one_call_for_all_edits(edited, is_read):
     rows = [
         {"sentence": 1, "name": "Mara Holt", "type": "person", "role": "deceased"},
         {"sentence": 1, "name": "Oster Quay", "type": "town", "role": "place"},
         {"sentence": 1, "name": "Atlantis", "type": "town", "role": "place"},
     ]
-    replies = [
-        WEB,
-        call("insert", content=DIED, sources=[1]),
-        final("Oster Quay [1]"),
-        json.dumps({"participants": rows}),
-    ]
-    asked, folder = edited(*replies, **{"ask.preset": "extract", "evograph.commit": "auto"})
+    replies = [WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]")]
+    listed = json.dumps({"participants": rows}) if is_read else "no list"
+    asked, folder = edited(*replies, listed, **{"ask.preset": "extract", "evograph.commit": "auto", "llm.reask": 0})
     assert asked.answer.usage.calls == 4 and asked.events(EditDecided)[-1].state == "committed"
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
         names = {entity.iri: entity.name for entity in corpus.reader.entities()}
-    assert {(role, names[iri]) for role, iri in record.participants} == {
-        ("deceased", "Mara Holt"),
-        ("place", "Oster Quay"),
-    }
-
-
-def test_an_unread_list_of_participants_leaves_those_found_by_name(edited):
-    replies = [WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]"), "no list", "no list"]
-    asked, folder = edited(*replies, **{"ask.preset": "extract", "evograph.commit": "auto"})
-    with Corpus.open(folder) as corpus:
-        (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
-        assert len(record.participants) >= 2
-    assert asked.events(EditDecided)[-1].state == "committed"
-
-
-def test_each_question_is_a_session_that_can_be_undone(run, written, tmp_path):
-    folder = shutil.copytree(written[0], tmp_path / "corpus")
-    more = {"evograph.web": f"replay:{written[1]}", "evograph.commit": "auto"}
-    for content in (DIED, "Mara Holt died in 1930."):
-        insert = call("insert", content=content, sources=[1])
-        run(WEB, insert, final("Oster Quay [1]"), question=MISSING, folder=folder, **more)
-    with Corpus.open(folder) as corpus:
-        database = corpus.database
-        *_, first, second = database.edits()
-        assert first.session.startswith("ask:") and second.session.startswith("ask:")
-        assert [each.id for each in plan_undo(database, session=first.session).edits] == [first.id]
-        for name in ({"session": ""}, {"source": ""}):  # edits of documents have no session
-            with pytest.raises(CorpusError, match="empty"):
-                plan_undo(database, **name)
+    # names that are found in the text remain if the list cannot be read
+    roles = {"Mara Holt": "deceased", "Oster Quay": "place"} if is_read else {"Mara Holt": "", "Oster Quay": ""}
+    assert {names[iri]: role for role, iri in record.participants} == roles

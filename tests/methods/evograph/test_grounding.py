@@ -29,8 +29,9 @@ def test_a_participant_of_a_cited_hyperedge_is_the_end_of_a_path(run, written):
 
 def test_two_hyperedges_make_a_path_of_four_steps(run, written):
     search = call("graph_search", query="Mara Holt born Tarn Harbour island Corrin")
-    asked = run(search, final("Corrin [1, 2]"), question="On which island was Mara Holt born?", folder=written[0])
-    answer = asked.answer
+    answer = run(
+        search, final("Corrin [1, 2]"), question="On which island was Mara Holt born?", folder=written[0]
+    ).answer
     assert answer.grounding == "graph" and len(answer.paths[0].path.steps) == 4
 
 
@@ -53,17 +54,17 @@ def test_what_no_cited_text_says_comes_from_the_model(run, written, text):
     assert not finished.grounded and finished.why
 
 
-def test_an_answer_without_numbers_is_looked_up_and_a_note_says_so(run, written):
-    asked = run(BORN, final("1871"), question="When was Mara Holt born?", folder=written[0])
-    assert asked.answer.grounding == "text" and any("cites no result" in note for note in asked.answer.notes)
-
-
-def test_yes_and_no_rest_on_cited_texts(run, written):
-    asked = run(BORN, final("yes [1]"), question="Was Mara Holt born in Tarn Harbour?", folder=written[0])
-    assert asked.answer.grounding == "text" and not asked.answer.sparql
-    assert asked.answer.evidence_class == "exact"
-    asked = run(BORN, final("yes"), question="Was Mara Holt born in Tarn Harbour?", folder=written[0])
-    assert asked.answer.grounding == "model"
+@pytest.mark.parametrize(
+    ("question", "text", "grounding", "note"),
+    [
+        ("When was Mara Holt born?", "1871", "text", "cites no result"),
+        ("Was Mara Holt born in Tarn Harbour?", "yes [1]", "text", "follows from claims"),
+        ("Was Mara Holt born in Tarn Harbour?", "yes", "model", ""),
+    ],
+)
+def test_yes_and_what_cites_nothing(run, written, question, text, grounding, note):
+    answer = run(BORN, final(text), question=question, folder=written[0]).answer
+    assert answer.grounding == grounding and note in " ".join(answer.notes)
 
 
 @pytest.mark.parametrize(("text", "elsewhere"), [("Oster Quay [1]", False), ("Mars [1]", True), ("Oster Quay", True)])

@@ -21,6 +21,11 @@ def folder(written, tmp_path):
     return shutil.copytree(written[0], tmp_path / "corpus")
 
 
+@pytest.fixture
+def published(run, folder):
+    return lambda *replies, **more: run(*replies, question=QUESTION, folder=folder, ask__preset="as-published", **more)
+
+
 def tool(name, **arguments):
     return f"<think>x</think><tool_call>{json.dumps({'tool': name, 'args': arguments})}</tool_call>"
 
@@ -28,10 +33,10 @@ def tool(name, **arguments):
 SEARCH = tool("kb_search", query="lighthouse of Tarn Harbour")
 
 
-def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(run, folder):
+def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(published, folder):
     part = "lighthouse of Tarn Harbour was finished"
     replies = (SEARCH, tool("delete", content=part), tool("kb_search", query="Tarn Harbour"), final("1830"))
-    asked = run(*replies, question=QUESTION, folder=folder, ask__preset="as-published")
+    asked = published(*replies)
     assert any(note.startswith("As published, except that the trained weights") for note in asked.answer.notes)
     assert '"kb_search"' in asked.requests[0][0]["content"] and '"sources"' not in asked.requests[0][0]["content"]
     assert asked.events(EditDecided)[-1].state == "committed"
@@ -39,36 +44,32 @@ def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(run, f
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == LIGHT]
         assert record.completeness == 0.5
     update = tool("update", content=LIGHT, new_content="The lighthouse burnt.")
-    asked = run(SEARCH, update, final("x"), question=QUESTION, folder=folder, ask__preset="as-published")
+    asked = published(SEARCH, update, final("x"))
     assert LIGHT in [each["text"] for each in shown_results(asked.requests[1])]
     with Corpus.open(folder) as corpus:
         texts = {each.segment for each in corpus.reader.hyperedges()}
         assert "The lighthouse burnt." in texts and LIGHT not in texts
 
 
-@pytest.mark.parametrize("target", ["lighthouse", "1830", "no such text anywhere in it", LIGHT * 3])
-def test_a_short_or_small_part_names_no_target(run, folder, target):
-    asked = run(
-        tool("delete", content=target), final("x"), question=QUESTION, folder=folder, ask__preset="as-published"
-    )
-    assert "Failed" in asked.requests[-1][-1]["content"] and [event.state for event in asked.events(EditDecided)] == [
-        "rejected"
-    ]
+@pytest.mark.parametrize("target", ["lighthouse", "no such text anywhere in it", LIGHT * 3])
+def test_a_short_or_small_part_names_no_target(published, target):
+    asked = published(tool("delete", content=target), final("x"))
+    assert "Failed" in asked.requests[-1][-1]["content"]
+    assert [event.state for event in asked.events(EditDecided)] == ["rejected"]
 
 
-def test_a_rollout_has_ten_calls_and_4096_tokens(run, folder):
-    asked = run(lambda messages: SEARCH, question=QUESTION, folder=folder, ask__preset="as-published")
+def test_a_rollout_has_ten_calls_and_4096_tokens(published):
+    asked = published(lambda messages: SEARCH)
     assert len(asked.requests) == 11 and "You have 11 replies" in asked.requests[0][0]["content"]
     assert asked.answer.status == "no_answer"
     assert {body["max_tokens"] for body in asked.bodies} == {4096}
     long = SEARCH.replace("<think>x", f"<think>{'word ' * 1000}")
-    asked = run(lambda messages: long, question=QUESTION, folder=folder, ask__preset="as-published")
+    asked = published(lambda messages: long)
     assert len(asked.requests) == 3
 
 
-def test_edits_need_no_source_and_calls_may_repeat_and_no_answer_is_forced(run, folder):
-    settings = {"ask.preset": "as-published", "evograph.turns": 3}
-    asked = run(tool("insert", content="Anything."), SEARCH, SEARCH, question=QUESTION, folder=folder, **settings)
+def test_edits_need_no_source_and_calls_may_repeat_and_no_answer_is_forced(published):
+    asked = published(tool("insert", content="Anything."), SEARCH, SEARCH, evograph__turns=3)
     assert [event.failed for event in asked.events(Called)] == [False] * 3
     assert asked.answer.status == "no_answer" and asked.answer.usage.calls == 3
     assert not any("No tool can be called" in each["content"] for each in asked.requests[-1])

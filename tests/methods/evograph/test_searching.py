@@ -83,14 +83,6 @@ def test_a_dispute_is_shown_together(search):
     assert {piece.text for piece in search.find("lighthouse of Tarn Harbour finished 1834")[0]} == {LIGHT, LATER}
 
 
-def test_what_was_shown_makes_room_for_more(search):
-    search, _ = search
-    (first,), _ = search.find("Tarn Harbour")
-    number = search.show_piece(first).number
-    (second,), known = search.find("Tarn Harbour")
-    assert second != first and known == [number]
-
-
 def test_participants_are_entities_of_the_corpus_and_other_names(search):
     content = "Mara Holt saw the lighthouse of Tarn Harbour with Jonas Pell."
     corpus = search[1].corpus
