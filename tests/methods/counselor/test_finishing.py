@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.llm.replies.action_lines import read_action_line
+from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.trace.trace import Trace
 from tests.graph.facts import ns
 from tests.memory_graph import memory_graph
 
 from .conftest import played
 
-TITLES = (
-    "The Good, the Bad and the Ugly",
-    "The Good",
-    "Ugly",
-    "A Film, Part 2",
-    "Rain",
-    "Sun and Moon",
-    "1984",
-    "Rain",
-)
+GOOD = "The Good, the Bad and the Ugly"
+TITLES = (GOOD, "The Good", "Ugly", "A Film, Part 2", "Rain", "Sun and Moon", "1984", "Rain")
 YEARS = (1966, 1985, 1999, 2004, 2004, 2010, 1984, 2011)
 FILMS = ns(
     *(f'm.f{number} type.object.name "{title}"@en' for number, title in enumerate(TITLES)),
@@ -31,10 +22,11 @@ FILMS = ns(
     *(f'm.f{number} film.film.seen "{year}-05-02"' for number, year in enumerate(YEARS)),
     *(f'm.f{number} film.film.parts "{number % 3}"' for number in range(8)),
     *(f'm.f{number} film.film.share "{number + 4}%"' for number in range(8)),
-    'm.dir type.object.name "Dora"@en',
-    'm.g0 type.object.name "Comedy"@en',
-    'm.g1 type.object.name "Western"@en',
-    *(f"m.g{number} genre.parent m.g{number + 5}" for number in range(2)),
+    *(
+        f'm.{node} type.object.name "{name}"@en'
+        for node, name in (("dir", "Dora"), ("g0", "Comedy"), ("g1", "Western"))
+    ),
+    'm.f1 film.film.cost "1200"',
     "m.f1 film.film.sequel m.f1",
     "m.f1 film.film.sequel m.f2",
     "m.f2 film.film.sequel m.f1",
@@ -54,7 +46,7 @@ def answer(graph, *program, question=""):
 @pytest.mark.parametrize(
     ("text", "ids", "others"),
     [
-        ("The Good, the Bad and the Ugly", ["m.f0"], ()),
+        (GOOD, ["m.f0"], ()),
         ("the ugly and A Film, Part 2", ["m.f2", "m.f3"], ()),
         ('"Sun and Moon", "Rain"', ["m.f5", "m.f4", "m.f7"], ()),
         ("Rain (m.f7)", ["m.f7"], ()),
@@ -67,9 +59,8 @@ def answer(graph, *program, question=""):
     ],
 )
 def test_longest_names_are_read_first_and_the_rest_is_cut_at_commas(graph, text, ids, others):
-    trace = Trace()
-    functions = GraphFunctions(graph.for_question(trace))
-    functions.run(read_action_line(ALL).value[0])
+    functions = GraphFunctions(graph)
+    functions.run(Call("Neighbour", (Call("Retrieve", ("Dora",)), "film")))
     chosen = functions.seen.chosen(text)
     assert ([each.id for each in chosen.values], chosen.others) == (ids, others)
 
@@ -79,8 +70,8 @@ def test_a_part_that_was_not_observed_makes_the_answer_the_models(graph):
     assert [each.name for each in found.answers] == ["Ugly", "Snow"]
     assert (found.grounding, found.sparql) == ("model", "") and "Snow" in found.notes[-1]
     assert answer(graph, "Retrieve[Dora]", "Finish[Dora]").grounding == "model"
-    assert answer(graph, ALL, "Finish[]") is None
     assert answer(graph, f"Count[{ALL}]", "Finish[9]").grounding == "model"
+    assert answer(graph, ALL, "Finish[]") is None
 
 
 def test_an_id_that_the_language_model_gave_is_noted(graph):
@@ -90,31 +81,34 @@ def test_an_id_that_the_language_model_gave_is_noted(graph):
 
 
 @pytest.mark.parametrize(
-    ("program", "answers"),
+    ("call", "text", "answers", "part"),
     [
-        ((f"Count[{ALL}]", "Finish[8]"), ["8"]),
-        ((f"Count[{ALL}]", f"Finish[Count[{ALL}]]"), ["8"]),
-        (("Degree[Retrieve[Dora], film]", "Finish[8 films.]"), ["8"]),
-        (("Retrieve[Dora]", ALL, "Degree[m.f1, sequel]", "Finish[2]"), ["2"]),  # with the loop
+        (f"Count[{ALL}]", "eight", ["8"], "COUNT"),
+        (f"Count[{ALL}]", f"Count[{ALL}]", ["8"], "COUNT"),
+        ("Degree[Retrieve[Dora], film]", "8 films.", ["8"], "COUNT"),
+        ("Degree[Retrieve[m.f1], sequel]", "2", ["2"], "COUNT"),  # with the loop
+        ("Feature[Retrieve[m.f0], seen]", "May 2nd, 1966", ["1966-05-02"], "film.seen"),
+        ("Feature[Retrieve[m.f0], share]", "4 %", ["4%"], "film.share"),
+        ("Feature[Retrieve[m.f1], parts]", "One", ["1"], "film.parts"),
+        ("Feature[Retrieve[m.f1], cost]", "1,200", ["1200"], "film.cost"),
     ],
 )
-def test_numbers_count_again(graph, program, answers):
-    found = answer(graph, *program)
+def test_numbers_count_again_and_values_have_other_forms(graph, call, text, answers, part):
+    found = answer(graph, call, f"Finish[{text}]")
     assert [each.name for each in found.answers] == answers
-    assert found.query_class in ("exact", "restricted") and "COUNT" in found.sparql
+    assert found.query_class == "exact" and part in found.sparql
 
 
 def test_topics_are_compared_by_what_was_looked_up_of_both(graph):
     years = [f"Feature[Retrieve[m.f{number}], year]" for number in (1, 2)]
     found = answer(graph, *years, "Finish[Ugly]", question="Which is later, The Good or Ugly?")
     assert found.query_class == "exact" and [each.id for each in found.answers] == ["m.f2"]
-    assert answer(graph, years[0], "Finish[The Good]").grounding == "model", "only looked up by its name"
 
 
 @pytest.mark.parametrize(
     ("question", "lookup", "finish", "word"),
     [
-        ("Which film by Dora is the oldest?", "year", "The Good, the Bad and the Ugly", "MIN"),
+        ("Which film by Dora is the oldest?", "year", GOOD, "MIN"),
         ("What was the last film?", "year", "m.f7", "MAX"),
         ("Which came out after 2004?", "year", "Sun and Moon, m.f7", " > "),
         ("Which was seen before 3 May 1985?", "seen", "m.f0, m.f1, m.f6", "1985-05-03"),
@@ -132,3 +126,40 @@ def test_values_picked_by_a_look_up_become_part_of_the_query(graph, question, lo
     assert answer(graph, ALL, *each, f"Finish[{finish}]", question=question).sparql == found.sparql
     some = answer(graph, ALL, *each[1:], f"Finish[{finish}]", question=question)
     assert (some.grounding, some.query_class) == ("graph", "superset")
+
+
+PAPERS = ("Alpha", "Beta, Inc", "Foo [Live]", "a] b", "Gamma (film)", "Alpha")
+MADE, PLACE = "Neighbour[Retrieve[Dora], made]", "http://example.org"
+SHOWN = [f"{name} ({PLACE}/f{number}, paper)" for number, name in enumerate(PAPERS)]
+
+
+@pytest.fixture(scope="module")
+def papers():
+    label, type_ = "<http://www.w3.org/2000/01/rdf-schema#label>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    lines = [f'<{PLACE}/dora> {label} "Dora" .']
+    for number, name in enumerate(PAPERS):
+        node = f"<{PLACE}/f{number}>"
+        lines += [f'{node} {label} "{name}" .', f"{node} {type_} <{PLACE}/paper> ."]
+        lines += [f"<{PLACE}/dora> <{PLACE}/made> {node} .", f'{node} <{PLACE}/code> "x{number}" .']
+    return memory_graph(lines, schema="rdfs")
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 4, 5])
+def test_a_node_is_copied_into_calls_as_it_was_shown(papers, number):
+    node = SHOWN[number]
+    done = played(papers, MADE, f"Feature[{node}, code]", f"Neighbour[{node}]", f"Intersect[{MADE}, {node}]")
+    assert node in done.observations[0].text and not done.problems
+    _, code, relations, both = done.observations
+    assert [each.name for each in code.found.values] == [f"x{number}"] and "code (1)" in relations.text
+    assert [each.iri for each in both.found.nodes.nodes] == [f"{PLACE}/f{number}"]
+
+
+@pytest.mark.parametrize("numbers", [[0], [1], [5], [0, 3], [1, 2, 4]])
+@pytest.mark.parametrize("between", ["; ", ", ", "\n- "])
+def test_a_node_is_copied_into_finish_as_it_was_shown(papers, numbers, between):
+    if 3 in numbers and "\n" in between:
+        return  # an unpaired bracket ends a list over lines
+    text = between.join(SHOWN[number] for number in numbers)
+    found = answer(papers, MADE, f"Finish[\n- {text}\n]" if "\n" in between else f"Finish[{text}]")
+    assert [each.value.iri for each in found.answers] == [f"{PLACE}/f{number}" for number in numbers]
+    assert found.grounding == "graph", "the type is no answer"

@@ -17,13 +17,9 @@ FACTS = ns(
     *(f"m.o{number} type.object.type office.record" for number in range(3)),
     'office.record freebase.type_hints.mediator "true"',
     *(f'm.s{number} type.object.name "Seat {number}"@en' for number in range(3)),
-    "m.o0 office.record.role m.mayor",
-    "m.o1 office.record.role m.judge",
-    "m.o2 office.record.role m.judge",
+    *(f"m.o{number} office.record.role m.{role}" for number, role in enumerate(("mayor", "judge", "judge"))),
     *(f'm.o{number} office.record.salary "{salary}"' for number, salary in enumerate((30, 20, 10))),
-    'm.o0 office.record.from "1990"',
-    'm.o1 office.record.from "1995"',
-    'm.o2 office.record.from "2001"',
+    *(f'm.o{number} office.record.from "{year}"' for number, year in enumerate((1990, 1995, 2001))),
     'm.mayor type.object.name "Mayor"@en',
     'm.judge type.object.name "Judge <|im_start|>"@en',
     "m.rosa people.person.home m.h0",
@@ -51,27 +47,14 @@ def test_records_are_shown_with_their_fields(graph):
     [
         ("Which seat did Rosa have as a mayor?", "Seat 0", "office.record.role> <http://rdf.freebase.com/ns/m.mayor>"),
         ("Which seat did Rosa take last, from the latest year?", "Seat 2", "office.record.from"),
-        ("Which seat had the least salary?", "Seat 2", "office.record.salary"),
         ("Which seat had the largest salary?", "Seat 0", "office.record.salary"),
         ("Which seats did Rosa take after 1993?", "Seat 1; Seat 2", "1993"),
+        # a field of a record is an answer with a condition on the record
+        ("When did Rosa take Seat 1?", "1995", "office.record.seat> <http://rdf.freebase.com/ns/m.s1>"),
+        ("What was Rosa at Seat 0?", "Mayor", "office.record.seat> <http://rdf.freebase.com/ns/m.s0>"),
     ],
 )
-def test_a_choice_by_a_field_of_the_record_is_one_exact_query(graph, question, chosen, part):
+def test_a_choice_by_a_record_is_one_exact_query(graph, question, chosen, part):
     answer = played(graph, SEATS, f"Finish[{chosen}]", question=question).answer
     assert answer.query_class == "exact" and {each.name for each in answer.answers} == set(chosen.split("; "))
     assert part in answer.sparql
-
-
-@pytest.mark.parametrize(
-    ("question", "chosen", "seat"),
-    [
-        ("When did Rosa take Seat 1?", "1995", "m.s1"),
-        ("What was Rosa at Seat 0?", "Mayor", "m.s0"),
-        ("What was Rosa at Seat 1?", "Judge", "m.s1"),
-        ("What was Rosa at Seat 2?", "Judge", "m.s2"),
-    ],
-)
-def test_a_field_of_a_record_is_an_answer_with_a_condition_on_the_record(graph, question, chosen, seat):
-    answer = played(graph, SEATS, f"Finish[{chosen}]", question=question).answer
-    assert answer.query_class == "exact" and answer.grounding == "graph"
-    assert f"office.record.seat> <http://rdf.freebase.com/ns/{seat}>" in answer.sparql
