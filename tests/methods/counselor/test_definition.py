@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.methods.counselor.counsel import definition_lines
 from kgqa.methods.counselor.hops import HopNames
+from kgqa.testing.grbench.mini import write_mini_grbench
 from tests.memory_graph import memory_graph
 
 from .asking import demo_graph, run
@@ -17,8 +19,10 @@ DECLARED = {
 }
 
 
-def test_types_with_their_relations(mini_grbench):
-    graph = memory_graph(mini_grbench["academic"][0], schema="grbench")
+def test_types_with_their_relations(tmp_path):
+    academic = next(place for place in write_mini_grbench(tmp_path, per_template=1) if place.name == "academic")
+    convert(academic, tmp_path / "academic.nt")
+    graph = memory_graph((tmp_path / "academic.nt").read_text().splitlines(), schema="grbench")
     parts = (line.partition(": ") for line in definition_lines(graph, HopNames(graph)))
     lines = {name: set(rest.split(", ")) for name, _, rest in parts}
     assert list(lines) == ["author", "paper", "venue"]

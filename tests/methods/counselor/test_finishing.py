@@ -128,6 +128,11 @@ def test_values_picked_by_a_look_up_become_part_of_the_query(graph, question, lo
     assert (some.grounding, some.query_class) == ("graph", "superset")
 
 
+def test_values_picked_by_their_degrees(graph):
+    found = answer(graph, ALL, f"Degree[{ALL}, sequel]", "Finish[The Good]", question="Which has the most sequels?")
+    assert found.query_class == "exact" and "COUNT" in found.sparql
+
+
 PAPERS = ("Alpha", "Beta, Inc", "Foo [Live]", "a] b", "Gamma (film)", "Alpha")
 MADE, PLACE = "Neighbour[Retrieve[Dora], made]", "http://example.org"
 SHOWN = [f"{name} ({PLACE}/f{number}, paper)" for number, name in enumerate(PAPERS)]

@@ -32,19 +32,6 @@ def test_judgments(text, verdict):
 
 
 @pytest.mark.parametrize(
-    ("text", "label", "line"),
-    [
-        ("Plan 2: Go on.\nThen count.", "plan", "Go on. Then count."),
-        ("Go on.\nNeed 2: the year\nAction 2: Finish[x]", "plan", "Go on."),
-        ("<think>no</think>**Need 3:** the year\nSeen 3: 1990", "need", "the year"),
-        ("...", "need", None),
-    ],
-)
-def test_sentences(text, label, line):
-    assert read_sentences(text, label).value == line
-
-
-@pytest.mark.parametrize(
     ("text", "calls"),
     [
         ('{"plan": "p", "need": "n", "actions": "Retrieve[a], Count[b]"}', ["Retrieve[a]", "Count[b]"]),
@@ -61,18 +48,18 @@ def test_turns_in_one_reply(text, calls):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "plan"),
     [
         ("Plan 2: Finish[a; b]", "Finish[a; b]"),
-        ("Finish[" + "; ".join(f"name {number}" for number in range(300)) + "]", ""),
         ("Finish[\n- a\n- b\n]", "Finish[a; b]"),
-        ("Find him. Then Finish[answer].", None),
-        ("Finish[answer]", None),
+        (f"Finish[{'name; ' * 300}end]", f"Finish[{'name; ' * 300}end]"),
+        ("Find him. Then Finish[answer].", "Find him. Then Finish[answer]."),
+        ("Plan 2: Go on.\nThen count.\nNeed 2: the year\nAction 2: Finish[x]", "Go on. Then count."),
     ],
 )
-def test_plans_that_finish(text, found):
+def test_plans_and_those_that_finish(text, plan):
     read = read_plan(text).value
-    assert (call_text(read) if isinstance(read, Call) else None) == (found if found is None else found or text)
+    assert (call_text(read) if isinstance(read, Call) else read) == plan
 
 
 PARTS = ("Plan 1:", "Action 2: ", "Judgment: ", "yes", "[No]", "Finish[", "]", '{"actions": "', '"}', "\n", "<think>")
