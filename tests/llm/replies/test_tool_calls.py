@@ -45,9 +45,9 @@ def test_first_call_after_the_thought_is_read(text):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Ada Lovelace", "no call and no answer"),
-        ("", "no call and no answer"),
-        ("<think>The answer is <answer>Mars</answer></think>", "no call and no answer"),  # only a thought
+        ("Ada Lovelace", "neither"),
+        ("", "neither"),
+        ("<think>The answer is <answer>Mars</answer></think>", "neither"),  # only a thought
         ("<think>x</think><answer> </answer>", "empty"),
         ("<think>x</think><tool_call>search Ada</tool_call>", "no JSON object"),
         ('<tool_call>{"name": "format_disk", "arguments": {}}</tool_call>', "no tool format_disk"),
