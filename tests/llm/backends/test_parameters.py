@@ -28,10 +28,7 @@ def extra_forbidden(*loc: str) -> dict:
     [
         # named in a field
         ({"message": "Unsupported value.", "param": "temperature", "code": "unsupported_value"}, "temperature"),
-        ({"message": "Invalid schema for response_format 'choice'.", "param": "response_format"}, "response_format"),
         ({"message": "Invalid value.", "param": "response_format.json_schema"}, "response_format"),
-        ({"error": {"message": "Unsupported.", "param": "seed"}}, "seed"),
-        ({"detail": [extra_forbidden("body", "seed")]}, "seed"),
         ({"object": "error", "message": {"detail": [extra_forbidden("body", "top_p")]}}, "top_p"),
         ({"message": [extra_forbidden("body", "structured_outputs", "choice")]}, "structured_outputs"),
         # named in the message
@@ -43,20 +40,13 @@ def extra_forbidden(*loc: str) -> dict:
             "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) is.",
             "temperature",
         ),
-        ("Unrecognized request argument supplied: structured_outputs", "structured_outputs"),
         ("Unrecognized request arguments supplied: seed, enable_thinking", "seed"),
-        ("Unknown parameter: 'seed'.", "seed"),
         ('Invalid JSON payload received. Unknown name "seed": Cannot find field.', "seed"),
         ("property 'logprobs' is unsupported, did you mean 'log'?", "logprobs"),
-        ("`logprobs` is not supported with this model", "logprobs"),
         ("Input validation error: `temperature` must be strictly positive", "temperature"),
-        ("This model does not support temperature", "temperature"),
         ("the model doesn't support the seed parameter", "seed"),
-        ("seed is not supported", "seed"),
         ("seed: Extra inputs are not permitted", "seed"),
         ("`temperature` and `top_p` cannot both be specified for this model.", "temperature"),
-        ("top_p cannot be used with this model", "top_p"),
-        ("top_p is currently not supported.", "top_p"),
         ("This response_format type is unavailable now: response_format is not available", "response_format"),
         ("'response_format.type' must be 'json_schema'", "response_format"),
         (
@@ -72,16 +62,11 @@ def extra_forbidden(*loc: str) -> dict:
             None,
         ),
         ("max_tokens must be at most 4096", None),
-        ("Your prompt exceeds the limit; 'temperature' is not supported.", None),
         ("The prompt was flagged by the content filter: what is the temperature of the sun?", None),
         ("[{'type': 'extra_forbidden', 'loc': ('body', 'user'), 'msg': 'no', 'input': \"'seed'\"}]", None),
         ("Unsupported parameter: 'logit_bias'", None),
-        ("frequency_temperature is not supported", None),
         ({"detail": [{"loc": None}, "seed", {"loc": [1, 2]}]}, None),
-        ({"param": 7, "message": ""}, None),
-        ("", None),
         (None, None),
-        (["seed"], None),
     ],
 )
 def test_refused_parameter(error, name):
