@@ -11,10 +11,7 @@ from kgqa.llm.model_chooser import ModelChooser
 from kgqa.llm.models import open_models
 from kgqa.llm.prompts import Prompts
 from kgqa.model import Candidate, Entity, RelationPath, StageUsage, Step
-from kgqa.plugins import plugin_names
-from kgqa.rank.tournaments.caching import CachingChooser
 from kgqa.rank.tournaments.chooser import NEITHER, AnsweringPick, EntityGroup
-from kgqa.rank.tournaments.registry import tournament
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
@@ -178,18 +175,6 @@ def test_choices_are_sent_with_compare_choice(make_chooser):
     assert not any("response_format" in request.body for request in scripted.server.requests)
 
 
-@pytest.mark.parametrize("compare", ["choice", "mark", "reasons"])
-def test_prompt_asks_for_reasons_only_with_compare_reasons(make_chooser, compare):
-    scripted = make_chooser(lambda _: "[1]", compare=compare, reask=0)
-    call_every_method(scripted.chooser)
-    systems = [request.messages[0]["content"] for request in scripted.server.requests]
-    # without support for choices the request is repeated without them
-    decisions = [text for text in systems if "numbers" not in text and "numbered" not in text]
-    assert len({*decisions}) == 3
-    assert all(("sentence of reasons" in text) == (compare == "reasons") for text in decisions)
-    assert all(("and nothing else" in text) == (compare != "reasons") for text in decisions)
-
-
 def test_mark_after_reasons_is_read(make_chooser):
     replies = ["A names colours only.\nB is who founded it.\n[B]", "It is needed.\n\n[RELEVANT]", "It is not.\n[NO]"]
     scripted = make_chooser(replies, compare="reasons")
@@ -351,24 +336,3 @@ def test_failure_does_not_affect_the_rest_of_its_batch(make_chooser):
 
 
 # ---- with voting and tournaments ----
-
-
-@pytest.mark.parametrize("name", sorted(plugin_names("tournament")))
-def test_tournament_with_consistent_model_finds_the_best(make_chooser, name):
-    pool = [path(f"[E1] | -> relation {number:02}") for number in range(12)]
-
-    def reply(messages: list[dict]) -> str:
-        prompt_text = messages[-1]["content"]
-        numbers = [int(number) for number in re.findall(r"relation (\d\d)", prompt_text)]
-        if "Candidate A" in prompt_text:
-            return "A" if numbers[0] > numbers[1] else "B"
-        if "Scores:" in prompt_text:
-            return str([number / 100 for number in numbers])
-        best = sorted(range(len(numbers)), key=lambda i: -numbers[i])
-        return str([i + 1 for i in best][: int(re.search(r"at most (\d+)", prompt_text)[1])])  # type: ignore[index]
-
-    scripted = make_chooser(reply)
-    winners = tournament(name).play(QUESTION, pool, CachingChooser(scripted.chooser), k=2)
-    # a knockout finds the best only
-    assert winners[0] is pool[11] and (name == "knockout" or winners == [pool[11], pool[10]])
-    assert scripted.stage().unparsed == 0

@@ -14,7 +14,6 @@ from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt
 from kgqa.llm.models import Models, QuestionModels, open_models, read_prices
 from kgqa.llm.replay import Replay
-from kgqa.settings.table import own_settings
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
 from kgqa.testing.faults import ModelReply
@@ -78,15 +77,6 @@ def test_url_alone_selects_the_first_model(open_from_settings):
         assert server.requests[0].body["model"] == "qwen"
 
 
-def test_model_from_the_environment(open_from_settings):
-    assert open_from_settings(KGQA_LLM=f"{CLOSED_PORT}#from-environment").name == "from-environment"
-    assert (
-        open_from_settings({"llm.model": f"{CLOSED_PORT}#given"}, KGQA_LLM=f"{CLOSED_PORT}#from-environment").name
-        == "given"
-    )
-    assert open_models(resolve(environment={"KGQA_LLM": ""})) is None
-
-
 def test_openai_without_key_is_an_error(monkeypatch):
     monkeypatch.setenv("KGQA_LLM_KEY", KEY)  # of another server: it does not go to OpenAI
     message = error_message({"llm.model": "openai:gpt-4.1-mini"}, ModelUnavailable)
@@ -106,14 +96,8 @@ def test_openai_reads_its_key(open_from_settings, monkeypatch):
     [
         "gpt-4.1",
         "openai:",
-        "openai",
-        "vllm:",
-        "replay:",
         "ollama:qwen",
         "ftp://host/v1",
-        ":",
-        "NONE",
-        "http",
         "file:/etc",
     ],
 )
@@ -123,25 +107,6 @@ def test_unknown_model_names_are_refused(name):
 
 
 # ---- settings that only the user's own file may give ----
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("model", '"http://evil.example/v1"'),
-        ("replay", '"/tmp/x"'),
-        ("extra_body", "{a = 1}"),
-        ("stages", '{decide = {model = "http://evil.example/v1"}}'),
-        ("prompts", '"theirs"'),
-        ("prices", '"theirs.toml"'),
-    ],
-)
-def test_trusted_settings_are_refused_from_the_working_folder(tmp_path, monkeypatch, name, value):
-    monkeypatch.chdir(tmp_path)
-    Path("kgqa.toml").write_text(f"[llm]\n{name} = {value}\n")
-    assert own_settings()[f"llm.{name}"].trusted
-    with pytest.raises(SettingsError, match=f"llm.{name} cannot be set by a kgqa.toml in the working folder"):
-        resolve(environment={})
 
 
 # ---- stages ----
@@ -197,25 +162,14 @@ def test_tog_uses_higher_temperature_for_exploration(open_from_settings):
     [
         {"nosuch": {}},
         {"decide": 3},
-        {"decide": "gpt-4.1"},
         {"decide": {"nosuch": 1}},
-        {"decide": {"choices": ["A"]}},
         {"decide": {"temperature": "0"}},
-        {"decide": {"temperature": True}},
-        {"decide": {"temperature": -1}},
-        {"decide": {"temperature": float("nan")}},
         {"decide": {"temperature": None}},
-        {"decide": {"top_p": -0.1}},
         {"decide": {"seed": 1.5}},
-        {"decide": {"seed": -1}},
         {"decide": {"max_tokens": 0}},
-        {"decide": {"max_tokens": 10.0}},
         {"decide": {"extra_body": [1]}},
-        {"decide": {"model": 3}},
         {"decide": {"model": None}},
-        {"decide": {"model": ""}},
         {"decide": {"model": "gpt-4.1"}},
-        {"decide": {"model": "none"}},
     ],
     ids=str,
 )
@@ -311,15 +265,9 @@ def test_price_file_extends_the_built_in_prices(tmp_path):
     "content",
     [
         b"m = 3",
-        b'm = "cheap"',
         b"m = { prompt = 1 }",
-        b'm = { prompt = "a lot", completion = 1 }',
-        b"m = { prompt = [1], completion = 1 }",
         b"m = { prompt = -1, completion = 1 }",
-        b"m = { prompt = nan, completion = 1 }",
         b"m = { prompt = 1, completion = inf }",
-        b"gpt-4.1 = { prompt = 1, completion = 1 }",
-        b"[m",
         b"\xff",
     ],
 )
@@ -382,14 +330,9 @@ def test_usage_is_charged_per_stage(open_from_settings):
     ("budget", "before", "message"),
     [
         (Budget(calls=3), [2, 1], "3 model calls"),
-        (Budget(calls=3), [2], "3 model calls"),
         (Budget(calls=0), [], "0 model calls"),
         (Budget(tokens=3000), [1, 1], "3000 tokens"),
-        (Budget(tokens=1501), [1, 1], "1501 tokens"),
-        (Budget(tokens=0), [], "0 tokens"),
         (Budget(cost=0.0024), [2], "0.0024 USD"),
-        (Budget(cost=0.0013), [1, 1], "0.0013 USD"),
-        (Budget(cost=0.0), [], "0 USD"),
     ],
     ids=str,
 )
@@ -436,14 +379,6 @@ def test_failures_are_counted_and_traced(open_from_settings):
         assert [each["failure"] for each in details] == ["refused", "empty", "length", "rejected"]
         assert all(each["stage"] == "decide" and each["detail"] for each in details)
         json.dumps([event.detail for event in trace.events()])
-
-
-def test_reasoning_is_in_the_trace(open_from_settings):
-    with question(open_from_settings, [ModelReply("yes", reasoning="Hm. " * 2000)]) as (_, trace, question_models):
-        question_models.complete([ask()])
-        (event,) = [event for event in trace.events() if event.kind == "reasoning"]
-        assert event.detail["stage"] == "decide" and event.detail["text"].startswith("Hm. Hm.")
-        assert len(event.detail["text"]) <= 2000
 
 
 def test_notes_are_not_repeated(open_from_settings):

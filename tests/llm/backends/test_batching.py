@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -138,49 +136,3 @@ def test_close_raises_in_running_and_waiting_requests(model, batcher, pool):
         batcher.complete(prompts("after"))
     model.gate.set()
     assert model.calls == [["held"]]
-
-
-@pytest.mark.parametrize("during_the_call", [False, True])
-def test_interrupted_caller_does_not_affect_others(model, batcher, pool, during_the_call):
-    """SIGUSR1 raises KeyboardInterrupt as Ctrl-C does, but cannot end the test run."""
-
-    def interrupt(*_) -> None:
-        raise KeyboardInterrupt
-
-    def send_signal() -> None:
-        if during_the_call:
-            assert model.started.acquire(timeout=TIMEOUT)
-        else:
-            wait_for_requests(batcher, 1)
-        os.kill(os.getpid(), signal.SIGUSR1)
-
-    model.gate.clear()
-    held = None if during_the_call else model.hold(batcher, pool)
-    before = signal.signal(signal.SIGUSR1, interrupt)
-    try:
-        sender = pool.submit(send_signal)
-        with pytest.raises(KeyboardInterrupt):
-            batcher.complete(prompts("mine"))
-        sender.result(TIMEOUT)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    other = pool.submit(batcher.complete, prompts("other"))
-    wait_for_requests(batcher, 1 if during_the_call else 2)
-    model.gate.set()
-    assert texts(other.result(TIMEOUT)) == ["OTHER"]
-    if held is not None:
-        assert texts(held.result(TIMEOUT)) == ["HELD"]
-    # a request that was still waiting is dropped with its caller
-    assert model.calls == [["mine" if during_the_call else "held"], ["other"]]
-
-
-def test_many_threads_over_many_rounds(model, pool):
-    batcher = RequestBatcher(model, wait=0.001)
-
-    def ask(n: int) -> bool:
-        mine = [f"{n}-{i}" for i in range(n % 4 + 1)]
-        return all(texts(batcher.complete(prompts(*mine))) == mine for _ in range(10))
-
-    assert all(pool.map(ask, range(20)))
-    assert len(model.calls) < 200
-    batcher.close()

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kgqa.llm.backends.chat_response import (
     UnreadableBody,
-    message_of,
     part_reasoning,
     read_body,
     read_reply,
@@ -20,21 +19,14 @@ from kgqa.llm.client import Completion
     ("text", "expected_text", "expected_reasoning"),
     [
         ("plain", "plain", ""),
-        ("  plain\n", "plain", ""),
-        ("<think>why</think>yes", "yes", "why"),
         ("<think>\nwhy\n</think>\n\nyes\n", "yes", "why"),
-        ("<THINK>why</Think>yes", "yes", "why"),
         ("why</think>yes", "yes", "why"),
-        ("<think></think>yes", "yes", ""),
         ("<think>\n\n</think>\n\nyes", "yes", ""),
         ("<think>one</think>yes<think>two</think> and no", "yes and no", "one\n\ntwo"),
         ("<think>cut off", "", "cut off"),
-        ("\n <think>cut off", "", "cut off"),
-        ("<think>", "", ""),
         ("</think>", "", ""),
         ("the tag <think> opens it", "the tag <think> opens it", ""),
         ("<think>a<think>b</think>c</think>yes", "yes", "a\n\nb\n\nc"),
-        ("a</think>b</think>c", "c", "a\n\nb"),
         ("<thought>a</thought>b", "b", "a"),
         ("", "", ""),
     ],
@@ -47,17 +39,12 @@ def test_reasoning_is_separated_from_the_text(text, expected_text, expected_reas
     ("given_", "failure", "detail"),
     [
         ({"text": "yes"}, "", ""),
-        ({"text": "yes", "finish_reason": "eos"}, "", ""),
         ({"text": ""}, "empty", "is empty"),
-        ({"text": None}, "empty", "is empty"),
-        ({"text": " \n"}, "empty", "is empty"),
         ({"text": "<think>a</think>"}, "empty", "only reasoning"),
         ({"text": "", "reasoning": "a"}, "empty", "only reasoning"),
         ({"text": "ye", "finish_reason": "length", "completion_tokens": 8}, "length", "8 tokens"),
-        ({"text": "<think>a", "finish_reason": "length"}, "length", "cut off"),
         ({"text": "", "refusal": "I will not"}, "refused", "I will not"),
         ({"text": "part", "finish_reason": "content_filter"}, "refused", "content filter"),
-        ({"text": "", "refusal": "no", "finish_reason": "length"}, "refused", "no"),
     ],
 )
 def test_unusable_replies_are_failures(given_, failure, detail):
@@ -78,7 +65,6 @@ def body(content="yes", *, finish_reason="stop", **message) -> dict:
     [
         ({"reasoning": "a"}, "a"),
         ({"reasoning_content": "a"}, "a"),
-        ({"reasoning": "a", "reasoning_content": "a"}, "a"),
         ({"reasoning": None, "reasoning_content": "a"}, "a"),
         ({"reasoning": {"effort": "high"}}, ""),
         ({}, ""),
@@ -107,20 +93,13 @@ def test_invalid_usage_counts_as_zero(usage):
     ("unreadable", "expected_text"),
     [
         (None, "not a JSON object"),
-        ([], "not a JSON object"),
-        ("text", "not a JSON object"),
         ({}, "no choices"),
-        ({"choices": None}, "no choices"),
         ({"choices": []}, "no choices"),
-        ({"choices": {}}, "no choices"),
         ({"choices": ["text"]}, "no choices"),
-        ({"choices": [{}]}, "no message"),
         ({"choices": [{"message": "text"}]}, "no message"),
         ({"error": {"message": "overloaded"}}, "overloaded"),
         ({"error": "overloaded"}, "overloaded"),
-        ({"choices": None, "error": {"code": 7}}, "7"),
         (body("half", finish_reason="error"), "aborted the reply"),
-        (body("half", finish_reason="abort"), "aborted the reply"),
         ({"choices": [{"message": {"content": "half"}, "error": {"message": "gone"}}]}, "gone"),
     ],
 )
@@ -152,21 +131,3 @@ def test_any_json_is_read_or_unreadable(value):
             assert isinstance(read_body(each), Completion)
         except UnreadableBody as error:
             assert str(error)  # noqa: PT017  # both outcomes are allowed
-
-
-@pytest.mark.parametrize(
-    ("error", "expected_text"),
-    [
-        ({"message": "a", "detail": "b"}, "a"),
-        ({"error": {"message": "a"}}, "a"),
-        ({"error": "a"}, "a"),
-        ({"detail": "a"}, "a"),
-        ({"message": {"detail": "a"}}, "a"),
-        ({"message": "", "detail": "a"}, "a"),
-        ({"code": 1}, "{'code': 1}"),
-        ("a", "a"),
-        (None, "None"),
-    ],
-)
-def test_error_message(error, expected_text):
-    assert message_of(error) == expected_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 
 import pytest
 
@@ -15,7 +14,6 @@ from kgqa.llm.backends.constraints import (
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt, Sampling
 from kgqa.testing import faults
-from kgqa.testing.faults import ModelReply
 from kgqa.testing.server import ScriptedServer
 
 CHOICES = ("red", "blue")
@@ -65,20 +63,13 @@ def test_request_fields_of_each_mode():
     [
         ("structured_outputs", "red", "red"),
         ("structured_outputs", "Red", None),
-        ("structured_outputs", "red.", None),
-        ("structured_outputs", "", None),
         ("structured_outputs", '{"choice": "red"}', None),
         ("json_schema", '{"choice": "red"}', "red"),
         ("json_schema", ' {"choice":"red"}\n', "red"),
         ("json_schema", "red", None),
-        ("json_schema", '"red"', None),
         ("json_schema", '{"choice": "green"}', None),
-        ("json_schema", '{"choice": 1}', None),
-        ("json_schema", '{"choice": ["red"]}', None),
         ("json_schema", '{"choice": "red", "why": "it is"}', None),
-        ("json_schema", '{"answer": "red"}', None),
         ("json_schema", '```json\n{"choice": "red"}\n```', None),
-        ("json_schema", '{"choice": "re', None),
         ("json_schema", "[" * 100_000, None),
     ],
 )
@@ -125,49 +116,6 @@ def test_server_without_constraints(open_client, ignores):
         assert fields_of(server) == tried + ["-"] * (2 if ignores else 4)
         assert len(model.notes) == 2
         assert "free text" in model.notes[1]
-
-
-def test_late_matching_reply_is_not_marked_constrained(open_client):
-    """Both requests use the same mode; the reply that ignores the constraint arrives first."""
-    slow = threading.Event()
-
-    def reply(messages):
-        if messages[0]["content"] == "slow":
-            slow.wait(5)
-            return "red"
-        return "neither"
-
-    with ScriptedServer(reply) as server:
-        model = open_client(server)
-        late: list = []
-        thread = threading.Thread(target=lambda: late.extend(model.complete([ask("slow")])))
-        thread.start()
-        while not server.calls:
-            pass
-        model.complete([ask("fast")])
-        slow.set()
-        thread.join(5)
-        assert (late[0].text, late[0].constrained) == ("red", False)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        faults.refusal(),
-        faults.empty(),
-        ModelReply("re", finish_reason="length"),
-        faults.server_error(),
-        faults.dropped(),
-    ],
-    ids=["refusal", "empty", "length", "500", "dropped"],
-)
-def test_failed_replies_cause_no_fallback(open_client, reply):
-    with ScriptedServer([reply], constrains="structured_outputs") as server:
-        server.enqueue("blue", "blue", "blue")
-        model = open_client(server)
-        model.complete([ask()])
-        assert model.complete([ask()])[0].constrained
-        assert model.notes == ()
 
 
 def test_grammar_error_causes_fallback(open_client):

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 import traceback
@@ -181,21 +177,6 @@ def test_temporary_fault_is_retried(open_client, fault, pauses):
         assert model.notes == ()
 
 
-@pytest.mark.parametrize("name", ["429", "500", "hangs", "dropped", "half a body", "a page", "no choices"])
-def test_persistent_fault_is_unreachable(open_client, name, pauses):
-    fault = TEMPORARY_FAULTS[name]
-    timeout = 0.2 if fault == TEMPORARY_FAULTS["hangs"] else 10
-    with ScriptedServer(lambda messages: fault if messages[-1]["content"] == "bad" else "yes") as server:
-        model = open_client(server, timeout=timeout, retries=1)
-        bad, good = model.complete([ask("bad"), ask("good")])
-        assert (bad.failure, good.text) == ("unreachable", "yes")
-        assert bad.detail and bad.text == ""
-        assert len(pauses) == 1
-        with pytest.raises(ModelUnavailable, match="cannot be used") as caught:
-            model.complete([ask("bad"), ask("bad")])
-        assert server.url in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("requested", "least", "most"),
     [(7, 7, 7), (0.01, 0.25, 0.5), ("nonsense", 0.25, 0.5), (119, 119, 119),
@@ -283,22 +264,6 @@ def test_unsupported_parameter_is_dropped_once(open_client, name, pauses):
         (note,) = model.notes
         assert name in note and "no longer sent" in note
         assert pauses == []
-
-
-def test_max_tokens_falls_back_to_max_completion_tokens(open_client):
-    with ScriptedServer(echo, rejects=["max_tokens"]) as server:
-        model = open_client(server)
-        model.complete([ask(sampling=Sampling(max_tokens=5))])
-        assert server.requests[-1].body["max_completion_tokens"] == 5
-        assert "max_completion_tokens is sent instead" in model.notes[0]
-
-
-def test_too_long_prompt_keeps_the_token_limit(open_client):
-    with ScriptedServer([faults.too_long(), "yes"]) as server:
-        model = open_client(server)
-        assert model.complete([ask(sampling=Sampling(max_tokens=5))])[0].failure == "rejected"
-        model.complete([ask(sampling=Sampling(max_tokens=5))])
-        assert server.requests[-1].body["max_tokens"] == 5 and model.notes == ()
 
 
 # ---- the key and the environment ----
@@ -432,39 +397,6 @@ def test_close_raises_in_waiting_calls(open_client):
         model.close()
         thread.join(5)
         assert "closed" in str(caught[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["interrupted", "at its end"])
-def test_hanging_server_does_not_block_program_exit(how):
-    """A program ends while replies are awaited, by an interrupt or by the end of its main thread."""
-    program = f"""
-        import sys, threading
-        from kgqa.llm.client import Message, Prompt
-        from kgqa.llm.backends.openai import OpenAIChat
-
-        model = OpenAIChat("m", url=sys.argv[1])
-        prompts = [Prompt((Message("user", "hello"),), "decide")] * 3
-        if {how == "interrupted"}:
-            try:
-                model.complete(prompts)
-            except KeyboardInterrupt:
-                print("interrupted")
-        else:
-            threading.Thread(target=model.complete, args=(prompts,), daemon=True).start()
-            sys.stdin.read()
-    """
-    with ScriptedServer(lambda _: faults.hangs(60)) as server:
-        command = [sys.executable, "-c", textwrap.dedent(program), server.url]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            deadline = time.monotonic() + 30
-            while server.calls < 3 and time.monotonic() < deadline:
-                time.sleep(0.02)
-            if how == "interrupted":
-                process.send_signal(signal.SIGINT)
-            reply_text, _ = process.communicate(timeout=20)  # closes its input
-        assert server.calls == 3 and process.returncode == 0
-        assert ("interrupted" in reply_text) is (how == "interrupted")
 
 
 def test_missing_library_is_an_error(monkeypatch):

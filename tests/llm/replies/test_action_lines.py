@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.llm.replies.action_lines import FORMS, Call, call_text, read_action_line
-
-from ...conftest import SOAK
+from kgqa.llm.replies.action_lines import Call, call_text, read_action_line
 
 
 def read(text, **options):
@@ -85,21 +82,6 @@ def _calls(inner):
 def test_the_text_of_a_call_is_read_as_the_same_call(call):
     if isinstance(call, Call):
         assert read(call_text(call), depth=9) == (call,)
-
-
-@pytest.mark.soak
-def test_any_reply_is_read_in_time_without_an_exception():
-    """Random replies made of the parts that matter, 20 of them long."""
-    draw = random.Random(20)
-    parts = [*FORMS, "neighbor[", "[", "]", "[", "]", ",", '"', "'", "Seen:", "Action 1:", "\n", " ", "a", "`", "\x00"]
-    parts += [f"{name}[" for name in FORMS] + ["\u2028", "\ud800", "...", "</think>", "\U0001f600", "Seen 3"]
-    for number in range(40_000 if SOAK else 4_000):
-        size = 4_000 if number < 20 else draw.randrange(60)
-        text = "".join(draw.choices(parts, k=size))
-        found = [read_action_line(text), read_action_line(text, published=True)]
-        for each in found:
-            assert (each.value is None) == bool(each.problem)
-            assert sum(call.calls for call in each.value or ()) <= 64
 
 
 @pytest.mark.parametrize(
