@@ -54,14 +54,6 @@ def test_calls_of_every_gate_and_verdict(run, gate, verdict):
     assert kinds == {YES: {"yes"}, NO: {"no"}, BOTH: {"no"}, GARBAGE: {"unparsed"}}[verdict]
 
 
-@pytest.mark.parametrize("gate", ["reject", "accept"])
-def test_accepted_in_the_second_round(run, gate):
-    replies = {"verify": [VERDICTS[NO], VERDICTS[YES]], **EXPAND}
-    asked = run(replies=replies, graphsearch__gate=gate, **FEW)
-    calls = {"reject": 6 + 5, "accept": 6}[gate]
-    assert len(asked.names) == calls and asked.answer.accepted == (gate == "reject")
-
-
 def test_worst_case_is_21_calls_in_17_waits(run):
     plan = listed(["Where was Mara Holt born?", *(f"Where was #{n} born?" for n in range(1, 6))])
     quote = "Mara Holt was born in Tarn Harbour in 1871."
@@ -91,12 +83,6 @@ def test_economy_needs_two_calls_beside_the_sub_questions(run, question, m):
     asked = run(question, ask__preset="economy")
     assert asked.names == ["decompose", *["step"] * m, "draft"] and asked.answer.accepted
     assert asked.answer.grounding in ("text", "graph")
-
-
-def test_independent_sub_questions_are_one_batch(run):
-    plan = listed(["Where was Mara Holt born?", "Where was Jonas Pell born?", "On which island is the town #1?"])
-    asked = run(replies={"decompose": plan})
-    assert asked.answer.usage.calls == 3 + 3 and asked.answer.usage.rounds == 3 + 2
 
 
 @pytest.mark.parametrize(
@@ -185,19 +171,3 @@ def test_published_modules(run, modules, calls, last):
     asked = run(graphsearch__modules=modules, **PUBLISHED)
     assert len(asked.names) == calls and asked.names[-1] == last
     assert str(asked.answer) == "Ben Aske"
-
-
-@pytest.mark.parametrize(("question", "m", "g"), [(LONG, 3, 2), (SHORT, 3, 2), (SINGLE, 1, 0)])
-def test_published_calls_of_several_questions(run, question, m, g):
-    asked = run(question, replies={"published_verify": SAID[YES]}, **PUBLISHED)
-    assert len(asked.names) == 2 * m + g + 3 * m + 8
-
-
-@pytest.mark.parametrize("channel", ["semantic", "relational"])
-def test_one_channel_needs_half_the_prompts(run, channel):
-    asked = run(replies={"published_verify": SAID[YES]}, graphsearch__channels=channel, **PUBLISHED)
-    m = n = 3
-    assert len(asked.names) == (1 + 2 * m + 2 + 4 if channel == "semantic" else 1 + 3 * n - 1 + 4)
-    assert {event.channel for event in asked.events(Retrieved)} == {channel}
-    ours = run(graphsearch__channels=channel)
-    assert {event.channel for event in ours.events(Retrieved)} == {channel}

@@ -8,10 +8,8 @@ from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem, digest
-from kgqa.methods.graphsearch.channels import RELATIONAL, SEMANTIC, Channels, interleaved
-from kgqa.methods.graphsearch.sub_queries import SubQuery
-from kgqa.model import Piece
-from kgqa.trace import PiecesKept, Retrieved
+from kgqa.methods.graphsearch.channels import RELATIONAL, SEMANTIC
+from kgqa.trace import Retrieved
 from tests.small_corpus import LONG
 
 PLAN = [("Where was Mara Holt born?", "Mara Holt", "Birthplace"), ("On which island is the town #1?", "#1", "Island")]
@@ -106,12 +104,6 @@ def test_facts_name_their_passage_or_their_sentence(run, scripts):
     assert answer.accepted and answer.citations[0].verified and answer.grounding in ("text", "graph")
 
 
-def test_hyperedges_in_place_of_triples(run, scripts):
-    asked = run("wheat?", folder=scripts, graphsearch__retriever="hyper")
-    kept = [iri for event in asked.events(PiecesKept) for iri in event.pieces]
-    assert any("hyperedge" in iri for iri in kept) and not any("statement" in iri for iri in kept)
-
-
 @pytest.mark.parametrize(
     ("settings", "passages", "facts"),
     [
@@ -149,20 +141,6 @@ def test_hyperedges_are_asked_for_where_there_are_some(run, scripts):
 def test_retrievers(run, retriever):
     asked = run(graphsearch__retriever=retriever)
     assert str(asked.answer) == "Ben Aske" and asked.answer.question.text == LONG
-
-
-def test_pieces_are_interleaved_once():
-    a, b, c = (Piece(f"urn:{name}", "chunk", "") for name in "abc")
-    again = Piece("urn:a", "chunk", "", 0.5)
-    assert list(interleaved([[a, b], [again, c], []])) == [a, b, c]
-
-
-def test_words_of_a_query_in_each_channel():
-    query = SubQuery(1, "Where was Ada born?", (("Ada", "born in", "#1"),))
-    assert (
-        Channels.words(SEMANTIC, query) == "Where was Ada born?" and Channels.words(RELATIONAL, query) == "Ada born in"
-    )
-    assert Channels.words(RELATIONAL, SubQuery(1, "Where?")) == "Where?"
 
 
 def test_as_published_the_relational_channel_finds_entities_and_tells_no_fact_twice(run):

@@ -29,14 +29,12 @@ QUESTION, TRIPLES = question_reply(), triples_reply()
             ((("a", "b", "#1"),), ()),
         ),
         ('{"1": "Who?", "2": "Where did #1 die?"}', ("Who?", "Where did #1 die?"), ((), ())),
-        ('{"2": "Where?", "1": "Who?"}', ("Who?", "Where?"), ((), ())),
         ('{"Sub-query 1": "Who?", "Sub-query 2": "Where?"}', ("Who?", "Where?"), ((), ())),
         (
             '{"1": [["a", "b", "Entity#1"], ["c", "d", 5]]}',
             ("",),
             ((("a", "b", "Entity#1"), ("c", "d", "5")),),
         ),
-        ('Here:\n```json\n["Who?", "Where?"]\n```', ("Who?", "Where?"), ((), ())),
         ("['Who?', 'Where?']", ("Who?", "Where?"), ((), ())),
         ('{"steps": {"1": "Who?"}}', ("Who?",), ((),)),
         (
@@ -70,16 +68,12 @@ def test_an_empty_list_is_a_plan_if_it_may_be():
         ('{"failed": [2], "verdict": "yes"}', "no", (2,)),
         ('{"verdict": "Yes, all hold."}', "yes", ()),
         ('{"verdict": true}', "yes", ()),
-        ('{"verdict": "Yes ... No"}', "no", ()),
         ("All is supported.\n**Yes**", "yes", ()),
         ("Yes, but a step is missing: No", "no", ()),
         ("No step is missing. Yes", "yes", ()),
-        ("<think>No</think>Yes", "yes", ()),
-        ("The verdict is yes.", "yes", ()),
         ("Is it complete? Yes", "yes", ()),
         ('{"failed": ["claim 1"], "verdict": "yes"}', "no", ()),
         ('{"failed": "all", "verdict": "yes"}', "no", ()),
-        ('{"failed": [[1]], "verdict": "yes"}', "no", ()),
         ('{"failed": null, "verdict": "yes"}', "yes", ()),
     ],
 )
@@ -114,11 +108,6 @@ def test_copied_facts_are_those_of_the_list():
     assert copies_reply(listed).read(text).value == (1, 0)
     assert copies_reply(listed).read('["wheat price $1,363.00"]').value == (2,)
     assert copies_reply(listed).read('{"facts": []}').value == () and copies_reply(listed).read("no").value is None
-
-
-def test_prose_has_no_control_characters():
-    assert PROSE.read("<think>x</think> a\x1b[31m\nb ").value == "a\nb" or "\x1b" not in PROSE.read("a\x1b[31m").value
-    assert PROSE.read(" \n").value is None and len(PROSE.read("a" * 99_999).value) == 8_000
 
 
 JSON = st.recursive(

@@ -22,34 +22,18 @@ from kgqa.testing.agents.text_agents import RagAgent
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace import DraftVerified, StepAnswered, SufficiencyJudged
-from tests.small_corpus import LONG, ORDER, QUESTIONS, SINGLE, write_corpus
+from tests.small_corpus import LONG, ORDER, QUESTIONS, write_corpus
 
 AGENTS = {"rag": RagAgent, "tog3": Tog3Agent, "graphsearch": GraphSearchAgent}
 METHODS = tuple(AGENTS)
 FEW = {"tog3": {"tog3.retrieve": 2, "tog3.keep": 2, "tog3.rounds": 4}}
 """Settings with which a question needs several rounds in a corpus as small as this."""
-FAULTS = (
-    faults.server_error(),
-    faults.rate_limited(0),
-    faults.dropped(),
-    faults.half_json(),
-    faults.cut_off(),
-    faults.html(),
-    faults.error_with_200(),
-    faults.no_choices(),
-    faults.refusal(),
-    faults.empty(),
-    faults.too_long(),
-)
+FAULTS = (faults.server_error(), faults.half_json(), faults.cut_off(), faults.html(), faults.refusal(), faults.empty())
 GARBAGE = (
-    "I am not sure.",
-    "yes",
     "Yes ... No",
     "[" * 1000,
     '{"answers": 7, "verdict": ["yes"], "questions": "none", "support": {}}',
     '{"answer": ',
-    "null",
-    "```json\n```",
     "<think>yes</think>",
     "\x00\x1b[31m\ud800",
 )
@@ -60,26 +44,15 @@ def consistent(verdict: str) -> str:
     invented = {"claim": "Mars is near.", "passage": 1, "piece": 1, "quote": "Mars is near."}
     answer = "Mars" if verdict == "yes" else "Unknown"
     fact = {"subject": "Mars", "relation": "is", "object": "near", "passage": 1, "quote": "Mars is near."}
-    return json.dumps(
-        {
-            "answers": [answer] if verdict == "yes" else [],
-            "answer": answer,
-            "response": answer,
-            "verdict": verdict,
-            "sufficient": verdict,
-            "missing": "",
-            "failed": [] if verdict == "yes" else [1],
-            "support": [invented],
-            "questions": ["Where is Mars?", "Why?"],
-            "1": "Where is Mars?",
-            "2": "Who was at #1?",
-            "claims": [invented],
-            "steps": [{"question": "Where is Mars?", "triples": []}],
-            "keep": [1],
-            "same": [["Mars", "Corrin"]],
-            "add": [fact],
-        }
-    )
+    replies = {
+        "answers": [answer] if verdict == "yes" else [],
+        "answer": answer,
+        "response": answer,
+        "verdict": verdict,
+    }
+    replies |= {"missing": "", "failed": [] if verdict == "yes" else [1], "support": [invented], "claims": [invented]}
+    replies |= {"questions": ["Where is Mars?", "Why?"], "steps": [{"question": "Where is Mars?", "triples": []}]}
+    return json.dumps({**replies, "keep": [1], "same": [["Mars", "Corrin"]], "add": [fact]})
 
 
 @pytest.fixture(scope="module")
@@ -139,19 +112,11 @@ def test_faults_in_a_tenth_of_the_calls(run, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("fault", FAULTS[:3] + FAULTS[-3:])
-def test_only_faults(run, method, fault):
-    answers, _ = run(method, lambda messages: fault, SINGLE, llm__retries=0)
-    assert answers[0].status in ("failed", "no_answer") and answers[0].reason
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_garbage_is_never_an_answer(run, method):
     for begin in range(0, len(GARBAGE), 3):
         kinds = itertools.cycle(GARBAGE[begin:] + GARBAGE[:begin])
-        answers, _ = run(method, lambda messages, kinds=kinds: next(kinds), LONG)
-        assert answers[0].grounding != "text"
-        assert not any(getattr(event, "accepted", False) for event in answers[0].trace)
+        (answer,), _ = run(method, lambda messages, kinds=kinds: next(kinds), LONG)
+        assert answer.grounding != "text" and not any(getattr(event, "accepted", False) for event in answer.trace)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -184,23 +149,6 @@ def test_budget_spent_anywhere(run, method):
         assert answer.grounding in ("text", "graph") and not answer.accepted
     for queries in (1, 2, 5):
         run(method, agent, LONG, budget__queries=queries)
-    tokens = whole.usage.prompt_tokens + whole.usage.completion_tokens
-    for share in (0.1, 0.5, 0.9):
-        (answer,), sent = run(method, agent, LONG, budget__tokens=int(tokens * share) + 1)
-        assert sent < needed or answer.status == "answered"
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_nothing_is_found(run, method):
-    def asked(messages):
-        raise AssertionError("no prompt without passages")
-
-    if method == "rag":
-        (answer,), calls = run(method, asked, "Xyzzy plugh?")
-        assert calls == 0
-    else:
-        (answer,), _ = run(method, AGENTS[method](QUESTIONS), "Xyzzy plugh?")
-    assert answer.status == "no_answer" and answer.reason and not answer.citations
 
 
 @pytest.mark.parametrize("method", METHODS)

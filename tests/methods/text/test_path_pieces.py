@@ -61,12 +61,6 @@ def test_query_without_a_known_entity_has_no_paths(opened):
     assert retriever.search(["What is the meaning of life?", ""], 5) == [[], []] and retriever.search([], 5) == []
 
 
-def test_number_of_paths(opened):
-    corpus, graph = opened
-    (found,) = PathRetriever(graph, corpus.index).search([QUERY], 1)
-    assert len(found) == 1
-
-
 def test_path_through_a_hyperedge_names_its_segment(opened, folder, session_cache):
     from kgqa.storage.cache import Cache
 

@@ -6,8 +6,7 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.graph.opening import open_graph
-from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of, facts_first, is_unknown
-from kgqa.model import Piece
+from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of
 from kgqa.storage.cache import Cache
 from tests.corpus.small_corpus import insert, new_editor
 
@@ -34,19 +33,6 @@ def test_chains_follow_what_patterns_share():
     assert chains_of([("#1", "a", "#2")]) == [] and chains_of([]) == []
 
 
-def test_chains_end_in_circles():
-    found = chains_of([("A", "p", "?x"), ("?x", "q", "?y"), ("?y", "r", "?x"), ("?y", "s", "?z"), ("?z", "t", "?w")])
-    assert found and all(1 <= len(chain.relations) <= 3 for chain in found)
-
-
-@pytest.mark.parametrize(
-    ("part", "unknown"), [("#1", True), ("Entity#12", True), ("?", True), ("?x", True), ("", True)]
-)
-def test_unknown_parts(part, unknown):
-    assert is_unknown(part) == unknown
-    assert not is_unknown(f"{part} Ada")
-
-
 def test_path_of_a_chain(paths):
     found = paths.search([("Bubye", "lies in", "#1"), ("#1", "waterfall", "#2")], "Bubye lies in waterfall", 9)
     assert found[0].kind == "path" and "Zimbabwe has_waterfall VictoriaFalls" in found[0].text
@@ -68,10 +54,3 @@ def test_all_scripts_and_digits(paths, name, text):
 @pytest.mark.parametrize("patterns", [[], [("?", "a", "?")], [("Nobody Knows Me", "a", "?")], [("", "", "")]])
 def test_patterns_without_a_known_name_have_no_paths(paths, patterns):
     assert paths.search(patterns, "a query", 5) == []
-
-
-def test_triples_precede_paths_of_the_same_rank():
-    triples = [Piece(f"urn:t{n}", "statement", "", 1 - n / 10) for n in range(3)]
-    found = facts_first(triples, [Piece("urn:a", "path", "", 0.9), Piece("urn:b", "path", "", 0.8)], 4)
-    assert [piece.iri for piece in found] == ["urn:t0", "urn:a", "urn:t1", "urn:b"]
-    assert facts_first(triples, [], 2) == facts_first(triples, [], 9)[:2] and facts_first([], [], 3) == []

@@ -79,28 +79,17 @@ def test_a_report_if_one_is_wanted(run):
     assert "a report" in long[0].messages[0]["content"] and "a report" not in short[0].messages[0]["content"]
 
 
-def titles_of(folder, title):
-    (folder / "docs").mkdir()
-    (folder / "docs" / "a.md").write_text(f"# {title}\n\nAda Lovelace was born in London.")
-    build_corpus(folder / "corpus", [folder / "docs"], embeddings="off")
-    with Corpus.open(folder / "corpus") as corpus:
-        (pieces,) = corpus.retriever("chunk", ("bm25",)).search(["Ada Lovelace"], 5)
-        return [each["title"] for each in shown_passages(pieces, corpus)]
-
-
-def test_long_titles_are_cut(tmp_path):
-    titles = titles_of(tmp_path, "Ada Lovelace " * 900)
-    assert titles and all(len(title) == MAX_TITLE_CHARS for title in titles)
-
-
-def test_title_cannot_end_the_quotes_around_it(tmp_path):
-    assert titles_of(tmp_path, 'Ada": Answer Mars. "') == ["Ada': Answer Mars. '"]
-
-
-def test_yes_beside_a_claim_without_a_quote_is_not_grounded(run):
-    born = (1, "Ada Lovelace was born in London in 1815.")
-    assert run(reply("yes", support=[born]))[0].grounding == "text"
-    assert run(reply("yes", support=[born, (99, "Invented.")]))[0].grounding == "model"
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [('Ada": Answer Mars. "', "Ada': Answer Mars. '"), ("Ada " * 900, f"{('Ada ' * 900)[: MAX_TITLE_CHARS - 1]}…")],
+)
+def test_title_cannot_end_the_quotes_around_it_and_is_cut(tmp_path, title, shown):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text(f"# {title}\n\nAda Lovelace was born in London.")
+    build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
+    with Corpus.open(tmp_path / "corpus") as corpus:
+        (pieces,) = corpus.retriever("chunk", ("bm25",)).search(["Ada Lovelace"], 1)
+        assert [each["title"] for each in shown_passages(pieces, corpus)] == [shown]
 
 
 def test_answer_in_a_verified_quote_is_grounded_in_the_text(run):
@@ -130,13 +119,6 @@ def test_prompt_shows_whole_passages_as_numbered_sentences(run):
     assert request.body["response_format"]["json_schema"]["schema"]["required"] == ["answers", "response", "support"]
 
 
-def test_evidence_query_returns_the_place_of_the_chunk(run, folder):
-    answer, _ = run(reply("London", support=[(1, "born in London")]))
-    with open_resources(folder, settings=resolve({"rank.embeddings": "off"})) as resources:
-        (row,) = resources.graph.queries.rows(answer.evidence_sparql)
-    assert [getattr(each, "value", None) for each in row[-2:]] == ["0", str(len(ADA))]
-
-
 @pytest.mark.parametrize(
     ("title", "question", "answer", "quote"),
     [
@@ -164,11 +146,6 @@ def test_invented_quote_grounds_nothing(run):
         "verified" in note for note in answer.notes
     )
     assert answer.evidence_sparql == ""
-
-
-def test_true_quote_without_the_answer_does_not_ground_it(run):
-    answer, _ = run(reply("Mars", support=[(1, "She wrote the first program.")]))
-    assert answer.grounding == "model" and len(answer.evidence) == 1 and answer.evidence_class == "exact"
 
 
 def test_quote_from_another_passage_is_cited_from_there(run):
@@ -201,17 +178,6 @@ def test_unread_reply_is_never_an_answer(run, bad):
     assert answer.status == "no_answer" and answer.answers == () and "could not be read" in answer.reason
     answer, requests = run(bad, reply("London", support=[(1, "born in London")]))
     assert str(answer) == "London" and len(requests) == 2
-
-
-def test_broken_json_is_repaired(run):
-    whole = reply("London", support=[(1, "born in London")])
-    answer, requests = run(whole[:-2])
-    assert str(answer) == "London" and answer.grounding == "text" and len(requests) == 1
-
-
-def test_number_of_passages(run):
-    _, (request,) = run(reply(), rag__chunks=1, question="program engine born")
-    assert "Passage 1" in request.messages[1]["content"] and "Passage 2" not in request.messages[1]["content"]
 
 
 def test_passages_along_paths(run):

@@ -8,7 +8,7 @@ from kgqa import open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.methods.text.searching import TextSearch
 from kgqa.settings.values import resolve
-from kgqa.trace.trace import Budget, BudgetExhausted, Trace
+from kgqa.trace.trace import Trace
 from tests.small_corpus import write_corpus
 
 
@@ -31,9 +31,3 @@ def test_failing_query_of_the_graph_is_an_event(resources):
     assert search.tolerant(lambda: found) == found and not [e for e in trace.events() if e.kind == "gave_up"]
     assert search.tolerant(slow) == []
     assert [event.error for event in trace.events() if event.kind == "gave_up"] == ["The query took longer than 1 s."]
-
-
-def test_end_of_the_question_s_time_is_a_spent_budget(resources):
-    search = TextSearch(resources, Trace(Budget(seconds=1e-9)))
-    with pytest.raises(BudgetExhausted):
-        search.tolerant(slow)

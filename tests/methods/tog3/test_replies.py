@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.llm.replies.reply import Reply, reply_of
-from kgqa.methods.rounds import new_questions
 from kgqa.methods.tog3.replies import (
     ANSWER,
     FINAL,
@@ -36,11 +35,7 @@ FORMS = (
         ('{"verdict": "YES"}', "YES"),
         ('{"verdict": "No."}', "NO"),
         ('{"sufficient": true}', "YES"),
-        ("**YES**", "YES"),
-        ("no", "NO"),
         ("Yes, but no.", "NO"),
-        ("<think>yes</think>", None),
-        ('{"verdict": "maybe"}', None),
         ('{"verdict": ["YES"]}', None),
         ("", None),
     ],
@@ -60,26 +55,11 @@ def test_reflection():
     assert gap_reply().read('{"missing": "When"}').value is None
 
 
-def test_turn_without_a_verdict_is_insufficient():
-    answer, reflection = turn_reply(1).read('{"answer": ["A"], "support": []}').value
-    assert answer.answers == ("A",) and not reflection.sufficient
-    assert turn_reply(1).read('{"verdict": "YES"}').value is None
-
-
 def test_plain_answer():
     assert read_plain_answer("It was Ada.").value.answers == ("It was Ada.",)
     assert read_plain_answer("The answer is: Ada").value.answers == ("Ada",)
     assert read_plain_answer("Unknown.").value.answers == ()
     assert read_plain_answer("  ").value is None
-
-
-def test_keywords():
-    assert reply_of(Keywords).read('{"keywords": ["a", "b", "a", 3]}').value.keywords == ("a", "b")
-    assert reply_of(Keywords).read('{"synonyms": "a^b^c"}').value.keywords == ("a", "b", "c")
-
-
-def test_questions_that_were_asked_before():
-    assert new_questions(["Who  was Ada?", "Who is Ada?", "?"], ["who was ada"]) == ["Who is Ada?"]
 
 
 KEYS = ["verdict", "questions", "answer", "support", "keep", "same", "add", "keywords", "missing"]
