@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 
 from kgqa.llm.model_chooser import ModelChooser
@@ -120,14 +119,6 @@ def test_prefix_pair_asks_whether_the_rest_is_relevant(make_chooser, pair, reply
     assert shown["Known"] == " ".join(elements(shorter))
     assert shown["Known"] + " " + shown["Candidate"] == " ".join(elements(longer))
     assert "Relevant" in shown and "Candidate A" not in shown
-
-
-def test_paths_from_different_topics_share_nothing(make_chooser):
-    scripted = make_chooser(["B"])
-    assert scripted.chooser.prefer(QUESTION, [(TEAM, OTHER)]) == [-1]
-    shown = lines(scripted.user_messages()[0])
-    assert shown["Known"] == "(nothing)"
-    assert (shown["Candidate A"], shown["Candidate B"]) == ("[E1] -> athlete team", "[E2] -> person spouse")
 
 
 def test_identical_paths_are_distinguished_by_their_ends(make_chooser):
@@ -253,14 +244,6 @@ def test_scores_are_requested_in_batches_of_five(make_chooser):
     assert (scripted.stage().calls, scripted.stage().rounds) == (2, 1)
 
 
-def test_missing_score_is_nan(make_chooser):
-    pool = [path(f"[E1] | -> relation {number}") for number in range(7)]
-    scripted = make_chooser(["no idea", '{"scores": [0.9, 0.1]}', "1: 0.5"], reask=0)
-    scores = scripted.chooser.score(QUESTION, pool, batch_size=3)
-    assert np.array_equal(np.isnan(scores), [True] * 3 + [True] * 3 + [False])
-    assert scores[6] == 0.5 and scores.dtype == np.float64 and scripted.server.calls == 3
-
-
 # ---- acceptance ----
 
 
@@ -298,15 +281,6 @@ def test_only_unreadable_replies_of_a_batch_are_asked_again(make_chooser):
     assert (scripted.stage().reasked, scripted.stage().unparsed) == (1, 0)
 
 
-def test_reasks_extend_the_conversation(make_chooser):
-    scripted = make_chooser(["one", "two", "[1]"], reask=2)
-    assert scripted.chooser.pick(QUESTION, [[FOUNDERS, COLOURS]], 1) == [[0]]
-    reply_texts = [
-        message["content"] for message in scripted.server.requests[2].messages if message["role"] == "assistant"
-    ]
-    assert reply_texts == ["one", "two"] and scripted.stage().reasked == 2
-
-
 @pytest.mark.parametrize(
     ("reply", "calls"),
     [
@@ -326,13 +300,6 @@ def test_failed_replies_are_never_yes(make_chooser, reply, calls):
     assert scripted.chooser.accept(QUESTION, [[FOUNDERS]]) == ["unparsed"]
     assert scripted.server.calls == calls, "what the server refuses it would refuse again"
     assert (scripted.stage().failed, scripted.stage().unparsed, scripted.stage().reasked) == (calls, 1, calls - 1)
-
-
-def test_failure_does_not_affect_the_rest_of_its_batch(make_chooser):
-    scripted = make_chooser(["A", faults.failing(400, "flagged"), faults.refusal(), "B", faults.refusal()])
-    pairs = [(FOUNDERS, COLOURS), (GENDER, FOUNDERS), (GENDER, COLOURS), (FOUNDERS, GENDER)]
-    assert scripted.chooser.prefer(QUESTION, pairs) == [1, 0, 0, -1]
-    assert (scripted.stage().failed, scripted.stage().unparsed, scripted.stage().reasked) == (3, 2, 1)
 
 
 # ---- with voting and tournaments ----

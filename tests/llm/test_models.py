@@ -69,14 +69,6 @@ def test_no_model_without_setting(given):
     assert open_models(resolve(given, environment={})) is None
 
 
-def test_url_alone_selects_the_first_model(open_from_settings):
-    with ScriptedServer(["yes"], models=["qwen", "other"]) as server:
-        models = open_from_settings({"llm.model": server.url})
-        assert models.name == "qwen" and server.listings == 1
-        assert models.for_question(Trace()).complete([ask()])[0].text == "yes"
-        assert server.requests[0].body["model"] == "qwen"
-
-
 def test_openai_without_key_is_an_error(monkeypatch):
     monkeypatch.setenv("KGQA_LLM_KEY", KEY)  # of another server: it does not go to OpenAI
     message = error_message({"llm.model": "openai:gpt-4.1-mini"}, ModelUnavailable)
@@ -149,12 +141,6 @@ def test_each_stage_uses_its_own_model_and_sampling(open_from_settings):
             {"model": "large", "temperature": 0.0, "seed": 7, "top_k": 5},
         ]
         assert models.by_stage["decide"] is models.by_stage["judge"]
-
-
-def test_tog_uses_higher_temperature_for_exploration(open_from_settings):
-    models = open_from_settings({"llm.model": f"{CLOSED_PORT}#m", "ask.method": "tog"})
-    warm = {stage: models.sampling[stage].temperature for stage in ("filter", "entity", "decide")}
-    assert warm == {"filter": 0.4, "entity": 0.4, "decide": 0.0}
 
 
 @pytest.mark.parametrize(

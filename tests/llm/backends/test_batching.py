@@ -104,14 +104,6 @@ def test_simultaneous_requests_are_merged(model, pool):
     batcher.close()
 
 
-def test_single_request_waits_no_longer_than_wait(model):
-    batcher = RequestBatcher(model, wait=0.05)
-    start = time.monotonic()
-    assert texts(batcher.complete(prompts("a", "b"))) == ["A", "B"]
-    assert time.monotonic() - start > 0.045
-    batcher.close()
-
-
 def test_error_reaches_only_the_requests_of_its_call(model, batcher, pool):
     model.hold(batcher, pool)
     futures = [pool.submit(batcher.complete, prompts(text)) for text in ("a", "bad", "c")]

@@ -118,13 +118,6 @@ def test_server_without_constraints(open_client, ignores):
         assert "free text" in model.notes[1]
 
 
-def test_grammar_error_causes_fallback(open_client):
-    with ScriptedServer([faults.failing(400, "Grammar compilation failed."), '{"choice": "blue"}']) as server:
-        model = open_client(server)
-        assert model.complete([ask()])[0].text == "blue"
-        assert "Grammar compilation failed" in model.notes[0]
-
-
 # ---- JSON schemas of replies ----
 
 SCHEMA = {

@@ -272,22 +272,6 @@ def test_unsupported_extra_body_is_noted_once(vllm, model):
 # ---- replies ----
 
 
-def test_reasoning_is_separated_from_the_text(vllm, model):
-    vllm.reply = lambda text, params: "<think>\nLet me see.\n</think>\n\nCanberra"
-    (got,) = model.complete([prompt("q")])
-    assert (got.text, got.reasoning, got.failure) == ("Canberra", "Let me see.", "")
-
-
-@pytest.mark.parametrize(
-    ("reply_text", "finish", "failure"),
-    [("half a", "length", "length"), ("<think>so", "length", "length"), ("", "stop", "empty"), ("yes", None, "")],
-)
-def test_unusable_replies_are_failures(vllm, model, reply_text, finish, failure):
-    vllm.reply, vllm.finish = lambda text, params: reply_text, lambda text, params: finish
-    (got,) = model.complete([prompt("q")])
-    assert got.failure == failure
-
-
 @pytest.mark.parametrize("error", [VLLMValidationError, ValueError, TemplateError], ids=lambda error: error.__name__)
 def test_too_long_prompt_fails_alone(vllm, model, error):
     vllm.too_long = error

@@ -187,16 +187,6 @@ def test_read_relevance(text, expected):
     assert read_choice(text, options=RELEVANCE).value == expected
 
 
-@pytest.mark.parametrize("options", [A_OR_B, RELEVANCE, YES_NO])
-def test_read_choice_reports_repairs(options):
-    first = options[0]
-    for text in (first, f"[{first}]", f"Answer: [{first}]", json.dumps({"choice": first})):
-        assert read_choice(text, options=options).repaired is False
-    for text in (first.lower(), f"Answer: {first}", f"**{first}**", f"{{'choice': '{first}'}}"):
-        reading = read_choice(text, options=options)
-        assert (reading.value, reading.repaired) == (first, True)
-
-
 DOUBTFUL = [
     "",
     "not sure",
@@ -324,11 +314,6 @@ def test_read_answers(text, expected):
 )
 def test_read_json(text, expected):
     assert read_json(text) == expected
-
-
-def test_long_replies_are_read_from_the_end():
-    assert read_indices("[1, 2] " + "word " * 300_000 + "\n[3]", size=SIZE, k=K).value == [2]
-    assert read_choice("[A]" + " word" * 300_000, options=A_OR_B).value is None
 
 
 @pytest.mark.parametrize(
