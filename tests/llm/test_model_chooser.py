@@ -121,21 +121,6 @@ def test_prefix_pair_asks_whether_the_rest_is_relevant(make_chooser, pair, reply
     assert "Relevant" in shown and "Candidate A" not in shown
 
 
-def test_identical_paths_are_distinguished_by_their_ends(make_chooser):
-    scripted = make_chooser(["A"], show_ends=True, ends=lambda candidate: f"ends {candidate.leads_to}")
-    twins = [Candidate(FOUNDERS.path, FOUNDERS.words, leads_to=name) for name in ("one", "two")]
-    assert scripted.chooser.prefer(QUESTION, [(twins[0], twins[1])]) == [1]
-    assert lines(scripted.user_messages()[0]) == {
-        "Question": QUESTION,
-        "Known": "[E1] -> athlete team -> organization founders",
-        "Candidate A": "(the same)",
-        "A leads to": "ends one",
-        "Candidate B": "(the same)",
-        "B leads to": "ends two",
-        "Better": "",
-    }
-
-
 def test_ends_are_shown_with_show_ends(make_chooser):
     scripted = make_chooser(["A", "RELEVANT", "NOT RELEVANT"], show_ends=True)
     assert scripted.chooser.prefer(QUESTION, [(FOUNDERS, COLOURS), (TEAM, FOUNDERS), (FOUNDERS, TEAM)]) == [1, -1, -1]

@@ -390,7 +390,3 @@ def test_tog_exploration_temperature_can_be_set(open_from_settings, given, explo
         0.0,
     ]
     assert models.sampling["judge"].seed == 1
-
-
-def test_replay_without_model_is_an_error():
-    assert "llm=" in error_message({"llm.replay": "kept.sqlite"})

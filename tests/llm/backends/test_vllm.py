@@ -319,16 +319,6 @@ def test_failed_load_is_not_repeated(vllm, model, error):
     assert len(vllm.engines) == 1, "that would take minutes again"
 
 
-def test_missing_vllm_is_an_error(monkeypatch):
-    monkeypatch.delitem(sys.modules, "vllm", raising=False)
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "vllm" else find(name, *rest))
-    model = VLLMChat("a/model")
-    with pytest.raises(ModelUnavailable, match=r"pip install .*\[vllm\]'"):
-        model.complete([prompt("a")])
-    model.close()
-
-
 # ---- the names of parameters ----
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kgqa.llm.replies.quoted_answers import MAX_SUPPORTS, QuotedAnswer, Support, quoted_reply
+from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support, quoted_reply
 
 
 def read(value, size=3):
@@ -44,11 +44,6 @@ def test_form_is_read_leniently():
     assert read({"answers": [], "response": "no"}).value == QuotedAnswer((), "no")
     assert read({"answers": [1815]}).value.answers == ("1815",)
     assert read('<think>{"answers": ["no"]}</think>{"answers": ["Ada"]}').value.answers == ("Ada",)
-
-
-def test_supports_are_limited():
-    support = [{"passage": 1, "quote": "q"}] * (2 * MAX_SUPPORTS)
-    assert len(read({"answers": ["Ada"], "support": support}).value.supports) == MAX_SUPPORTS
 
 
 @pytest.mark.parametrize("depth", range(900, 1000, 5))
