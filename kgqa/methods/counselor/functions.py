@@ -297,12 +297,11 @@ class GraphFunctions:
     def _readings(self, start: NodeSet, name: str) -> Iterator[NamedHop]:
         """Yield the hops that a name may mean, best first."""
         for reading in self.hops.readings(name, start.nodes):
-            nearest = "; ".join(map(safe, reading.nearest))
-            if reading.several:
-                raise _Refused(f"“{safe(name)}” may be any of: {nearest}.")
             if not reading.hop:
-                more = f" The nearest are: {nearest}." if nearest else ""
-                raise _Refused(f"“{safe(name)}” is no relation of {self._writer.set_words(start)}.{more}")
+                nearest = "; ".join(map(safe, reading.nearest))
+                no_relation = f"is no relation of {self._writer.set_words(start)}." if not reading.several else ""
+                more = f"{'may be any of' if reading.several else ' The nearest are'}: {nearest}." if nearest else ""
+                raise _Refused(f"“{safe(name)}” {no_relation}{more}")
             yield reading
 
     def _along(self, start: NodeSet, name: str, most: int = MAX_NODES) -> tuple[Pairs, Hop, bool]:
