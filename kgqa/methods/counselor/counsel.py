@@ -15,7 +15,7 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.llm.replies.reply import Reply
 from kgqa.methods.counselor.declarations import CounselorSettings
 from kgqa.methods.counselor.functions import FAILURES, GraphFunctions
-from kgqa.methods.counselor.hops import HopNames
+from kgqa.methods.counselor.names import HopNames
 from kgqa.methods.counselor.replies import TURN
 from kgqa.methods.counselor.writing import safe
 from kgqa.methods.resources import Resources

@@ -12,9 +12,8 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
-from kgqa.methods.counselor.hops import Hop, HopNames, NamedHop
+from kgqa.methods.counselor.names import Hop, HopNames, NamedHop, Retrieval, Retrieved
 from kgqa.methods.counselor.observations import Found, Number, Observation, read_records
-from kgqa.methods.counselor.retrieval import Retrieval, Retrieved
 from kgqa.methods.counselor.seen import ShownValues
 from kgqa.methods.counselor.sets import (
     NodeSet,

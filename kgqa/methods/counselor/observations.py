@@ -9,7 +9,7 @@ from itertools import chain, product
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import Call
-from kgqa.methods.counselor.hops import Hop
+from kgqa.methods.counselor.names import Hop
 from kgqa.methods.counselor.sets import NO_NODES, NodeSet, Source, ordered, start_of
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.model.conditions import Condition

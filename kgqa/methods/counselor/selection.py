@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 
 from kgqa.corpus.extraction.rules.values import DATE_PATTERN, date_literal
-from kgqa.methods.counselor.hops import Hop
+from kgqa.methods.counselor.names import Hop
 from kgqa.methods.counselor.observations import Found, Observation
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 from kgqa.model.conditions import (

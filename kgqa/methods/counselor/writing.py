@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.counselor.hops import Hop
+from kgqa.methods.counselor.names import Hop
 from kgqa.methods.counselor.observations import Found, Record
 from kgqa.methods.counselor.sets import NO_NODES, NodeSet, Pairs, ordered
 from kgqa.model import Entity, Named, Step, Value

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from kgqa.evaluation.datasets.grbench.conversion import convert
 from kgqa.methods.counselor.counsel import definition_lines
-from kgqa.methods.counselor.hops import HopNames
+from kgqa.methods.counselor.names import HopNames
 from kgqa.testing.grbench.mini import write_mini_grbench
 from tests.memory_graph import memory_graph
 

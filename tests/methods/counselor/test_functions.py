@@ -88,8 +88,8 @@ def test_similar_names_are_used_and_said(graph):
 
 @pytest.mark.parametrize("many", [1, 10_000])
 def test_all_names_are_compared_however_many(monkeypatch, many):
-    monkeypatch.setattr("kgqa.methods.counselor.retrieval.MANY", many)
-    monkeypatch.setattr("kgqa.methods.counselor.retrieval.BLOCK", 3)
+    monkeypatch.setattr("kgqa.methods.counselor.names.MANY", many)
+    monkeypatch.setattr("kgqa.methods.counselor.names.BLOCK", 3)
     words = ("zero", "one", "two", "three", "four", "five", "six")
     graph = memory_graph(ns(*(f'm.{word} type.object.name "Prize number {word}"@en' for word in words)))
     for word in ("zero", "six"):
