@@ -43,27 +43,22 @@ def demo_graph():
     return open_graph()
 
 
-def run(question=FILMS, replies=(), agent=None, graph=None, **given):
+def run(question=FILMS, replies=(), agent=None, **given):
     """Ask a question.
 
     `replies` maps a turn (plan, need, action, merged, verify, reflect) to a reply, a list of replies in order of which
     the last is repeated, or a function of the prompt and the step; the agent replies to other prompts.
     """
-    agent = agent or CounselorAgent(PROGRAMS)
+    agent, asked = agent or CounselorAgent(PROGRAMS), Asked(None)
     replaced = {name: list(each) if isinstance(each, list) else each for name, each in dict(replies).items()}
-    found = Asked(None)
 
     def reply(messages):
-        if len(messages) > 2:  # asked again
-            prompt, turn = found.prompts[-1], found.turns[-1]
-        else:
-            prompt = read_prompt(messages)
-            turn = asked_turn(prompt.user).turn
-        found.turns.append(turn)
-        found.prompts.append(prompt)
-        if turn not in replaced:
-            return agent(messages[:2])
-        value = replaced[turn]
+        again = len(messages) > 2
+        prompt = asked.prompts[-1] if again else read_prompt(messages)
+        turn = asked.turns[-1] if again else asked_turn(prompt.user).turn
+        asked.turns.append(turn)
+        asked.prompts.append(prompt)
+        value = replaced.get(turn, lambda prompt, step: agent(messages[:2]))
         if isinstance(value, list):
             value = value.pop(0) if len(value) > 1 else value[0]
         return value(prompt, asked_turn(prompt.user).step) if callable(value) else value
@@ -72,8 +67,8 @@ def run(question=FILMS, replies=(), agent=None, graph=None, **given):
         settings = {"ask.method": "counselor", "rank.embeddings": "off", "llm.model": f"{server.url}#m"}
         given = {name.replace("__", "."): value for name, value in given.items()}
         variants = {name: given.pop(name) for name in VARIANTS & given.keys()}
-        resources = open_resources(graph or demo_graph(), settings=resolve(settings | given, variants=variants))
-        found.answer = ask(question, resources=resources)
+        resources = open_resources(demo_graph(), settings=resolve(settings | given, variants=variants))
+        asked.answer = ask(question, resources=resources)
         resources.models.close()
         assert not server.errors, server.errors
-    return found
+    return asked

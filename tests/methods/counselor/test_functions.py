@@ -114,17 +114,6 @@ def test_a_call_that_cannot_be_run_says_what_is_right(graph, line, problem):
     assert problem in found.problem and problem in found.text
 
 
-def test_an_id_that_was_not_seen_is_used_and_said(graph):
-    found = run(graph, "Neighbour[m.ann, children]")
-    assert names(found) == ["Bob", "Cid"] and "m.ann was not seen before" in found.text
-    assert "not seen" not in run(graph, "Retrieve[m.ann]", "Neighbour[m.ann, children]").text
-
-
-def test_published_functions_have_no_sets_and_show_ids(graph):
-    assert "no function Count" in run(graph, "Count[m.ann]", sets=False).problem
-    assert run(graph, "Neighbour[Retrieve[m.ann], spouses]", ids_only=True).text.endswith(": m.bob")
-
-
 def test_a_query_that_takes_too_long_is_said_and_the_next_call_runs(graph, monkeypatch):
     select = graph.store.select
 

@@ -77,10 +77,16 @@ def test_an_answer_that_was_not_seen_is_refused_for_free():
     assert [event.asked for event in asked.events(AnswerVerified)] == [False] * 3
     assert "The Phantom Film" in asked.shown("reflect")[0].user
     assert asked.answer.grounding == "model" and not asked.answer.accepted
-    # yes, no and numbers follow from what was seen without being seen
-    for text, judged in (("yes", True), ("about 12 years", True), ("Apollo 11", False)):
-        replies = {"action": f"Finish[{text}]", "verify": "Right.\nJudgment: yes"}
-        assert ("verify" in run(replies=replies, counselor__reflections=0).turns) == judged
+
+
+TEXTS = {"yes": True, "about 12 years": True, "Apollo 11": False, "N/A": False, "[NaN]": False, "I do not know": False}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_follows_is_judged_and_what_says_nothing_is_no_answer(text):
+    asked = run(replies={"action": f"Finish[{text}]", **WRONG}, counselor__reflections=0)
+    assert ("verify" in asked.turns) == TEXTS[text]
+    assert (asked.answer.status == "answered") == (TEXTS[text] or text == "Apollo 11")
 
 
 @pytest.mark.parametrize("kind", ["perspectives", "short", "plain", "last-trial"])
