@@ -12,7 +12,7 @@ import pytest
 from kgqa.errors import ModelUnavailable, SettingsError
 from kgqa.llm.backends.openai import OpenAIChat
 from kgqa.llm.client import Message, Prompt
-from kgqa.llm.models import Models, QuestionModels, open_models, read_prices
+from kgqa.llm.models import Models, open_models, read_prices
 from kgqa.llm.replay import Replay
 from kgqa.settings.values import resolve
 from kgqa.testing import faults
@@ -67,12 +67,6 @@ def error_message(given: dict, kind: type[Exception] = SettingsError) -> str:
                                    {"llm.stages": {"decide": {"temperature": 1}}}])  # fmt: skip
 def test_no_model_without_setting(given):
     assert open_models(resolve(given, environment={})) is None
-
-
-def test_openai_without_key_is_an_error(monkeypatch):
-    monkeypatch.setenv("KGQA_LLM_KEY", KEY)  # of another server: it does not go to OpenAI
-    message = error_message({"llm.model": "openai:gpt-4.1-mini"}, ModelUnavailable)
-    assert "OPENAI_API_KEY" in message and KEY not in message
 
 
 def test_openai_reads_its_key(open_from_settings, monkeypatch):
@@ -365,17 +359,6 @@ def test_failures_are_counted_and_traced(open_from_settings):
         assert [each["failure"] for each in details] == ["refused", "empty", "length", "rejected"]
         assert all(each["stage"] == "decide" and each["detail"] for each in details)
         json.dumps([event.detail for event in trace.events()])
-
-
-def test_notes_are_not_repeated(open_from_settings):
-    with ScriptedServer(lambda _: "yes", rejects=["seed"]) as server:
-        models = open_from_settings({"llm.model": f"{server.url}#m", "llm.seed": 1})
-        question_models = models.for_question(Trace())
-        assert isinstance(question_models, QuestionModels)
-        question_models.complete([ask(), ask("b")])
-        question_models.complete([ask(stage="filter")])
-        (note,) = models.notes
-        assert "seed" in note
 
 
 @pytest.mark.parametrize(("given", "exploring"), [({}, 0.4), ({"llm.temperature": 0.0}, 0.0)])

@@ -282,12 +282,6 @@ def test_key_is_in_no_note_or_detail(open_client):
         assert "***" in model.notes[0] and "***" in completions[0].detail
 
 
-def test_key_is_in_no_log(open_client, caplog):
-    with caplog.at_level("DEBUG"), ScriptedServer([faults.server_error(), "yes"], key=KEY) as server:
-        open_client(server).complete([ask()])
-    assert KEY not in caplog.text
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_refused_and_not_followed(open_client, status, pauses):
     got = []

@@ -62,9 +62,7 @@ class VLLMStandIn:
         self.load_error: Exception | None = None
         self.error: Exception | None = None
         self.reply = lambda text, params: text.upper()
-        self.finish = lambda text, params: "stop"
         self.default_sampling: dict = {}
-        self.missing_replies = 0
 
         class StructuredOutputsParams:
             def __init__(self, json=None, regex=None, choice=None, grammar=None, json_object=None):
@@ -148,14 +146,12 @@ class VLLMStandIn:
         for param in params:
             if param.structured_outputs is not None:
                 param.structured_outputs.choice = param.structured_outputs.json = None  # as the xgrammar backend does
-        return outputs[self.missing_replies :]
+        return outputs
 
     def output(self, text: str, param) -> SimpleNamespace:
         held = param.structured_outputs
         reply_text = held.choice[0] if held and held.choice else self.reply(text, param)
-        completion = SimpleNamespace(
-            text=reply_text, finish_reason=self.finish(text, param), token_ids=reply_text.split()
-        )
+        completion = SimpleNamespace(text=reply_text, finish_reason="stop", token_ids=reply_text.split())
         return SimpleNamespace(prompt_token_ids=list(text), outputs=[completion])
 
 

@@ -99,16 +99,6 @@ def test_no_text_raises_or_takes_long(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["<think>" * 20_000, "<tool_call>{" * 9_000, "[1," * 20_000, "<answer>" + "[1] " * 9_000]
-)
-def test_long_replies_are_read_in_time(text):
-    began = time.process_time()
-    read(text)
-    read_cited_answers(text)
-    assert time.process_time() - began < 20
-
-
-@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("London [2]", [("London", (2,))]),
