@@ -7,6 +7,7 @@ import re
 import pytest
 
 from kgqa.evaluation import open_run
+from kgqa.settings.values import resolve
 from tests.cli_runner import run_cli
 from tests.conftest import ROOT
 
@@ -30,6 +31,7 @@ def test_report_is_built_from_the_run_alone(commands, tmp_path):
     assert len(pages) >= 1 + len(records)
     assert "simulated-oracle" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert sorted(FOLDER.iterdir()) == files
+    assert open_run(FOLDER).manifest["settings"].keys() <= resolve({}).values.keys(), REBUILD
 
 
 def test_kept_replies_give_the_same_predictions(commands, tmp_path):
