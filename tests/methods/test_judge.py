@@ -86,3 +86,30 @@ def test_exact_name_of_a_field_comes_first(question: str) -> None:
     path = RelationPath(Entity(NS + "m.off"), (Step(NS + office), Step(NS + held + "office_holder")))
     first = PathVerdict("complete", 0, operations=(RepliedOperation("least", "from"),))
     assert answers(memory_graph(lines, schema="freebase"), path, first, question) == ["m.ann"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"conditions": (RepliedCondition("answer", "absent"),)}, "is never absent"),
+        ({"conditions": (RepliedCondition("answer", ">", "5"),)}, "has no value"),
+        ({"operations": (RepliedOperation("most", "size", compared=True),)}, "nothing to compare"),
+        ({"operations": (RepliedOperation("most", "answer"),)}, "no numbers or dates"),
+        ({"operations": (RepliedOperation("most", "size", rank=99),)}, "the rank is between"),
+    ],
+)
+def test_parts_that_do_not_fit_the_path_are_refused(parts: dict[str, Any], message: str) -> None:
+    graph, path = towns({"a": "1", "b": "2"}, "integer"), RelationPath(Entity(E + "land"), (Step(E + "has"),))
+    with pytest.raises(ValueError, match=message):
+        answers(graph, path, PathVerdict("complete", 0, **parts), "Which town has the largest size?")
+
+
+def test_conditions_on_what_is_absent_and_sums() -> None:
+    graph, path = towns({"a": "1", "b": "2"}, "integer"), RelationPath(Entity(E + "land"), (Step(E + "has"),))
+    for conditions, operations, expected in (
+        ((RepliedCondition("size", "present"),), (), ["a", "b"]),
+        ((RepliedCondition("size", "!=", "1"),), (), ["b"]),
+        ((), (RepliedOperation("sum", "size"),), ["3"]),
+    ):
+        verdict = PathVerdict("complete", 0, conditions, operations)
+        assert answers(graph, path, verdict, "Which towns have a size?") == expected
