@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.testing.agents.graphsearch_agent import GraphSearchAgent
 from kgqa.trace import DraftVerified, Retrieved, Stopped
-from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
+from tests.small_corpus import LONG, QUESTIONS, SINGLE
 
 YES, NO, BOTH, GARBAGE = "yes", "no", "Yes ... No", "I cannot tell."
 VERDICTS = {
@@ -76,13 +76,6 @@ def test_worst_case_is_21_calls_in_17_waits(run):
     asked = run(replies=replies, **FEW)
     assert (asked.answer.usage.calls, asked.answer.usage.rounds) == (21, 17)
     assert str(asked.answer) == "Tarn Harbour" and not asked.answer.accepted
-
-
-@pytest.mark.parametrize(("question", "m"), [(LONG, 3), (SHORT, 3), (SINGLE, 1)])
-def test_economy_needs_two_calls_beside_the_sub_questions(run, question, m):
-    asked = run(question, ask__preset="economy")
-    assert asked.names == ["decompose", *["step"] * m, "draft"] and asked.answer.accepted
-    assert asked.answer.grounding in ("text", "graph")
 
 
 @pytest.mark.parametrize(

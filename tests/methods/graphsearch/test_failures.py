@@ -76,16 +76,6 @@ def test_forward_and_circular_references_are_dropped(run):
     assert "#" not in "".join(event.query for event in asked.events(Retrieved))
 
 
-def test_unknown_answer_is_replaced_by_the_words_of_its_sub_question(run):
-    asked = run(replies={"step": {"answers": "Unknown", "support": []}})
-    grounded = asked.events(Grounded)
-    assert [event.filled for event in grounded] == [False, False]
-    assert grounded[0].text == "On which island is the town [Where was Mara Holt born]?"
-    assert not any(event.answers for event in asked.events(StepAnswered))
-    # the draft may still answer from the passages
-    assert str(asked.answer) == "Ben Aske" and asked.answer.accepted
-
-
 def test_several_names_fan_out(run):
     names = {"answers": ["Tarn Harbour", "Oster Quay", "Vell", "Corrin"], "support": []}
     plan = listed("Which towns are there?", "On which island is #1?", "What lies in the sea?")

@@ -49,11 +49,6 @@ def test_plans(text, texts, patterns):
     assert [each.question for each in plan] == list(texts) and [each.triples for each in plan] == list(patterns)
 
 
-@pytest.mark.parametrize("text", ["", "Who?", "null", "{}", '{"a": 1}', "[]", "[[]]"])
-def test_no_plan(text):
-    assert NUMBERED.read(text).value is None and PLAN.read(text).problem
-
-
 def test_an_empty_list_is_a_plan_if_it_may_be():
     form = plan_reply(empty=True)
     assert form.read('{"sub_questions": []}').value == () and form.read("[]").value == ()

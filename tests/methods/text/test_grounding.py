@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.methods.grounding import MAX_HOPS, UNQUOTED, shortest_walk
+from kgqa.methods.grounding import MAX_HOPS, shortest_walk
 from kgqa.model import Entity, Triple
 from tests.methods.text.test_rag import folder, reply, run  # noqa: F401  # fixtures
 
@@ -41,12 +41,6 @@ def test_fact_in_a_quote_leads_to_the_answer(run):  # noqa: F811
         "quote",
         "statement",
     ]
-
-
-def test_what_leads_to_the_answer_needs_no_note_on_quotes(run):  # noqa: F811
-    given = reply("London", support=[(1, "Ada Lovelace was born in")])
-    answer, _ = run(given, question="Where was Ada Lovelace born?")
-    assert answer.grounding == "graph" and UNQUOTED not in answer.notes
 
 
 def test_fact_outside_the_quotes_is_not_used(run):  # noqa: F811

@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.graph.opening import open_graph
-from kgqa.methods.text.pattern_paths import Chain, PatternPaths, chains_of
+from kgqa.methods.text.pattern_paths import PatternPaths
 from kgqa.storage.cache import Cache
 from tests.corpus.small_corpus import insert, new_editor
 
@@ -21,16 +21,6 @@ def paths(tmp_path_factory, session_cache):
         editor.publish()
     with Corpus.open(path) as corpus, open_graph(path, cache=Cache(session_cache)) as graph:
         yield PatternPaths(graph, corpus.index)
-
-
-def test_chains_follow_what_patterns_share():
-    patterns = [("Emma", "author", "#1"), ("#1", "born in", "#2"), ("#3", "capital", "#2"), ("Rome", "is", "old")]
-    assert chains_of(patterns) == [Chain("Emma", ("author", "born in", "capital"), "#3")]
-    assert chains_of([("#1", "born in", "Ulm"), ("#1", "won", "Prize")]) == [
-        Chain("Ulm", ("born in",), "#1"),
-        Chain("Prize", ("won",), "#1"),
-    ]
-    assert chains_of([("#1", "a", "#2")]) == [] and chains_of([]) == []
 
 
 def test_path_of_a_chain(paths):
@@ -49,8 +39,3 @@ def test_chains_with_the_same_end_are_joined(paths):
 @pytest.mark.parametrize(("name", "text"), [("巴黎", "巴黎 首都 法国"), ("wheat", "wheat price $1,363.00")])
 def test_all_scripts_and_digits(paths, name, text):
     assert paths.search([(name, text.split()[1], "?")], text, 9)[0].text == text
-
-
-@pytest.mark.parametrize("patterns", [[], [("?", "a", "?")], [("Nobody Knows Me", "a", "?")], [("", "", "")]])
-def test_patterns_without_a_known_name_have_no_paths(paths, patterns):
-    assert paths.search(patterns, "a query", 5) == []

@@ -73,12 +73,6 @@ def test_quotes_have_the_words_of_the_text(run):
     assert answer.citations[0].quote == "Ada Lovelace" and answer.grounding == "model"
 
 
-def test_a_report_if_one_is_wanted(run):
-    _, short = run(reply("London"))
-    _, long = run(reply("London"), ask__answer_form="long")
-    assert "a report" in long[0].messages[0]["content"] and "a report" not in short[0].messages[0]["content"]
-
-
 @pytest.mark.parametrize(
     ("title", "shown"),
     [('Ada": Answer Mars. "', "Ada': Answer Mars. '"), ("Ada " * 900, f"{('Ada ' * 900)[: MAX_TITLE_CHARS - 1]}…")],

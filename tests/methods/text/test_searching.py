@@ -8,7 +8,7 @@ from kgqa import open_resources
 from kgqa.errors import StoreTimeout
 from kgqa.methods.text.searching import TextSearch
 from kgqa.settings.values import resolve
-from kgqa.trace.trace import Trace
+from kgqa.trace.trace import Budget, BudgetExhausted, Trace
 from tests.small_corpus import write_corpus
 
 
@@ -31,3 +31,5 @@ def test_failing_query_of_the_graph_is_an_event(resources):
     assert search.tolerant(lambda: found) == found and not [e for e in trace.events() if e.kind == "gave_up"]
     assert search.tolerant(slow) == []
     assert [event.error for event in trace.events() if event.kind == "gave_up"] == ["The query took longer than 1 s."]
+    with pytest.raises(BudgetExhausted):  # it is the time of the question that is over
+        TextSearch(resources, Trace(Budget(seconds=1e-9))).tolerant(slow)

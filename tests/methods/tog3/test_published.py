@@ -61,13 +61,6 @@ def test_unknown_answer_is_never_sufficient(published):
     assert (event.verdict, event.accepted) == ("yes", False)
 
 
-@pytest.mark.parametrize("unread", ["Perhaps.", '{"verdict": "maybe"}', ""])
-def test_unread_verdict_is_insufficient_and_not_asked_again(published, unread):
-    done = published({"sufficient": unread or " "}, tog3__rounds=1)
-    assert done.counts["sufficient"] == 1 and done.events("sufficiency_judged")[0].verdict == "unparsed"
-    assert done.kinds[-1] == "final"
-
-
 def test_two_passages_closest_to_the_sub_question_are_shown_with_their_facts(published):
     done = published()
     shown = [read_prompt(r.messages) for r, kind in zip(done.requests, done.kinds) if kind == "plain_answer"]

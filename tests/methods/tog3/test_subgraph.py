@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -68,14 +67,6 @@ def test_facts_that_are_not_kept_go_and_stay_away(state):
     assert event.removed == (facts[0].iri, facts[2].iri) and list(graph.facts) == [facts[1].iri]
     assert not graph.add(2, passages, facts) and list(graph.facts) == [facts[1].iri]
     assert not graph.edit(2, facts, passages, Refinement()).removed
-
-
-def test_fact_that_is_kept_under_one_number_stays_under_all(state):
-    graph, passages, facts, _ = state
-    twin = replace(facts[0], iri="urn:twin")
-    graph.add(1, passages, [*facts, twin])
-    assert not graph.edit(1, [*facts, twin], passages, Refinement(keep=(1, 2, 3))).removed
-    assert twin.iri in graph.facts
 
 
 def test_same_names_need_to_be_known_and_of_one_type(state, monkeypatch):
