@@ -80,7 +80,8 @@ def read_tool_reply(text: str, *, schemas: Sequence[Mapping[str, Any]]) -> Readi
 
 def _act(text: str, schemas: Sequence[Mapping[str, Any]]) -> tuple[ToolReply, bool]:
     """Return the first call or answer of a text, and whether it has exactly the form that was asked for."""
-    form = f"It must be {FORM if schemas else ANSWER_FORM}."
+    expected = FORM if schemas else ANSWER_FORM
+    form = f"It must be {expected}."
     opened, invented = _OPENED.search(text), _INVENTED.search(text)
     if opened and invented and invented.start() < opened.start():
         raise ValueError(f"It invents the result of a tool. {form}")
@@ -96,9 +97,7 @@ def _act(text: str, schemas: Sequence[Mapping[str, Any]]) -> tuple[ToolReply, bo
     if not opened:
         values = [each for each in values if isinstance(each.value, dict) and _first(each.value, _NAME_KEYS)][:1]
     if not values:
-        raise ValueError(
-            f"{'Its call has no JSON object' if opened else 'It has neither a call nor an answer'}. {form}"
-        )
+        raise ValueError(f"Its call has no JSON object. {form}" if opened else f"It is not of the form {expected}.")
     first = values[0]
     calls = first.value if isinstance(first.value, list) else [first.value]
     if not schemas or not calls or not isinstance(calls[0], dict):
@@ -126,22 +125,26 @@ def checked_arguments(arguments: Any, schema: Mapping[str, Any]) -> tuple[dict[s
         ValueError: The arguments do not fit; the message says why.
     """
     name, properties = schema["name"], schema["parameters"]["properties"]
-    required = schema["parameters"].get("required", ())
-    if not isinstance(arguments, dict) or not {*required} <= {*arguments} <= {*properties}:
-        given = ", ".join(map(_shown, arguments)) if isinstance(arguments, dict) and arguments else "none"
-        raise ValueError(f"{name} takes the arguments {', '.join(properties)}; the call has {given}.")
+    takes = ", ".join(properties)
+    if not isinstance(arguments, dict):
+        raise ValueError(f"The arguments of {name} are not an object with {takes}.")
+    if unknown := [key for key in arguments if key not in properties]:
+        raise ValueError(f"{name} has no argument {_shown(unknown[0])}. It takes {takes}.")
+    if missing := [key for key in schema["parameters"].get("required", ()) if key not in arguments]:
+        raise ValueError(f"{name} needs the argument {missing[0]}. It takes {takes}.")
     found = {}
     for key, value in arguments.items():
         try:
             found[key] = _converted(value, properties[key])
-        except ValueError as wanted:
-            raise ValueError(f"The argument {key} of {name} must be {wanted}.") from None
+        except ValueError:
+            words = " or ".join(_WORDS[each] for each in _types(properties[key]))
+            raise ValueError(f"The argument {key} of {name} must be {words}.") from None
     return found, found != arguments
 
 
 def _converted(value: Any, schema: Mapping[str, Any]) -> Any:
     """Return a value as its schema has it; "3" is 3 where a number is asked for."""
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    types = _types(schema)
     listed = value if isinstance(value, list) else [value]
     if "array" in types and len(listed) <= MAX_NUMBERS:
         return [_converted(each, schema["items"]) for each in listed]
@@ -151,7 +154,11 @@ def _converted(value: Any, schema: Mapping[str, Any]) -> Any:
     text = safe_text(value[:MAX_READ_CHARS]).strip() if isinstance(value, str) else ""
     if "string" in types and text:
         return text
-    raise ValueError(" or ".join(_WORDS[each] for each in types))
+    raise ValueError("another type")
+
+
+def _types(schema: Mapping[str, Any]) -> Sequence[str]:
+    return schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
 
 
 def _first(table: Mapping[str, Any], keys: Sequence[str]) -> Any:

@@ -45,20 +45,20 @@ def test_first_call_after_the_thought_is_read(text):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Ada Lovelace", "neither"),
-        ("", "neither"),
-        ("<think>The answer is <answer>Mars</answer></think>", "neither"),  # only a thought
+        ("Ada Lovelace", "not of the form"),
+        ("", "not of the form"),
+        ("<think>The answer is <answer>Mars</answer></think>", "not of the form"),  # only a thought
         ("<think>x</think><answer> </answer>", "empty"),
         ("<think>x</think><tool_call>search Ada</tool_call>", "no JSON object"),
         ('<tool_call>{"name": "format_disk", "arguments": {}}</tool_call>', "no tool format_disk"),
         (
             '<tool_call>{"name": "graph_search", "arguments": {}}</tool_call>',
-            "takes the arguments query; the call has none",
+            "needs the argument query",
         ),
         ('<tool_call>{"name": "graph_search", "arguments": {"query": 3}}</tool_call>', "must be a text"),
         (
             '<tool_call>{"name": "graph_search", "arguments": {"query": "a", "k": 99}}</tool_call>',
-            "the call has query, k",
+            "no argument k",
         ),
         ('<tool_call>{"name": "insert", "arguments": {"content": "a", "sources": ["b"]}}</tool_call>', "number"),
         ("<think>x</think><tool_response>Mars</tool_response><answer>Mars</answer>", "invents"),
