@@ -66,7 +66,7 @@ def grounded_answer(text: str, functions: GraphFunctions, empty: Answer, trace: 
 
 def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -> Answer | None:
     repeated = _repeated(text, functions.observed)
-    if repeated is not None and repeated.nodes.values:
+    if repeated is not None and repeated.values:
         every = functions.graph.named(repeated.every[:MAX_NAMED])
         return _of_values(every, functions, empty, trace)
     if repeated is not None and len(repeated.numbers) == 1:

@@ -7,6 +7,7 @@ names of relations among the graph's relations; no text becomes part of a query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
@@ -170,7 +171,8 @@ class GraphFunctions:
         others = f". The nearest are: {'; '.join(map(safe, nearest))}" if nearest else ""
         found = Found(nodes, total=total, of=(start, hop), pairs=pairs)
         if self._sets and len(start.nodes) == 1 and len(nodes.values) > 1:  # not as published
-            found = replace(found, records=read_records(self.graph, start.nodes[0], hop))
+            with suppress(*FAILURES):  # the values stand without them
+                found = replace(found, records=read_records(self.graph, start.nodes[0], hop))
         found = self._writer.values(found, "", f"has no “{self.hops.name(hop)}”{others}")
         fields = dict.fromkeys(each for record in found.records for own in record.fields.values() for each in own)
         records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(found.text))
@@ -195,8 +197,9 @@ class GraphFunctions:
         hop, nodes = next(self._readings(start, name)).hop, start.nodes[:MAX_NODES]
         counts = self.graph.paths.hop_counts(nodes, hop, loops=True)
         relation = relation_beside(self.graph, hop, self.graph.schema.degree)
-        stated = self.graph.paths.hop(nodes, (Step(relation),)) if relation else {}
-        counts |= {node: int(plain_text(values[0])) for node, values in stated.items()}
+        values = self.graph.paths.hop(nodes, (Step(relation),)) if relation else {}
+        stated = {node: int(text) for node, (value, *_) in values.items() if (text := plain_text(value)).isdecimal()}
+        counts |= stated
         named = self.graph.named(nodes)
         numbers = [
             self._number(counts[node], start, each, (Step(relation),) if node in stated else hop, stated=node in stated)

@@ -21,7 +21,7 @@ MAX_UNSEEN = 5
 MAX_VALUE_CHARS = 40
 """Longest text that may be a date or number in another form."""
 MARGIN = 10
-"""By how many characters a name may be longer than any that was shown: quotes and list marks."""
+"""By how many characters, and places, a name may be longer than any that was shown: quotes and list marks."""
 _BOUNDARY = re.compile(r"[,;:/|()\[\]{}\n\"\u201c\u201d`*]+|(?<!\w)(?:and|or|the|an?)(?!\w)", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"(?:[\W_]|(?<!\w)(?:and|or|the|an?)(?!\w))*", re.IGNORECASE)
 _COMPUTED = re.compile(
@@ -108,10 +108,11 @@ class ShownValues:
         values: dict[Value, Named] = {}
         others: list[str] = []
         longest = max(map(len, self._by_key), default=0) + MARGIN
+        most = 2 * max((len(_BOUNDARY.findall(key)) for key in self._by_key), default=0) + MARGIN
         places = sorted({0, len(text), *(at for found in _BOUNDARY.finditer(text) for at in found.span())})
         at = 0
         for number, begin in enumerate(places[:MAX_BOUNDARIES]):
-            ends = (end for end in reversed(places[number + 1 : number + 1 + longest]) if end - begin <= longest)
+            ends = (end for end in reversed(places[number + 1 : number + 1 + most]) if end - begin <= longest)
             named = ((end, found) for end in ends if begin >= at and (found := self._named(text[begin:end])))
             for end, found in [*named][:1]:
                 others += _left_over(text[at:begin], text)

@@ -18,7 +18,12 @@ PAPERS = [f"Paper {each}" for each in [*IDS, "p5"]]
 @pytest.fixture(scope="module", params=[True, False], ids=["with order", "without"])
 def papers(tmp_path_factory, request):
     """A graph converted with the order of lists or without, and what sorts values if there is none."""
-    folder = tmp_path_factory.mktemp("papers")
+    graph = memory_graph(converted(tmp_path_factory.mktemp("papers"), keep_order=request.param), schema="grbench")
+    return graph, list if request.param else sorted
+
+
+def converted(folder, *, keep_order=True):
+    """Return the triples of two authors and their papers."""
 
     def node(name, **links):
         return {"features": {"title": name, "keywords": ["tides", "maps", "bridges"]}, "neighbors": links}
@@ -28,9 +33,8 @@ def papers(tmp_path_factory, request):
     authors = {"a1": {"features": {"name": "Mira Belander"}, "neighbors": {"paper": [*IDS, "p5"]}}}
     authors["a2"] = {"features": {"name": "Odo Renk"}, "neighbors": {"paper": ["p1", "p3", "p3", "gone", "lost"]}}
     (folder / "graph.json").write_text(json.dumps({"paper_nodes": nodes, "author_nodes": authors}))
-    convert(folder, folder / "papers.nt", name="papers", keep_order=request.param)
-    graph = memory_graph((folder / "papers.nt").read_text().splitlines(), schema="grbench")
-    return graph, list if request.param else sorted
+    convert(folder, folder / "papers.nt", name="papers", keep_order=keep_order)
+    return (folder / "papers.nt").read_text().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -53,3 +57,10 @@ def test_degree_counts_the_ids_of_no_node_as_the_data_set_does(papers, author, p
     done = played(papers[0], f"Degree[Retrieve[{author}], paper]", "Finish[5]")
     assert [each.number for each in done.observations[0].found.numbers] == [5]
     assert done.answer.query_class == "exact" and part in done.answer.sparql
+
+
+@pytest.mark.parametrize("stated", ["many", "5.5", "\u00b2"])
+def test_a_stated_degree_that_is_no_number_is_counted(tmp_path, stated):
+    lines = [line.replace('"5"', f'"{stated}"') if "degree:" in line else line for line in converted(tmp_path)]
+    done = played(memory_graph(lines, schema="grbench"), "Degree[Retrieve[Odo Renk], paper]")
+    assert [each.number for each in done.observations[0].found.numbers] == [2]

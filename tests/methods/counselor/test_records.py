@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kgqa.errors import StoreTimeout
 from tests.graph.facts import ns
 from tests.memory_graph import memory_graph
 
@@ -58,3 +59,19 @@ def test_a_choice_by_a_record_is_one_exact_query(graph, question, chosen, part):
     answer = played(graph, SEATS, f"Finish[{chosen}]", question=question).answer
     assert answer.query_class == "exact" and {each.name for each in answer.answers} == set(chosen.split("; "))
     assert part in answer.sparql
+
+
+def test_values_stand_where_their_records_cannot_be_read(graph, monkeypatch):
+    def fail(*_):
+        raise StoreTimeout("too slow")
+
+    monkeypatch.setattr("kgqa.methods.counselor.functions.read_records", fail)
+    done = played(graph, SEATS, "Finish[Seat 0]")
+    text = done.observations[0].text
+    assert "3 values: Seat 0" in text and "Records" not in text
+    assert [each.name for each in done.answer.answers] == ["Seat 0"]
+
+
+def test_a_list_of_relations_is_no_answer(graph):
+    answer = played(graph, "Neighbour[Retrieve[Rosa]]", "Finish[Neighbour[Retrieve[Rosa]]]").answer
+    assert answer is None or answer.grounding == "model"
