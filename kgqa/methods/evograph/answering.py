@@ -67,7 +67,8 @@ def answer(
 
 def answered(kind: type[Session], question: Question, resources: Resources, trace: Trace) -> Answer:
     """Answer a question by a kind of session, ground the answer, and commit the edits."""
-    own, spent, given = resources.settings.of(EvographSettings), "", None
+    own, spent = resources.settings.of(EvographSettings), ""
+    move: Move[ToolReply, str] = Move()
     with _current(resources) as resources, opened_web_search(own.web) as web:
         session = kind(question, resources, trace, web)
         try:
@@ -75,11 +76,10 @@ def answered(kind: type[Session], question: Question, resources: Resources, trac
                 if session.images and "graph_search" in session.allowed:
                     session.tools.image_names = names_of_images(session)
                 _, move = take_turns(session, own.turns, trace, at_end="answer" if kind.forced else "go on")
-                given = move.answer
         except BudgetExhausted as error:
             spent = error.reason
         with trace.grace():
-            found = grounded(session, given)
+            found = grounded(session, move)
         if spent:
             found = replace(found, status="budget_exhausted", reason=spent, accepted=False)
         return replace(found, notes=(*found.notes, *commit_edits(session)))
@@ -146,7 +146,8 @@ class Session:
         )
         self._messages.append(Message("assistant", history_text(said, raw)))
         self._silent = 0 if raw else self._silent + 1
-        return Move(said.answer, calls, "no reply" if self._silent == MAX_SILENT else "")
+        ends = f"{MAX_SILENT} replies in a row were empty" if self._silent == MAX_SILENT else ""
+        return Move(said.answer, calls, ends)
 
     def run(self, call: ToolReply, turns: Sequence[int]) -> Observation:
         """Call a tool; a call that was made before refers to its results."""
@@ -166,7 +167,7 @@ class Session:
         lost = Observation(notes=(f"Your reply could not be read, and the turn is lost. {self._problem}",))
         (found,) = results or (lost,)
         values = {"left": self.settings.turns - turn, "last": last and self.forced}
-        (shown,) = self.resources.prompts.render("evograph/results", notes=found.notes, lines=found.lines, **values)
+        *_, shown = self.resources.prompts.render("evograph/results", notes=found.notes, lines=found.lines, **values)
         self._messages.append(shown)
         self._written += len(shown.text.encode(errors="replace"))
         self.trace.record(Seen(text=shown.text, count=len(found.results), step=turn))
@@ -241,7 +242,7 @@ def history_text(reply: ToolReply, raw: str) -> str:
     return f"{thought}<tool_call>{call_text(reply)}</tool_call>"
 
 
-def grounded(session: Session, text: str | None) -> Answer:
+def grounded(session: Session, move: Move[ToolReply, str]) -> Answer:
     """Return the answer of a session with what it rests on, and record it.
 
     Answers that are participants of cited hyperedges get the path to them. Answers that stand in cited segments get
@@ -250,13 +251,14 @@ def grounded(session: Session, text: str | None) -> Answer:
 
     Args:
         session: The session.
-        text: The answer of the language model; None if there is none.
+        move: The last move of the language model: its answer, or why there is none.
     """
     tools, shown, overlay = session.tools, session.tools.shown, session.tools.overlay
     trace, turn = session.trace, session.turn
     empty = Answer(session.question, "no_answer", method=METHOD, notes=overlay.corpus.index.notes)
-    if text is None:
-        return replace(empty, reason=f"The language model gave no answer in {turn} turns.")
+    if (text := move.answer) is None:
+        why = f": {move.ends}" if move.ends else ""
+        return replace(empty, reason=f"The language model gave no answer in {turn} turns{why}.")
     cited = read_cited_answers(text, split=session.forced)
     if not cited:
         trace.record(Finished(text=text, why=UNKNOWN, step=turn))

@@ -26,6 +26,7 @@ from kgqa.methods.evograph.tools import SCHEMAS, Tools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.rank.embedding.encoder import encoder_of
 from kgqa.settings.values import preset_names, resolve
+from kgqa.text.words import clean
 from kgqa.trace.trace import Trace
 
 
@@ -53,7 +54,9 @@ class Environment:
 
 def call_tool(environment: Environment, name: str, arguments: Mapping[str, Any]) -> str:
     """Call a tool of an environment by its name, and return what it shows, as text."""
-    (schema,) = (each for each in SCHEMAS if each["name"] == name)
+    schema = next((each for each in SCHEMAS if each["name"] == name), None)
+    if schema is None:
+        return f"There is no tool {clean(name)}."
     try:
         checked, _ = checked_arguments(arguments, schema)
     except ValueError as problem:

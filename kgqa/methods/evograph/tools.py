@@ -243,7 +243,8 @@ class Tools(Search):
         """Return the hyperedge that is meant, or else what to tell the language model."""
         near: list[Result] = []
         text = normal_name(without_marks(str(target)))
-        result = next((each for each in self.shown if each.number == target or normal_name(each.text) == text), None)
+        equal = [each for each in self.shown if each.number == target or normal_name(each.text) == text]
+        result = next((each for each in equal if each.number == target), next(iter(equal), None))
         if result is None:
             by_text = {each.text: each for each in self.shown if each.kind == "hyperedge"}
             near = [by_text[each] for each in difflib.get_close_matches(str(target)[:500], by_text, NEAR, 0.4)]

@@ -113,26 +113,32 @@ def recording(file: Path, search: WebSearch | None = None) -> WebSearch:
         SettingsError: The file is not a recording, or cannot be written.
     """
     found: dict[str, Sequence[WebPassage]] = {}
-    try:
+    with _recording_errors(file):
         if search is not None:
             file.touch()
         for line in filter(bytes.strip, read_bytes(file, MAX_FILE_BYTES).splitlines()):
             record = parse_json(line, _Search)
             found[clean(record.query).casefold()] = [_checked(each) for each in record.passages]
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or error
-        raise SettingsError(
-            f"{clean(str(file))} cannot be used as a recording of searches: {problem}.",
-            "Record to another file: evograph.web=record:FILE:NAME",
-        ) from error
 
     def recorded(query: str, k: int) -> Sequence[WebPassage]:
         key = clean(query).casefold()
         if key not in found and search is not None:
             found[key] = search(query, k)
             line = json.dumps({"query": key, "passages": [asdict(each) for each in found[key]]}, ensure_ascii=False)
-            with file.open("ab", buffering=0) as stream:  # one write, so that lines of several threads do not mix
-                stream.write(f"{line}\n".encode())
+            with _recording_errors(file), file.open("ab", buffering=0) as stream:
+                stream.write(f"{line}\n".encode())  # one write, so that lines of several threads do not mix
         return found.get(key, [])[:k]
 
     return recorded
+
+
+@contextmanager
+def _recording_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise SettingsError(
+            f"{clean(str(file))} cannot be used as a recording of searches: {problem}.",
+            "Record to another file: evograph.web=record:FILE:NAME",
+        ) from error

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from kgqa.errors import KgqaError, SettingsError
-from kgqa.methods.evograph.environment import make_environment
+from kgqa.methods.evograph.environment import call_tool, make_environment
 from tests.methods.evograph.hyper_corpus import Note, write_hyper_corpus
 
 
@@ -26,6 +26,7 @@ def test_methods_are_the_tools_that_are_allowed(written):
 
 def test_wrong_arguments_are_told_and_wrong_settings_refused(written, tmp_path):
     assert "must be a text" in make_environment(written[0], embeddings="off")().graph_search(query=["a"])
+    assert call_tool(make_environment(written[0], embeddings="off")(), "rm", {}) == "There is no tool rm."
     with pytest.raises(SettingsError):
         make_environment(written[0], nosuch=1)
     with pytest.raises(KgqaError):

@@ -65,7 +65,7 @@ def test_no_session_takes_more_calls_than_turns_and_replies_asked_for_again(run)
     asked = run(unread, evograph__turns=3, llm__reask=0)
     assert asked.answer.usage.calls == 3
     asked = run(lambda messages: "", evograph__turns=9, llm__reask=0)
-    assert asked.answer.usage.calls == 2 and "no answer in 2 turns" in asked.answer.reason
+    assert asked.answer.usage.calls == 2 and "in 2 turns: 2 replies in a row were empty" in asked.answer.reason
 
 
 def test_before_the_budget_is_spent_an_answer_is_asked_for(run):

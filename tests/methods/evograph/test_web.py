@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -39,6 +40,14 @@ def test_a_recorded_search_gives_the_same_results_without_the_web(web, tmp_path)
         assert search("ada", 2) == first and search("Ada", 1) == first[:1]
         assert search("something else", 2) == []
     assert len(first) == 2 and all(len(each.text) <= MAX_PASSAGE_CHARS and "\x1b" not in each.text for each in first)
+
+
+def test_a_recording_that_cannot_be_written_is_an_error_of_the_settings(web, tmp_path):
+    (tmp_path / "gone").mkdir()
+    with opened_web_search(f"record:{tmp_path / 'gone' / 'web.jsonl'}:find") as search:
+        shutil.rmtree(tmp_path / "gone")
+        with pytest.raises(SettingsError, match="cannot be used as a recording"):
+            search("Ada", 2)
 
 
 def test_a_failing_search_is_told_to_the_model_and_the_session_goes_on(web, run):
