@@ -16,7 +16,7 @@ MAX_HINTS = 4
 _LIMITS = {"seconds": "more time", "queries": "more queries", "calls": "more model calls", "tokens": "more tokens",
            "cost": "a higher cost in USD"}  # fmt: skip
 Advice = list[tuple[bool, str]]
-"""What would help, each with whether it would."""
+"""Hints, each with whether it applies."""
 
 
 def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings: Settings, *, models: bool) -> Answer:
@@ -33,9 +33,13 @@ def with_advice(answer: Answer, events: Sequence[Event], usage: Usage, settings:
         return answer
     # over text, paths were searched only to find passages
     from_text = any(isinstance(event, Retrieved) for event in events)
-    kinds = {"unsupported": _to_support, "budget_exhausted": _for_more}
-    advice = kinds.get(answer.status, _to_read if from_text else _to_answer)
-    hints = [hint for helps, hint in advice(events, usage, settings, models) if helps]
+    if answer.status == "unsupported":
+        advice = _to_support(settings, models)
+    elif answer.status == "budget_exhausted":
+        advice = _for_more(usage, settings)
+    else:
+        advice = _to_read(usage, settings) if from_text else _to_answer(events, usage, settings, models)
+    hints = [hint for applies, hint in advice if applies]
     nearest = () if answer.answers or from_text else _nearest(events)
     return replace(answer, nearest=nearest, hints=tuple(hints[:MAX_HINTS]))
 
@@ -50,7 +54,7 @@ def _nearest(events: Sequence[Event]) -> tuple[NearPath, ...]:
     return ()
 
 
-def _to_support(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
+def _to_support(settings: Settings, models: bool) -> Advice:
     return [(not models, f"Let a language model read the question: {_choose_model(settings)}")]
 
 
@@ -60,7 +64,7 @@ def _choose_model(settings: Settings) -> Option | Hint:
     return model if chosen else Hint(Option("chooser", "llm"), " ", model, client=model)
 
 
-def _for_more(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
+def _for_more(usage: Usage, settings: Settings) -> Advice:
     # a reply that would be late is not awaited to the end of the time
     spent = {"seconds": usage.seconds / 0.95, "queries": usage.queries, "calls": usage.calls, "cost": usage.cost or 0.0}
     spent["tokens"] = usage.prompt_tokens + usage.completion_tokens
@@ -73,7 +77,7 @@ def _for_more(events: Sequence[Event], usage: Usage, settings: Settings, models:
     ]
 
 
-def _to_read(events: Sequence[Event], usage: Usage, settings: Settings, models: bool) -> Advice:
+def _to_read(usage: Usage, settings: Settings) -> Advice:
     unread = any(stage.unparsed for stage in usage.stages)
     return [
         (unread, f"Use another language model: {Option('llm', 'MODEL')}"),
@@ -92,7 +96,7 @@ def _to_answer(events: Sequence[Event], usage: Usage, settings: Settings, models
     own, model = settings.ask.compose == "ends", _choose_model(settings)
     return [
         (any(len(mention.entities) > 1 for mention in linked), f"Choose another topic: {Option('topic', 'ID')}"),
-        *_to_read(events, usage, settings, models),
+        *_to_read(usage, settings),
         (score > 0, f"Accept lower scores: {Option('accept', score)}"),
         (bool(rejected), f"Take the best path although it was not accepted: {Option('on-exhausted', 'best')}"),
         (bool(rejected) and not models, f"Let a language model compare the paths: {model}"),

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.reply import Reply
 from kgqa.methods.resources import Resources
-from kgqa.model import Answer, Literal, Named, Question
+from kgqa.model import Answer, Literal, Named, Question, Value
 from kgqa.trace.trace import Trace
 
 UNREADABLE = "The language model's reply could not be read."
 
 
-def answer_io(question: Question, *, resources: Resources, trace: Trace, prompt: str = "io", **ignored: Any) -> Answer:
+def answer_io(
+    question: Question,
+    *,
+    resources: Resources,
+    trace: Trace,
+    topics: Sequence[Named] = (),
+    names: Mapping[Value, Sequence[str]] = {},
+    prompt: str = "io",
+) -> Answer:
     """Answer from the language model's memory; arguments and errors as in `top.answer`, but topics are ignored.
 
     `prompt`: the name of a prompt in `prompts/direct`.

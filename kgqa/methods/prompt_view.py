@@ -73,6 +73,8 @@ class PromptView:
         spans = [span for span in spans if span.topic in self._marks]
         self.question = replace_spans(text, spans, self._marks)
         self._ends_known: dict[Hashable, Ends | None] = {}
+        self._failures: dict[Hashable, str] = {}
+        """Errors that the trace does not contain yet, because the model has not seen the paths."""
         self.texts: set[str] = {self.question}
 
     def topic(self, entity: Entity) -> str:
@@ -149,6 +151,8 @@ class PromptView:
     def _ends_of(self, candidate: Candidate, most: int, *, total: bool) -> str:
         self._look_up([candidate])
         ends, values = self._ends_known[candidate.identity], self._shown(candidate)
+        if candidate.identity in self._failures:
+            self._trace.record(GaveUp(path=candidate.words, error=self._failures.pop(candidate.identity)))
         if ends is None:
             return self.noted("too many to be listed")
         if not values:
@@ -170,7 +174,7 @@ class PromptView:
         new = [each for each in {c.identity: c for c in candidates}.values() if each.identity not in self._ends_known]
         for each, found in zip(new, self._graph.paths.ends(new, limit=self._counted, tolerated=TOLERATED)):
             if isinstance(found, TOLERATED):
-                self._trace.record(GaveUp(path=each.words, error=str(found)))
+                self._failures[each.identity] = str(found)
             self._ends_known[each.identity] = found if isinstance(found, Ends) else None
         shown = (self._shown(each)[: self._sampled] for each in new)
         self._graph.labels(value for values in shown for value in values if isinstance(value, Entity))

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kgqa import ask, open_resources
+from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
+from kgqa.graph.paths import PathQueries
 from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
 
@@ -32,6 +34,18 @@ def loaded(place, facts, names):
     (place / "facts.nt").write_text("\n".join(lines) + "\n")
     load_graph(place / "graph", [place / "facts.nt"], schema="freebase")
     return place / "graph"
+
+
+def late_ends(monkeypatch, limit):
+    """Let all look-ups of the ends of paths with a limit time out."""
+    ends = PathQueries.ends
+
+    def late(self, candidates, **options):
+        if options["limit"] == limit:
+            return [StoreTimeout("too late")] * len(candidates)
+        return ends(self, candidates, **options)
+
+    monkeypatch.setattr(PathQueries, "ends", late)
 
 
 def asked_in(messages):

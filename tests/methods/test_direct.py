@@ -6,6 +6,7 @@ import pytest
 
 from kgqa import ask, open_resources
 from kgqa.errors import SettingsError
+from kgqa.methods.direct import answer_io
 from kgqa.settings.values import resolve
 from kgqa.testing.server import ScriptedServer
 
@@ -55,6 +56,11 @@ def test_bare_number_is_asked_again(run, reply):
     assert (answer.status, answer.answers) == ("no_answer", ()) and "could not be read" in answer.reason
     answer, requests = run('Answer: "3"', question="How many moons has Mars?")
     assert str(answer) == "3" and len(requests) == 1
+
+
+def test_misspelt_arguments_are_no_arguments():
+    with pytest.raises(TypeError, match="topic"):
+        answer_io(None, resources=None, trace=None, topic=())
 
 
 @pytest.mark.parametrize("method", ["io", "cot", "tog"])

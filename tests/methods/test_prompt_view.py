@@ -12,6 +12,7 @@ from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 
 from ..search.conftest import ent, path, small  # noqa: F401
+from .scripted import late_ends
 
 FACTS = (
     "m.ann people.person.parents m.bob",
@@ -31,12 +32,17 @@ FACTS = (
 
 
 @pytest.fixture
-def view(small):  # noqa: F811
+def trace():
+    return Trace()
+
+
+@pytest.fixture
+def view(small, trace):  # noqa: F811
     def view(text, *topics, **given):
         graph = small(*FACTS)
         named = graph.named([ent(topic) for topic in topics])
         settings = resolve({name.replace("__", "."): value for name, value in given.items()})
-        return PromptView(graph, text, named, {each.value: [each.name] for each in named}, settings, Trace())
+        return PromptView(graph, text, named, {each.value: [each.name] for each in named}, settings, trace)
 
     return view
 
@@ -82,6 +88,15 @@ def test_paths_with_equal_ends_are_one_candidate(view):
     many = [candidate(t, *s, "people.person.born", "people.place.people") for t, s in
             (("m.bob", ()), ("m.ann", ("people.person.father",)))]  # fmt: skip
     assert asked.distinct(many) == many  # not all of their ends are known
+
+
+@pytest.mark.parametrize("samples", [0, 3])
+def test_ends_that_cannot_be_read_are_recorded_once_if_they_are_shown(view, trace, monkeypatch, samples):
+    late_ends(monkeypatch, COUNTED)
+    asked = view("Who is the father of Ann Arkin?", "m.ann", llm__samples=samples)
+    assert asked.distinct([FATHER, PARENTS]) == [FATHER, PARENTS] and not trace.events()
+    assert {asked.samples(FATHER) for _ in range(2)} == {"too many to be listed" if samples else ""}
+    assert len(trace.events()) == bool(samples)
 
 
 def test_generic_topics(small):  # noqa: F811

@@ -113,6 +113,14 @@ def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
     assert any(hint.endswith('chooser="llm" llm="MODEL"') for hint in answer.hints), "--llm alone changes nothing"
 
 
+@pytest.mark.parametrize("least", [0.0, 0.9])
+def test_least_score_has_no_effect_on_a_chooser_of_another_package(opened, foreign_package, least):
+    foreign_package("[kgqa.choosers]\nlax = theirs:strict\n", theirs=STRICT.replace("accept_at=1.0", "accept_at=0.0"))
+    answer = ask(PARASITE, resources=opened(rank__chooser="lax", ask__min_score=least))
+    assert answer.status == "answered"
+    assert any("min_score" in note and "has no effect" in note for note in answer.notes) == bool(least)
+
+
 class TestSeveralTopics:
     GRAPH = (
         "m.film r.film.actor m.ann",

@@ -9,12 +9,13 @@ from typing import ClassVar
 import pytest
 
 from kgqa.graph.opening import open_graph
+from kgqa.methods.tournament.search import ENDS
 from kgqa.model import Candidate, Entity
 from kgqa.storage.cache import Cache
 from kgqa.testing import faults
 from kgqa.testing.model_oracle import Gold, ModelOracle
 
-from .scripted import NS, asked_in, loaded, prompt_kind, run_scripted
+from .scripted import NS, asked_in, late_ends, loaded, prompt_kind, run_scripted
 
 NAMES = {
     "m.zor": "Zorblax",
@@ -302,6 +303,12 @@ class TestStop:
         done = run(reply, explore__stop="converged", explore__depth=4)
         assert done.events("accepted") == [{"why": "the answers no longer change", "path": "film country"}]
         assert done.answer.usage.hops == 2 and done.ids == ["m.fre"] and done.kinds.count("judge") == 1
+
+    def test_ends_that_cannot_be_read_are_noted(self, run, monkeypatch):
+        late_ends(monkeypatch, ENDS)
+        done = run(Model(judge=verdict("country", None)), explore__stop="converged", explore__depth=2)
+        assert done.answer.usage.hops == 2 and done.answer.approximate
+        assert any(note.startswith("A query failed during the search (film") for note in done.answer.notes)
 
 
 class TestBudgets:

@@ -39,7 +39,7 @@ def answer(
 class PublishedSearch(ChainSearch):
     """The search for one question."""
 
-    prompts = "tog/"
+    published = True
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         super().__init__(question, resources, trace)

@@ -10,11 +10,10 @@ from typing import Any
 
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.reply import Reply
-from kgqa.llm.replies.scores import scores
 from kgqa.methods.direct import UNREADABLE, answer_cot
 from kgqa.methods.resources import Resources
 from kgqa.methods.tog.chains import NodeChain
-from kgqa.methods.tog.replies import read_answer, read_relations, read_sufficient
+from kgqa.methods.tog.replies import read_answer, read_entities, read_relations, read_sufficient
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_model, best_so_far, nodes_named
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Question, RelationPath, Step, Value
 from kgqa.search.tolerance import TOLERATED, without_failures
@@ -30,11 +29,11 @@ class ChainSearch(ABC):
     """A search for one question along chains; the two searches say how a hop goes, and what prompts show.
 
     Attributes:
-        prompts: The beginning of the names of the prompts.
+        published: Whether prompts and the reading of braces are as published.
         chains: The chains kept in all hops so far, whose triples the model sees and whose nodes may be answers.
     """
 
-    prompts = "tog/robust_"
+    published = False
 
     def __init__(self, question: Question, resources: Resources, trace: Trace) -> None:
         self._question = question
@@ -83,12 +82,13 @@ class ChainSearch(ABC):
         empty = Answer(self._question, "no_answer", method="tog", notes=notes, topics=tuple(topics))
         frontier = [NodeChain(RelationPath(topic.value)) for topic in topics if isinstance(topic.value, Entity)]
         texts: tuple[str, ...] | None = None
+        decides, answers = (partial(read, published=self.published) for read in (read_sufficient, read_answer))
         try:
             for _ in range(self._settings.explore.depth):
                 frontier = self.hop(frontier)
                 if not frontier:
                     break
-                (texts,) = self.ask("sufficient", "decide", [({"triples": self.triples()}, Reply(read_sufficient))])
+                (texts,) = self.ask("sufficient", "decide", [({"triples": self.triples()}, Reply(decides))])
                 if texts:
                     self._trace.record(Accepted(why="the triples are sufficient", answers=texts[:20]))
                     break
@@ -96,11 +96,14 @@ class ChainSearch(ABC):
                 recall = answer_cot(self._question, resources=self._resources, trace=self._trace)
                 return replace(recall, method="tog", topics=tuple(topics), notes=(*notes, *recall.notes))
             if not texts:
-                (texts,) = self.ask("answer", "decide", [({"triples": self.triples()}, Reply(read_answer))])
+                (texts,) = self.ask("answer", "decide", [({"triples": self.triples()}, Reply(answers))])
         except BudgetExhausted as error:
             longest = max((len(chain.nodes) for chain in self.chains), default=0)
             best = [chain.end for chain in self.chains if len(chain.nodes) == longest][:1]
-            return best_so_far(self._graph, empty, error, self.paths_to(best), self._trace)
+            found = best_so_far(self._graph, empty, error, self.paths_to(best), self._trace, chosen=best)
+            kept = tuple(each for each in found.answers if each.value in best)
+            whole = len(kept) == len(found.answers)
+            return replace(found, answers=kept, query_class=found.query_class if whole else "superset")
         return self._grounded(texts, empty) if texts else replace(empty, reason=UNREADABLE)
 
     def relations(self, frontier: Sequence[NodeChain]) -> list[tuple[NodeChain, Step, float]]:
@@ -133,7 +136,7 @@ class ChainSearch(ABC):
 
     def rated(self, several: Sequence[tuple[Mapping[str, Any], Sequence[NodeChain]]]) -> list[NodeChain]:
         """Let the model rate the ends of chains along one relation; without a usable reply, all get equal shares."""
-        asked = [(values, scores(len(chains))) for values, chains in several]
+        asked = [(values, Reply(partial(read_entities, size=len(chains)))) for values, chains in several]
         return [
             replace(chain, score=chain.score * (share or 0.0))
             for (_, chains), shares in zip(several, self.ask("entities", "entity", asked))
@@ -151,7 +154,7 @@ class ChainSearch(ABC):
 
     def ask(self, prompt: str, stage: Stage, asked: Sequence[tuple[Mapping[str, Any], Reply[Any]]]) -> list[Any]:
         """Send one prompt for each of the values, and return what their replies say."""
-        make, name = self._resources.prompts.prompt, self.prompts + prompt
+        make, name = self._resources.prompts.prompt, ("tog/" if self.published else "tog/robust_") + prompt
         prompts = [make(name, stage, reply, question=self._question.text, **values) for values, reply in asked]
         return self._resources.ask(prompts, self._trace)
 

@@ -6,6 +6,7 @@ import re
 
 from kgqa.llm.replies.answers import read_numbered_answers
 from kgqa.llm.replies.json_values import Reading
+from kgqa.llm.replies.scores import read_scores
 from kgqa.text.words import normalise
 
 _FORM = re.compile(r"\{\s*(.+?)\s*\(Score:\s*([0-9]*\.?[0-9]+)\s*\)\s*\}")
@@ -32,22 +33,31 @@ def read_relations(text: str, names: list[str]) -> Reading[tuple[tuple[str, floa
     return Reading(tuple(sorted(found.items(), key=lambda pair: -pair[1])))
 
 
-def read_sufficient(text: str) -> Reading[tuple[str, ...]]:
-    """Read whether the triples are enough, and if so the answers; () if they are not enough."""
+def read_entities(text: str, size: int) -> Reading[tuple[float | None, ...]]:
+    """Read the scores of `size` entities in their order: the numbers after the last "Score:", or any form of scores."""
+    numbers = tuple(map(float, re.findall(r"\b[01](?:\.\d+)?\b|\B\.\d+\b", text.rsplit("Score:", 1)[-1][:5000])))
+    return Reading(numbers) if len(numbers) == size else read_scores(text, size=size)
+
+
+def read_sufficient(text: str, *, published: bool = False) -> Reading[tuple[str, ...]]:
+    """Read whether the triples are enough, and if so the answers; () if they are not enough.
+
+    With `published`, the first braces must be the verdict; otherwise the verdict may stand in any braces.
+    """
     braces = (each.strip().lower() for each in _BRACES.findall(text[:20_000]))
-    verdict = next((each for each in braces if each in _VERDICTS), None)
-    if verdict is None:
+    verdict = next((each for each in braces if published or each in _VERDICTS), "")
+    if verdict not in _VERDICTS:
         return Reading(None, problem="It begins neither with {Yes} nor with {No}.")
-    return read_answer(text) if verdict == "yes" else Reading(())
+    return read_answer(text, published=published) if verdict == "yes" else Reading(())
 
 
-def read_answer(text: str) -> Reading[tuple[str, ...]]:
-    """Read the answers in the last braces; several are separated by semicolons."""
+def read_answer(text: str, *, published: bool = False) -> Reading[tuple[str, ...]]:
+    """Read the answers in the last braces, or with `published` in all braces; semicolons separate several."""
     braces = [each for each in _BRACES.findall(text[-20_000:]) if each.strip().lower() not in _VERDICTS]
     if not braces:
         return Reading(None, problem="It has no answer in braces.")
-    if _OBJECT.match(braces[-1]):
+    if not published and _OBJECT.match(braces[-1]):
         read = read_numbered_answers(text)
         return Reading(None if read.value is None else tuple(map(str, read.value)), read.repaired, read.problem)
-    parts = [part.strip()[:500] for part in braces[-1].split(";")]
+    parts = [part.strip()[:500] for each in braces[0 if published else -1 :] for part in each.split(";")]
     return Reading(tuple(dict.fromkeys(filter(None, parts))) or None, problem="The braces are empty.")

@@ -89,14 +89,20 @@ def answer_of_path(
 
 
 def best_so_far(
-    graph: KnowledgeGraph, empty: Answer, error: BudgetExhausted, candidates: Iterable[Candidate], trace: Trace
+    graph: KnowledgeGraph,
+    empty: Answer,
+    error: BudgetExhausted,
+    candidates: Iterable[Candidate],
+    trace: Trace,
+    *,
+    chosen: Collection[Value] = (),
 ) -> Answer:
-    """Answer from the best of the paths that were found before the question's budget was spent."""
+    """Answer from the best path that was found before the budget was spent; `chosen` as for `answer_of_path`."""
     spent = replace(empty, status="budget_exhausted", reason=error.reason)
     with trace.grace():
         for candidate in candidates:
             try:
-                found = answer_of_path(graph, replace(candidate, approximate=True), None, empty, trace)
+                found = answer_of_path(graph, replace(candidate, approximate=True), None, empty, trace, chosen=chosen)
             except (StoreError, BudgetExhausted) as failure:
                 trace.record(GaveUp(path=candidate.words, error=str(failure)))
                 continue

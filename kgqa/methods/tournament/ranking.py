@@ -197,7 +197,8 @@ def with_confidence(found: Answer, candidate: Candidate, ranked: Ranked, ranking
     """
     graph, least = ranking.asked.graph, ranking.asked.settings.ask.min_score
     if ranking.accepted_by:
-        return found
+        note = "has no effect, because the confidence in an answer is known only without a language model."
+        return replace(found, notes=(*found.notes, f"{Option('min-score')} {note}")) if least else found
     conditions, operation = all_words(graph, candidate)
     shares = ranking.plain_scores.explained(candidate, [*conditions, operation])
     # the kind of answer may be left out

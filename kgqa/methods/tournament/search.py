@@ -9,7 +9,6 @@ from itertools import zip_longest
 from typing import Any
 
 from kgqa.errors import StoreError
-from kgqa.graph.paths import Ends
 from kgqa.methods.tournament.path_answers import answer_of_path, best_so_far
 from kgqa.methods.tournament.ranking import Ranked, Ranking
 from kgqa.model import Answer, Candidate, Entity, Value
@@ -17,7 +16,7 @@ from kgqa.search.beam import BeamSettings, HopResult, RankCandidates, explore, p
 from kgqa.search.conjunction import JoinFinder
 from kgqa.search.entity_selection import select_entities
 from kgqa.search.masking import placeholders
-from kgqa.search.tolerance import TOLERATED
+from kgqa.search.tolerance import TOLERATED, without_failures
 from kgqa.text.hints import Option
 from kgqa.text.words import paths_key
 from kgqa.trace import Accepted, GaveUp, Leaks, PathsRanked, RankedPath, Rejected
@@ -163,8 +162,10 @@ class PathSearch:
 
         See the thesis, section 6.2.3.
         """
-        found = self.graph.paths.ends(best[:2], limit=ENDS, tolerated=TOLERATED)
-        sets = [frozenset(each.values) if isinstance(each, Ends) and not each.approximate else None for each in found]
+        ends = self.graph.paths.ends(best[:2], limit=ENDS, tolerated=TOLERATED)
+        read = without_failures(best[:2], ends, self.trace, worded=lambda each: each.words)
+        known = {each: frozenset(found.values) for each, found in read if not found.approximate}
+        sets = [known.get(each) for each in best[:2]]
         first, before = sets[0] if sets else None, self._ends_before
         self._ends_before = first
         same = bool(first) and (first == before or sets[1:] == [first])

@@ -67,12 +67,14 @@ class TestSampling:
 
 class TestReasoning:
     def test_sufficient_triples_end_the_search(self, run):
-        done = run(sufficient="{Yes}. It was {Ann Arkin}.", explore__depth=3)
-        assert done.kinds == ["relations", "entities", "sufficient"] and done.ids == ["m.ann"]
+        done = run(sufficient="{Yes}. They were {Ann Arkin} and {Bob Bream}.", explore__depth=3)
+        assert done.kinds == ["relations", "entities", "sufficient"] and done.ids == ["m.ann", "m.bob"]
         (accepted,) = (event for event in done.answer.trace if event.kind == "accepted")
-        assert accepted.detail == {"why": "the triples are sufficient", "answers": ("Ann Arkin",)}
+        assert accepted.detail == {"why": "the triples are sufficient", "answers": ("Ann Arkin", "Bob Bream")}
 
-    @pytest.mark.parametrize("reply", ["It is {Ann Arkin}.", "{Maybe} {Ann Arkin}", "{Yes}", "{No} {Ann Arkin}"])
+    @pytest.mark.parametrize(
+        "reply", ["It is {Ann Arkin}.", "{Ann Arkin}: {Yes}.", "{Maybe} {Ann Arkin}", "{Yes}", "{No} {Ann Arkin}"]
+    )
     def test_reply_without_yes_is_not_sufficient(self, run, reply):
         done = run(sufficient=reply, explore__depth=1, answer="{Freedonia}")
         assert done.kinds[-1] == "answer" and done.ids == ["m.fre"]
@@ -134,3 +136,8 @@ class TestRequests:
         # the first hop takes one or two calls; its paths are the answer
         assert bool(done.answer.answers) == bool(done.answer.paths) == bool(done.answer.sparql)
         assert done.answer.answers or calls < 2
+
+    def test_spent_budget_leaves_the_end_of_the_best_chain(self, run):
+        done = run(budget__calls=2, relations="1. {film.film.directed_by (Score: 1)}", entities="Score: 0.1, 0.9")
+        assert (done.ids, done.answer.query_class) == (["m.bob"], "superset")
+        assert [walk[-1].id for walk in done.answer.paths[0].walks] == ["m.bob"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.tog.replies import read_relations, read_sufficient
+from kgqa.methods.tog.replies import read_entities, read_relations, read_sufficient
 
 from .conftest import BORN
 
@@ -91,9 +91,33 @@ def test_loose_forms_of_relations(text):
     assert read_relations(text, names).value == (("directed by", 0.6),)
 
 
-@pytest.mark.parametrize("text", ["I think {Ann Arkin}: {Yes}.", "{Yes}. Of {Zorblax} it is {Ann Arkin}."])
-def test_verdict_anywhere_and_answer_in_the_last_braces(text):
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        ("I think {Ann Arkin}: {Yes}.", None),
+        ("{Yes}. Of {Zorblax} it is {Ann Arkin}.", ("Zorblax", "Ann Arkin")),
+        ("{Yes}. {No one; Ann Arkin} {Ann Arkin}", ("No one", "Ann Arkin")),
+    ],
+)
+def test_verdict_anywhere_and_answer_in_the_last_braces(text, published):
+    """As published, the first braces are the verdict, and all others are answers."""
     assert read_sufficient(text).value == ("Ann Arkin",)
+    assert read_sufficient(text, published=True).value == published
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("Score: 0.4 0.3 0.3", (0.4, 0.3, 0.3)),
+        ("The scores are: Score: 0.4, 0.6. A and B are relevant.", (0.4, 0.6)),
+        ("Score: .2, 0.8, where B is best.", (0.2, 0.8)),
+        ('{"scores": [0.25, 0.75]}', (0.25, 0.75)),
+        ("[1]: 0.2\n[2]: 0.8", (0.2, 0.8)),
+        ("Score: 0.4", (None, None)),
+    ],
+)
+def test_scores_of_entities(text, scores):
+    assert (read_entities(text, len(scores)).value or (None,) * len(scores)) == scores
 
 
 @pytest.mark.parametrize(
