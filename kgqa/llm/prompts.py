@@ -30,6 +30,7 @@ from kgqa.text.words import clean, safe_text
 T = TypeVar("T")
 MAX_VALUE_CHARS = 4000
 """Most characters of a text in a value that is not `long`; longer texts are cut."""
+MAX_FILE_CHARS = 200_000
 _NAME = re.compile(r"(?!_)[a-z0-9_-]+/[a-z0-9_-]+")
 
 
@@ -150,6 +151,8 @@ class Prompts:
                 raise SettingsError(f"There is no prompt named {name}. Available prompts: {', '.join(self.names())}.")
             try:
                 source, description = (self._source(f"{name}.{kind}") for kind in ("j2", "json"))
+                if len(source + description) > MAX_FILE_CHARS:
+                    raise ValueError(f"they are too large for a prompt: more than {MAX_FILE_CHARS:,} characters")
                 data = {"reply": "", "example": {}, **parse_json(description, dict[str, Any])}
                 template: Template = convert({**data, "name": name, "source": source}, Template)
                 forms = {
@@ -182,4 +185,6 @@ def _cleaned(value: Any, form: _ValueForm) -> Any:
         return {str(key): _cleaned(each, form) for key, each in value.items()}
     if isinstance(value, Sequence):
         return [_cleaned(each, form) for each in value]
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"a prompt takes text, numbers and lists of them, not {type(value).__name__}")
     return value

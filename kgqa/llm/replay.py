@@ -95,6 +95,8 @@ class ReplayFile:
                 self.models.add(line.model)
                 self._places.setdefault(line.key, (self._end, len(text)))
                 self._end += len(text)
+            if len(text) == _LARGEST_LINE:
+                raise ValueError("a reply is too large")
             if text[: len(_START)] != _START[: len(text)]:
                 raise ValueError("its last line is not a recorded reply")
 

@@ -113,6 +113,11 @@ def test_values_are_cleaned(value, shown):
     )
 
 
+def test_value_of_another_type_is_an_error():
+    with pytest.raises(TypeError, match="not set"):
+        PACKAGED_PROMPTS.render("top/reask", problem={"a\x1b[31m"})
+
+
 # ---- long values, lines, fences ----
 
 PASSAGE = {"about": "a passage", "long": True, "lines": True}
@@ -252,8 +257,9 @@ def test_failing_template_is_an_error(folder, mistake):
         b"{{ problem|nosuch }}",
         b"{{ " + b"(" * 3000 + b"1" + b")" * 3000 + b" }}",
         b"\xff\xfe",
+        b"{% block user %}" + b"x" * 200_000 + b"{% endblock %}",
     ],
-    ids=["open", "braces", "tag", "filter", "nested", "bytes"],
+    ids=["open", "braces", "tag", "filter", "nested", "bytes", "large"],
 )
 def test_invalid_template_file_is_an_error(folder, source):
     (folder / "top" / "reask.j2").write_bytes(source)

@@ -278,6 +278,15 @@ def test_files_of_another_kind_are_refused_and_unchanged(file, text, write):
     assert file.read_text() == content
 
 
+def test_replies_after_one_that_is_too_large_are_kept(file, monkeypatch):
+    content = "".join(json.dumps(GOOD | {"reply": {"text": "t" * length}}) + "\n" for length in (1, 200, 1))
+    file.write_text(content)
+    monkeypatch.setattr("kgqa.llm.replay._LARGEST_LINE", 100)
+    with pytest.raises(SettingsError, match="too large"):
+        Replay(file, model=NumberingModel())
+    assert file.read_text() == content
+
+
 def test_folders_and_pipes_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in (".", "pipe"):

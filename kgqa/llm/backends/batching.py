@@ -39,8 +39,7 @@ class RequestBatcher:
 
         Raises:
             TimeoutError: The deadline has passed, or `stop` was set.
-            RuntimeError: The batcher is closed.
-            ModelUnavailable: The batcher was closed while this request waited.
+            ModelUnavailable: The batcher is closed, or was closed while this request waited.
 
         Any error of the call to the model is raised for every request in that call.
         """
@@ -48,7 +47,10 @@ class RequestBatcher:
         self._unfinished.add(future)
         try:
             self._waiting.put((prompts, future))
-            self._thread.submit(self._run)
+            try:
+                self._thread.submit(self._run)
+            except RuntimeError:
+                raise ModelUnavailable("The language model is closed.") from None
             wait_for_all([future], deadline=deadline, stop=stop)
             return future.result()
         finally:

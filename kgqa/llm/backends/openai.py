@@ -179,7 +179,7 @@ class OpenAIChat:
     def _ask(self, prompt: Prompt, abandoned: threading.Event) -> Completion:
         """Send a prompt until the server replies or rejects it, each time without what the server has refused."""
         what = _CHOICES if prompt.choices else json.dumps(prompt.schema, sort_keys=True)
-        while True:
+        while not (abandoned.is_set() or self._closed.is_set()):
             is_free = prompt.schema is None and not prompt.choices
             mode: ConstraintMode = "free" if is_free else self._modes.setdefault(what, "json_schema")
             more_tokens = JSON_TOKENS if prompt.choices and mode == "json_schema" else 0
@@ -201,6 +201,7 @@ class OpenAIChat:
                 return Completion(failure="unreachable", detail=self._shown(result.cause))
             if not self._adapt(result.error, messages, what, mode, fields):
                 return Completion(failure="rejected", detail=self._shown(result.cause))
+        return Completion(failure="unreachable", detail="given up")
 
     def _post(self, messages: Sequence[Message], fields: dict[str, Any]) -> Any:
         return self._server.api.chat.completions.with_raw_response.create(

@@ -106,6 +106,9 @@ class VLLMChat:
         groups: dict[str, list[int]] = {}
         for index, prompt in enumerate(prompts):
             kwargs = prompt.sampling.extra_body.get(KWARGS) or {}
+            if not isinstance(kwargs, Mapping):
+                self._note(f"{KWARGS} in llm.extra_body has no effect, because it is not a table.")
+                kwargs = {}
             groups.setdefault(json.dumps(kwargs, sort_keys=True, default=dict), []).append(index)
             for name in prompt.sampling.extra_body.keys() - {KWARGS}:
                 self._note(f"{name} in llm.extra_body has no effect on a model vllm:..., only on a model on a server.")
@@ -114,9 +117,10 @@ class VLLMChat:
             if self._engine is None:
                 self._engine = _load(self.name, self._options)
             # vLLM takes one set of chat template arguments per call, so prompts are grouped by these arguments
-            for text, indices in groups.items():
-                replies = self._chat([prompts[index] for index in indices], json.loads(text))
-                completions.update(zip(indices, replies))
+            for text, indices in (*groups.items(), *groups.items()):  # replies that vLLM aborted are asked for again
+                left = [i for i in indices if i not in completions or completions[i].failure == "unreachable"]
+                if left:
+                    completions.update(zip(left, self._chat([prompts[index] for index in left], json.loads(text))))
         except ModelUnavailable as error:
             self._broken = str(error)
             raise
@@ -136,7 +140,8 @@ class VLLMChat:
                 use_tqdm=False,
                 chat_template_kwargs=kwargs or None,
             )
-            return [_completion(output, prompt) for output, prompt in zip(outputs, prompts, strict=True)]
+            if len(outputs) != len(prompts):
+                raise RuntimeError(f"{len(prompts)} prompts returned {len(outputs)} replies")
         except Exception as error:
             if not _rejects_prompt(error):
                 cause = f"vLLM failed with {clean(self.name)}: {_message(error)}."
@@ -145,8 +150,9 @@ class VLLMChat:
                 changed = self._adapted(prompts[0], str(error))
                 detail = _message(error)
                 return self._chat([changed], kwargs) if changed else [Completion(failure="rejected", detail=detail)]
-        half = len(prompts) // 2
-        return [*self._chat(prompts[:half], kwargs), *self._chat(prompts[half:], kwargs)]
+            half = len(prompts) // 2
+            return [*self._chat(prompts[:half], kwargs), *self._chat(prompts[half:], kwargs)]
+        return [_completion(output, prompt) for output, prompt in zip(outputs, prompts)]
 
     def _adapted(self, prompt: Prompt, error: str) -> Prompt | None:
         """Return a rejected prompt without its schema or system message, if the error is about these."""

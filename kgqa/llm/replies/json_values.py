@@ -145,8 +145,11 @@ def json_values(text: str) -> list[JsonValue]:
         start = opener.start()
         value = None
         try:
-            decoded, end = _DECODER.raw_decode(narrow, start)
-            value = JsonValue(start, end, narrow[start:end], decoded, narrow[start:end] != text[start:end])
+            try:
+                source, (decoded, end) = text, _DECODER.raw_decode(text, start)
+            except ValueError:
+                source, (decoded, end) = narrow, _DECODER.raw_decode(narrow, start)
+            value = JsonValue(start, end, source[start:end], decoded, source is not text)
         except ValueError:  # also for a number with too many digits
             if repairs < _MAX_REPAIRS and _REPAIRABLE.match(narrow, start):
                 repairs += 1

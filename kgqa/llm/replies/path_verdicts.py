@@ -9,9 +9,11 @@ from typing import Literal as OneOf
 
 from kgqa.llm.replies.json_values import key_name
 from kgqa.llm.replies.reply import Form, Reply, reply_of
+from kgqa.text.words import clean
 
 VerdictKind = OneOf["complete", "missing", "wrong"]
 MAX_CONDITIONS = 6
+MAX_CHARS = 300
 SIGNS = {
     **{sign: sign for sign in ("=", "!=", "<", "<=", ">", ">=", "present", "absent")},
     "==": "=",
@@ -55,13 +57,36 @@ def _one_of(words: Mapping[str, str]) -> Callable[[Any], str]:
     return read
 
 
+def _number(value: Any) -> int:
+    """Return the number of a path: 0 if there is none, and -1 for another value."""
+    digits = str(value or 0).strip(" []#*")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else -1
+
+
+def _condition(value: Any) -> RepliedCondition:
+    """Return a condition; one without a value tests whether the field is absent or present."""
+    table = {key_name(key): inner for key, inner in value.items()} if isinstance(value, dict) else {}
+    sign = _one_of(SIGNS)(next((table[key] for key in ("is", "comparison", "op") if key in table), "="))
+    bare = {"present": "present", "absent": "absent"}
+    bare |= {"=": "absent", "!=": "present"} if table.get("value") is None else {}
+    field, given = _text(table.get("field")), "" if sign in bare else _text(table.get("value"))
+    if not field or not (given or sign in bare):
+        raise ValueError("no field or no value")
+    return RepliedCondition(field, bare.get(sign, sign), given)
+
+
+def _text(value: Any) -> str:
+    is_text = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return clean(str(value)[: 4 * MAX_CHARS])[:MAX_CHARS].strip() if is_text else ""
+
+
 @dataclass(frozen=True, slots=True)
 class RepliedCondition:
     """A condition as in the reply: a field that was shown, one of `SIGNS`, and a value ("" for present and absent)."""
 
-    field: Annotated[str, Form(chars=300)]
-    sign: Annotated[str, Form(name="is", keys=("comparison", "op"), strict=True, read=_one_of(SIGNS))] = "="
-    value: Annotated[str, Form(chars=300, strict=True)] = ""
+    field: str
+    sign: Annotated[str, Form(name="is")] = "="
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +102,7 @@ class RepliedOperation:
     """
 
     kind: Annotated[str, Form(name="do", keys=("kind",), read=_one_of(DOINGS))]
-    field: Annotated[str, Form(chars=300)] = ""
+    field: Annotated[str, Form(chars=MAX_CHARS)] = ""
     rank: Annotated[int, Form(strict=True)] = 1
     counted: bool = False
     compared: Annotated[bool, Form(name="compare", read=bool)] = False
@@ -88,10 +113,12 @@ class PathVerdict:
     """A verdict. `path`: index of the path from 0. `operations`: at most one. `answer`: another field."""
 
     kind: Annotated[VerdictKind, Form(name="verdict")]
-    path: Annotated[int, Form(keys=("number", "index"), strict=True)] = 0
-    conditions: Annotated[tuple[RepliedCondition, ...], Form(keys=("condition",), strict=True)] = ()
+    path: Annotated[int, Form(keys=("number", "index"), read=_number)] = 0
+    conditions: Annotated[
+        tuple[Annotated[RepliedCondition, Form(read=_condition)], ...], Form(keys=("condition",), strict=True)
+    ] = ()
     operations: Annotated[tuple[RepliedOperation, ...], Form(name="operation", keys=("operations",), strict=True)] = ()
-    answer: Annotated[str, Form(chars=300)] = ""
+    answer: Annotated[str, Form(chars=MAX_CHARS)] = ""
 
 
 def path_verdict(size: int) -> Reply[PathVerdict]:
@@ -110,18 +137,6 @@ def path_verdict(size: int) -> Reply[PathVerdict]:
         if len(read.conditions) > MAX_CONDITIONS or len(read.operations) > 1:
             raise ValueError(f"The reply has more than {MAX_CONDITIONS} conditions, or more than one operation.")
         operations = (replace(each, compared=each.compared or each.kind == "difference") for each in read.operations)
-        return replace(
-            read, path=path - 1, conditions=tuple(map(_complete, read.conditions)), operations=tuple(operations)
-        )
+        return replace(read, path=path - 1, operations=tuple(operations))
 
     return Reply(reply_of(PathVerdict).then(check).read)
-
-
-def _complete(condition: RepliedCondition) -> RepliedCondition:
-    """Return a condition with a value; one without a value tests whether the field is absent or present."""
-    signs = {"=": "absent", "!=": "present", "absent": "absent", "present": "present"}
-    if condition.value and condition.sign not in ("present", "absent"):
-        return condition
-    if condition.sign not in signs:
-        raise ValueError('The reply has a condition without a value: give {"field": "...", "is": "<", "value": "..."}.')
-    return RepliedCondition(condition.field, signs[condition.sign])

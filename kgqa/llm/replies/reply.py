@@ -114,11 +114,13 @@ def reply_of(kind: type[T], schema: Mapping[str, Any] | None = None) -> Reply[T]
     The last object of a reply that fits is read: it has all fields without a default. Keys are compared without case,
     and `_`, `-` and spaces are the same. The keys of the outermost object may stand at any depth, those of an inner one
     only in this object. Texts are cleaned; numbers may be texts and texts numbers; a single value is a list of one; a
-    text in place of an object is its first field; items of a list that do not fit are left out. `schema`: that of a
-    prompt that asks for some of the fields.
+    text in place of an object is its first field; items of a list that do not fit are left out. If a field is strict,
+    the last object with the first field counts, even if it does not fit. `schema`: that of a prompt that asks for some
+    of the fields.
     """
     form: Any = kind
     asked, known = schema or schema_of(form), _fields(form)
+    is_strict = any(each.form.strict for each in known)
     problem = f"It is not of the form {json.dumps(example_of(asked))}."
 
     def read(text: str) -> Reading[T]:
@@ -132,7 +134,8 @@ def reply_of(kind: type[T], schema: Mapping[str, Any] | None = None) -> Reply[T]
             try:
                 return Reading(_object(form, given, left_out), found.repaired or bool(left_out))
             except ValueError:
-                continue
+                if is_strict and find_key(found.value, known[0].keys)[0]:
+                    break
         return Reading(None, problem=problem)
 
     return Reply(read, asked)
@@ -234,7 +237,8 @@ def _value(value: Any, hint: Any, left_out: list[Any]) -> Any:
 
 
 def _items(value: Any, hint: Any, form: Form, left_out: list[Any]) -> Iterator[Any]:
-    listed = [] if value in (None, "", "none", "None") else value if isinstance(value, list) else [value]
+    is_empty = value in (None, "", "none", "None") or (form.strict and (value is False or value == {}))
+    listed = [] if is_empty else value if isinstance(value, list) else [value]
     for item in listed[:MAX_ITEMS]:
         try:
             yield _value(item, hint, left_out)

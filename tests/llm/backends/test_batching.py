@@ -124,7 +124,7 @@ def test_close_raises_in_running_and_waiting_requests(model, batcher, pool):
         with pytest.raises(ModelUnavailable, match="closed"):
             future.result(TIMEOUT)
     batcher.close()
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(ModelUnavailable, match="closed"):
         batcher.complete(prompts("after"))
     model.gate.set()
     assert model.calls == [["held"]]

@@ -351,6 +351,15 @@ def test_close_raises_in_waiting_calls(open_client):
         assert "closed" in str(caught[0])
 
 
+def test_refused_prompt_of_an_abandoned_batch_is_not_sent_again(open_client):
+    with ScriptedServer(echo, rejects=["temperature"], latency=0.2) as server:
+        model = open_client(server, concurrency=1)
+        with pytest.raises(TimeoutError):
+            model.complete([ask()], deadline=time.monotonic() + 0.1)
+        assert model.complete([ask("next", WITHOUT_TEMPERATURE)])[0].text == "re next"
+        assert server.calls == 2
+
+
 def test_missing_library_is_an_error(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelUnavailable, match=r"\[openai\]"):

@@ -259,10 +259,10 @@ def test_chat_template_arguments_split_a_batch(vllm, model):
 
 
 def test_unsupported_extra_body_is_noted_once(vllm, model):
-    extra = {"reasoning_effort": "low", "chat_template_kwargs": None}
+    extra = {"reasoning_effort": "low", "chat_template_kwargs": ["no table"]}
     model.complete([prompt("a", extra_body=extra), prompt("b", extra_body=extra)])
-    (note,) = model.notes
-    assert "reasoning_effort" in note
+    assert [name in note for name, note in zip(sorted(extra), sorted(model.notes), strict=True)] == [True, True]
+    assert vllm.calls[0].kwargs is None
 
 
 # ---- replies ----
@@ -281,6 +281,25 @@ def test_too_long_prompt_fails_alone(vllm, model, error):
     ]
     assert len(vllm.calls) == 9, "halves of halves, not one by one"
     assert model.complete([prompt("next")])[0].text == "NEXT"
+
+
+def test_aborted_reply_is_asked_for_once_more(vllm, model):
+    def output(text, param):
+        found = VLLMStandIn.output(vllm, text, param)
+        aborted = text == "never" or (text == "later" and len(vllm.calls) == 1)
+        found.outputs[0].finish_reason = "abort" if aborted else "stop"
+        return found
+
+    vllm.output = output
+    got = model.complete([prompt("a"), prompt("later"), prompt("never")])
+    assert [(each.text, each.failure) for each in got] == [("A", ""), ("LATER", ""), ("", "unreachable")]
+    assert [call.texts for call in vllm.calls] == [["a", "later", "never"], ["later", "never"]]
+
+
+def test_missing_replies_are_a_failure_of_the_engine(vllm, model, monkeypatch):
+    monkeypatch.setattr(vllm, "chat", lambda *_: [])
+    with pytest.raises(ModelUnavailable, match="1 prompts returned 0 replies"):
+        model.complete([prompt("a")])
 
 
 @pytest.mark.parametrize(

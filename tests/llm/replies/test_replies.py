@@ -285,6 +285,7 @@ def test_read_answers(text, expected):
         ('{"a": 1, "a": 1}', ({"a": 1}, False)),
         ('{"a"\uff1a "b\uff0c c"\uff0c "d"\uff1a [1\uff0c 2]}', ({"a": "b\uff0c c", "d": [1, 2]}, True)),
         ("{\u201ca\u201d: \u201cb\u201d}", ({"a": "b"}, True)),
+        ('{"a": "\u201cb\u201d\uff1ac 1\uff0c2"}', ({"a": "\u201cb\u201d\uff1ac 1\uff0c2"}, False)),
         ("not {a} json, see [b]", (None, False)),
         ("", (None, False)),
         ("[" * 50_000, (None, False)),

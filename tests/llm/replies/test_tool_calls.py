@@ -60,13 +60,20 @@ def test_first_call_after_the_thought_is_read(text):
             '<tool_call>{"name": "graph_search", "arguments": {"query": "a", "k": 99}}</tool_call>',
             "no argument k",
         ),
-        ('<tool_call>{"name": "insert", "arguments": {"content": "a", "sources": ["b"]}}</tool_call>', "number"),
+        (
+            '<tool_call>{"name": "insert", "arguments": {"content": "a", "sources": ["b"]}}</tool_call>',
+            "list of numbers",
+        ),
+        (
+            json.dumps({"name": "graph_search", "arguments": {f"a{number}": 1 for number in range(1000)}}),
+            "It takes query.",
+        ),
         ("<think>x</think><tool_response>Mars</tool_response><answer>Mars</answer>", "invents"),
     ],
 )
 def test_other_replies_are_refused_with_a_reason(text, problem):
     reading = read(text)
-    assert reading.value is None and problem in reading.problem
+    assert reading.value is None and problem in reading.problem and len(reading.problem) < 300
 
 
 def test_last_turn_takes_answers_only():
