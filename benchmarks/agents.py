@@ -46,7 +46,7 @@ from kgqa.methods.ask import ask, open_resources
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import GraphFunctions
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.tools import Tools
+from kgqa.methods.evograph.tools import EvographTools
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, PieceKind, Question
 from kgqa.settings.values import resolve
@@ -202,7 +202,7 @@ def _search_cost(resources: Resources, queries: Sequence[str]) -> float:
     kinds: tuple[PieceKind, ...] = ("hyperedge", "chunk")
     extra = []
     for query in queries:
-        tools = Tools(
+        tools = EvographTools(
             Overlay(corpus, question=query, agent="benchmark"), resources.settings.of(EvographSettings), Trace()
         )
         corpus.retriever("chunk", channels).search([query], DEPTH)  # the embedding is remembered

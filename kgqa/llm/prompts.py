@@ -35,7 +35,7 @@ _NAME = re.compile(r"(?!_)[a-z0-9_-]+/[a-z0-9_-]+")
 
 
 @dataclass(frozen=True)
-class Template:
+class PromptTemplate:
     """A prompt file and its description.
 
     Attributes:
@@ -86,14 +86,14 @@ class Prompts:
             loader=self._loader,
         )
         self._environment.filters["fenced"] = fenced
-        self._loaded: dict[str, tuple[Template, dict[str, _ValueForm], Any]] = {}
+        self._loaded: dict[str, tuple[PromptTemplate, dict[str, _ValueForm], Any]] = {}
 
     def names(self) -> list[str]:
         """Return the names of all prompts, `method/name`."""
         found = {f"{file.parent.name}/{file.stem}" for folder in self._folders for file in folder.glob("*/*.j2")}
         return sorted(filter(_NAME.fullmatch, found))
 
-    def get(self, name: str) -> Template:
+    def get(self, name: str) -> PromptTemplate:
         """Return a prompt file.
 
         Raises:
@@ -144,7 +144,7 @@ class Prompts:
             raise SettingsError(f"The prompt {name} has neither a block `system` nor a block `user`.")
         return messages
 
-    def _load(self, name: str) -> tuple[Template, dict[str, _ValueForm], Any]:
+    def _load(self, name: str) -> tuple[PromptTemplate, dict[str, _ValueForm], Any]:
         """Return a prompt file, the forms of its values, and its compiled template."""
         if name not in self._loaded:
             if name not in self.names():
@@ -154,7 +154,7 @@ class Prompts:
                 if len(source + description) > MAX_FILE_CHARS:
                     raise ValueError(f"they are too large for a prompt: more than {MAX_FILE_CHARS:,} characters")
                 data = {"reply": "", "example": {}, **parse_json(description, dict[str, Any])}
-                template: Template = convert({**data, "name": name, "source": source}, Template)
+                template: PromptTemplate = convert({**data, "name": name, "source": source}, PromptTemplate)
                 forms = {
                     key: _ValueForm(form) if isinstance(form, str) else convert(form, _ValueForm)
                     for key, form in template.values.items()

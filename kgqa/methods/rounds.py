@@ -21,7 +21,7 @@ NOTHING_FOUND = "The corpus contains no text about this question."
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RoundsOutcome:
     """The result of the rounds.
 
     Attributes:
@@ -110,7 +110,10 @@ def in_rounds(
 
 
 def answer_in_rounds(
-    method: str, state: R, run: Callable[[R], Outcome], best: Callable[[R], Outcome] = lambda state: Outcome()
+    method: str,
+    state: R,
+    run: Callable[[R], RoundsOutcome],
+    best: Callable[[R], RoundsOutcome] = lambda state: RoundsOutcome(),
 ) -> Answer:
     """Return the grounded answer of the rounds; if the budget is spent, the best one so far.
 
@@ -122,7 +125,7 @@ def answer_in_rounds(
     """
     empty = Answer(state.asked, "no_answer", method=method, notes=state.corpus.index.notes)
 
-    def grounded(outcome: Outcome) -> Answer:
+    def grounded(outcome: RoundsOutcome) -> Answer:
         found = replace(empty, reason=outcome.reason)
         if outcome.reply is not None:
             given: dict[str, Any] = {"used": outcome.used, "others": outcome.others}
@@ -138,7 +141,9 @@ def answer_in_rounds(
             return replace(grounded(best(state)), status="budget_exhausted", reason=error.reason)
 
 
-def outcome(reply: CheckedReply[Piece], *notes: str, accepted: bool = True, shown: Iterable[Piece] = ()) -> Outcome:
+def outcome(
+    reply: CheckedReply[Piece], *notes: str, accepted: bool = True, shown: Iterable[Piece] = ()
+) -> RoundsOutcome:
     """Return an answer as the result; facts that stand in the quoted chunks may lead to it.
 
     Args:
@@ -149,15 +154,15 @@ def outcome(reply: CheckedReply[Piece], *notes: str, accepted: bool = True, show
     """
     quoted = {each.span.chunk for each in reply.quotes}
     others = [each for each in (*reply.shown, *shown) if each.spans and {span.chunk for span in each.spans} <= quoted]
-    return Outcome(reply, reply.cited, others, notes=notes, accepted=accepted)
+    return RoundsOutcome(reply, reply.cited, others, notes=notes, accepted=accepted)
 
 
-def unless_accepted(state: Rounds, found: Outcome, accepted: bool, note: str) -> Outcome:
+def unless_accepted(state: Rounds, found: RoundsOutcome, accepted: bool, note: str) -> RoundsOutcome:
     """Return a result that was not accepted as such, with a note; without answers if `ask.on_exhausted` is "none"."""
     if accepted or found.reply is None or not found.reply.answers:
         return found
     if state.resources.settings.ask.on_exhausted == "none":
-        return Outcome(reason=note, notes=found.notes)
+        return RoundsOutcome(reason=note, notes=found.notes)
     return replace(found, accepted=False, notes=(*found.notes, note))
 
 

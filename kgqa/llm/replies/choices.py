@@ -103,11 +103,11 @@ def read_choice(text: str, *, options: Sequence[str]) -> Reading[str]:
         the reply selects no option or several. Never raises, whatever the text.
     """
     known = _Options(options)
-    raw = last_part(text).strip()
-    exact = known.get(raw)
+    last = last_part(text).strip()
+    exact = known.get(last)
     if exact is not None:
-        return Reading(exact, repaired=raw != exact)
-    text, objects = without_objects(raw)
+        return Reading(exact, repaired=last != exact)
+    text, objects = without_objects(last)
     decisions = [*_in_json(objects, known), *_labelled(text, known), *_lines(text, known)]
     if decisions:
         position, option, repaired = max(decisions, key=lambda each: each[0])

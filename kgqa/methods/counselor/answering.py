@@ -17,7 +17,7 @@ from kgqa.llm.replies.json_values import Reading
 from kgqa.methods.counselor.counsel import Counsel, Memory, PromptTooLong, within
 from kgqa.methods.counselor.finishing import grounded_answer
 from kgqa.methods.counselor.functions import FAILURES
-from kgqa.methods.counselor.observations import Found, Observation
+from kgqa.methods.counselor.observations import CallResult, ObservedCall
 from kgqa.methods.counselor.replies import (
     Judgment,
     read_judgment,
@@ -66,13 +66,13 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by Graph Counselor (algorithm 1); arguments and errors as in `top.answer`. Topics are ignored."""
-    return take_trials(question, resources, trace, Trial)
+    return take_trials(question, resources, trace, CounselorTrial)
 
 
-def take_trials(question: Question, resources: Resources, trace: Trace, new_trial: type[Trial]) -> Answer:
+def take_trials(question: Question, resources: Resources, trace: Trace, new_trial: type[CounselorTrial]) -> Answer:
     """Return the answer of the first trial that is accepted, else that of the best one, or why there is none."""
     empty = Answer(question, "no_answer", method=METHOD)
-    trials: list[Trial] = []
+    trials: list[CounselorTrial] = []
     try:
         with within_budget(trace):
             counsel, memory = Counsel(empty, resources, trace, new_trial.depth, ids_only=new_trial.ids_only), Memory()
@@ -95,7 +95,7 @@ def take_trials(question: Question, resources: Resources, trace: Trace, new_tria
     return best.result
 
 
-class Trial:
+class CounselorTrial:
     """A trial, which is the `Agent` of its steps.
 
     Attributes:
@@ -120,7 +120,7 @@ class Trial:
         self._told: set[Value] = set()
 
     @staticmethod
-    def best(trials: Sequence[Trial]) -> Trial | None:
+    def best(trials: Sequence[CounselorTrial]) -> CounselorTrial | None:
         """Return the latest trial with a grounded answer, else the latest with an answer."""
         answered = [trial for trial in reversed(trials) if trial.answer is not None]
         return max(
@@ -204,16 +204,16 @@ class Trial:
         steps = self.counsel.settings.steps
         return self.counsel.ask(name, stage, read, self.lines, self.memory, step=step, steps=steps)
 
-    def run(self, call: Call, turns: Sequence[int]) -> tuple[Sequence[str], Found]:
+    def run(self, call: Call, turns: Sequence[int]) -> tuple[Sequence[str], CallResult]:
         """Run a call; return what the model is shown."""
         if len(turns) > 1:
-            return [f"{safe(call_text(call))}: you made this call before; see Seen {turns[0]}."], Found()
+            return [f"{safe(call_text(call))}: you made this call before; see Seen {turns[0]}."], CallResult()
         observed = self.counsel.functions.run(call)
         self.counsel.trace.record(_called(call, observed, self.number, turns[-1]))
         form = f" The form is {FORMS[call.name]}." if observed.problem else ""
         return [f"{observed.text}{form}", *self._relations_of(call)], observed.found
 
-    def show(self, results: Sequence[tuple[Sequence[str], Found]], step: int, *, last: bool) -> None:
+    def show(self, results: Sequence[tuple[Sequence[str], CallResult]], step: int, *, last: bool) -> None:
         """Add what the calls returned to the lines."""
         texts = [*self._notes, *(text for own, _ in results for text in own)]
         self.lines += [f"Seen {step}: {text}" for text in texts]
@@ -242,8 +242,7 @@ class Trial:
     def add_actions(self, calls: Calls, step: int) -> Calls:
         """Add the calls of a reply, or that they could not be read, to the lines; return them."""
         texts, problem = tuple(map(call_text, calls.value or ())), "" if calls.value else calls.problem
-        raw = self.counsel.reply
-        read = ActionRead(reply=raw, actions=texts, problem=problem, trial=self.number, step=step)
+        read = ActionRead(reply=self.counsel.reply, actions=texts, problem=problem, trial=self.number, step=step)
         self.counsel.trace.record(read)
         self.lines.append(f"Action {step}: {', '.join(texts) or UNREADABLE}")
         return calls
@@ -258,7 +257,7 @@ class Trial:
         return Memory(reflect(self, SHOWN_TO_REFLECT), tuple(within(list(seen), FACTS)))
 
 
-def plan(trial: Trial, step: int) -> Calls | None:
+def plan(trial: CounselorTrial, step: int) -> Calls | None:
     """Ask for the plan of a step (planning agent); return the call if it is `Finish[...]`."""
     planned = trial.ask("plan", "plan", read_plan, step).value
     if isinstance(planned, Call):
@@ -269,17 +268,17 @@ def plan(trial: Trial, step: int) -> Calls | None:
     return None
 
 
-def think(trial: Trial, step: int) -> None:
+def think(trial: CounselorTrial, step: int) -> None:
     """Ask which fact of the graph is missing (thought agent)."""
     trial.add_line(trial.ask("think", "think", partial(read_sentences, label="need"), step).value, step, need=True)
 
 
-def act(trial: Trial, step: int) -> Calls:
+def act(trial: CounselorTrial, step: int) -> Calls:
     """Ask for the calls of a step (execution agent)."""
     return trial.add_actions(trial.ask("act", "act", trial.counsel.read_calls, step), step)
 
 
-def plan_think_act(trial: Trial, step: int) -> Calls:
+def plan_think_act(trial: CounselorTrial, step: int) -> Calls:
     """Ask for plan, missing fact and calls in one reply."""
     reading = trial.ask("merged", "act", partial(read_turn, read_calls=trial.counsel.read_calls), step)
     turn, calls = reading.value or (None, None)
@@ -289,7 +288,7 @@ def plan_think_act(trial: Trial, step: int) -> Calls:
     return trial.add_actions(Reading(calls, problem=reading.problem), step)
 
 
-def verify(trial: Trial, read: Callable[[str], Reading[Judgment]], *, published: bool = False) -> None:
+def verify(trial: CounselorTrial, read: Callable[[str], Reading[Judgment]], *, published: bool = False) -> None:
     """Judge the answer of a trial (section 3.4); one that was refused is not shown to the judge."""
     asked = trial.answer is not None and not trial.ended
     verdict, judged = "no", trial.ended
@@ -305,7 +304,7 @@ def verify(trial: Trial, read: Callable[[str], Reading[Judgment]], *, published:
     trial.counsel.trace.record(verified)
 
 
-def reflect(trial: Trial, tokens: int) -> str:
+def reflect(trial: CounselorTrial, tokens: int) -> str:
     """Ask for a reflection on a trial (section 3.4), of which so many tokens are shown; "" if it could not be read."""
     kind, lines = trial.counsel.settings.reflect, within(trial.lines, tokens)
     if kind == "last-trial":
@@ -317,7 +316,7 @@ def reflect(trial: Trial, tokens: int) -> str:
     return text
 
 
-def _called(call: Call, observed: Observation, trial: int, step: int) -> Called:
+def _called(call: Call, observed: ObservedCall, trial: int, step: int) -> Called:
     found = observed.found
     names = [str(each.number) for each in found.numbers] or [each.name for each in found.values]
     return Called(

@@ -12,10 +12,10 @@ from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import call_text, read_action_line
 from kgqa.llm.replies.answers import is_no_answer
 from kgqa.methods.counselor.functions import GraphFunctions
-from kgqa.methods.counselor.observations import Found, Number, Observation
+from kgqa.methods.counselor.observations import CallResult, CountedNumber, ObservedCall
 from kgqa.methods.counselor.seen import Chosen, plain_value
 from kgqa.methods.counselor.selection import selections
-from kgqa.methods.counselor.sets import Source, plain_text, returned
+from kgqa.methods.counselor.sets import SetPath, plain_text, returned
 from kgqa.methods.tournament.path_answers import answer_of_entities, answer_of_path
 from kgqa.model import Answer, Candidate, Entity, Literal, Named, Value
 from kgqa.rank.lexical import terms
@@ -70,7 +70,7 @@ def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -
         every = functions.graph.named(repeated.every[:MAX_NAMED])
         return _of_values(every, functions, empty, trace)
     if repeated is not None and len(repeated.numbers) == 1:
-        numbers: Sequence[Number] = repeated.numbers
+        numbers: Sequence[CountedNumber] = repeated.numbers
     else:
         numbers = _counted(text, functions.observed, empty.question.text)
     counting = ((number, candidate) for number in numbers for candidate in number.candidates)
@@ -83,7 +83,7 @@ def _answer(text: str, functions: GraphFunctions, empty: Answer, trace: Trace) -
     return None if is_no_answer(text) and not chosen.values else _of_model(chosen, empty)
 
 
-def _repeated(text: str, observed: Sequence[Observation]) -> Found | None:
+def _repeated(text: str, observed: Sequence[ObservedCall]) -> CallResult | None:
     """Return what the call found that the text repeats."""
     read = read_action_line(text)
     if read.value is None or len(read.value) != 1 or read.repaired or not re.match(r"\w+ ?\[", text):
@@ -92,7 +92,7 @@ def _repeated(text: str, observed: Sequence[Observation]) -> Found | None:
     return next((each.found for each in reversed(observed) if call_text(each.call) == key), None)
 
 
-def _counted(text: str, observed: Sequence[Observation], question: str) -> Sequence[Number]:
+def _counted(text: str, observed: Sequence[ObservedCall], question: str) -> Sequence[CountedNumber]:
     """Return the counted numbers that a text may be, unless a later observation shows it as a value.
 
     Of several, those come first of which the question has most words.
@@ -103,7 +103,7 @@ def _counted(text: str, observed: Sequence[Observation], question: str) -> Seque
     if not value.removeprefix("-").isdigit():
         return ()
 
-    def common(number: Number) -> int:
+    def common(number: CountedNumber) -> int:
         steps = (step for each in number.candidates for step in each.path.steps)
         words = [*(each.words for each in number.candidates), *(local_words(step.relation) for step in steps)]
         return len(set(terms(question)) & set(terms(" ".join(words))))
@@ -136,14 +136,14 @@ def _of_values(chosen: Sequence[Named], functions: GraphFunctions, empty: Answer
 
 
 def _paths(
-    wanted: set[Value], observed: Sequence[Observation], question: str, names: Mapping[Value, str]
+    wanted: set[Value], observed: Sequence[ObservedCall], question: str, names: Mapping[Value, str]
 ) -> list[Candidate]:
     """Return the paths that lead to some of the values: those to only them first, then to all of them.
 
     Among these, those come first whose conditions name what the question names, then the latest.
     """
 
-    def rank(source: Source) -> tuple[bool, bool, bool, int, int]:
+    def rank(source: SetPath) -> tuple[bool, bool, bool, int, int]:
         there = wanted & source.every
         tests = [each.test for each in source.candidate.conditions if isinstance(each.test, Entity)]
         fit = sum(f" {normalise(names[test])} " in question for test in tests if test in names)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from kgqa.errors import PartialResult, QueryRejected, ResultCapped, StoreCrashed, StoreTimeout
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import FORMS, SETS, Call, call_text, top_level_parts, without_quotes
-from kgqa.methods.counselor.names import Hop, HopNames, NamedHop, Retrieval, Retrieved
-from kgqa.methods.counselor.observations import Found, Number, Observation, read_records
+from kgqa.methods.counselor.names import FoundNodes, Hop, HopNames, NamedHop, Retrieval
+from kgqa.methods.counselor.observations import CallResult, CountedNumber, ObservedCall, read_records
 from kgqa.methods.counselor.seen import ShownValues
 from kgqa.methods.counselor.sets import (
     NodeSet,
@@ -80,16 +80,16 @@ class GraphFunctions:
         ids_only: bool = False,
     ) -> None:
         self.graph = graph
-        self.observed: list[Observation] = []
+        self.observed: list[ObservedCall] = []
         self.given: dict[Entity, Named] = {}
         self.hops = HopNames(graph, encoder)
         self._sets = sets
         self._writer = ValueWriter(graph, shown=shown, ids_only=ids_only)
         self.seen = ShownValues(self._writer.types)
         self._retrieval = Retrieval(graph, encoder, dense=retrieve == "dense")
-        self._results: dict[str, tuple[Found, list[str]]] = {}
+        self._results: dict[str, tuple[CallResult, list[str]]] = {}
         self._notes: list[str] = []
-        functions: Mapping[str, Callable[[Call], Found]] = {
+        functions: Mapping[str, Callable[[Call], CallResult]] = {
             "Retrieve": self._retrieve,
             "Neighbour": self._neighbour,
             "Feature": self._neighbour,
@@ -101,7 +101,7 @@ class GraphFunctions:
         }
         self._functions = {name: run for name, run in functions.items() if sets or name not in SETS}
 
-    def run(self, call: Call) -> Observation:
+    def run(self, call: Call) -> ObservedCall:
         """Run a call with the calls inside it, and return what it found.
 
         Raises:
@@ -109,21 +109,21 @@ class GraphFunctions:
             StoreUnavailable: The graph cannot be reached.
         """
         self._notes = []
-        found, problem = Found(), ""
+        found, problem = CallResult(), ""
         try:
             found = self._result(call)
         except _Refused as refused:
             problem = str(refused)
         except FAILURES as error:
             problem = f"The graph could not answer: {safe(str(error))}"
-        said = problem or " ".join([*dict.fromkeys(self._notes), found.text])
-        text = f"{safe(call_text(call))}: {said}"
-        observed = Observation(call, found, text[:MAX_CHARS], problem)
+        result = problem or " ".join([*dict.fromkeys(self._notes), found.text])
+        text = f"{safe(call_text(call))}: {result}"
+        observed = ObservedCall(call, found, text[:MAX_CHARS], problem)
         self.observed.append(observed)
         self.seen.add(observed)
         return observed
 
-    def _result(self, call: Call) -> Found:
+    def _result(self, call: Call) -> CallResult:
         """Return what a call found; the notes on it are added to those of the call around it."""
         if call.name not in self._functions:
             raise _Refused(f"There is no function {call.name}. There are {', '.join(self._functions)}.")
@@ -137,10 +137,10 @@ class GraphFunctions:
 
     # --- the functions
 
-    def _retrieve(self, call: Call) -> Found:
+    def _retrieve(self, call: Call) -> CallResult:
         text = self._text(call, *self._arguments(call, 1, 1))
         seen = self.seen.get(text)
-        found = Retrieved(seen.nodes, "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
+        found = FoundNodes(seen.nodes, "id") if seen and len(seen.nodes) == 1 else self._retrieval.find(text)
         named = self.graph.named(found.nodes)
         self._writer.read_types(named)
         texts = self._writer.texts(named)
@@ -153,9 +153,9 @@ class GraphFunctions:
         for nodes, each in zip(sets, named):
             self.seen.add_topic(nodes, each)
         others = f". Other nodes: {list_text(texts[1:], len(texts) - 1)}" if texts[1:] else ""
-        return Found(sets[0], f"{texts[0]}{others}", (named[0],), tuple(named[1:]), total=1)
+        return CallResult(sets[0], f"{texts[0]}{others}", (named[0],), tuple(named[1:]), total=1)
 
-    def _neighbour(self, call: Call) -> Found:
+    def _neighbour(self, call: Call) -> CallResult:
         start, name = self._start_and_name(call)
         if not name:
             return self._relations(start)
@@ -169,7 +169,7 @@ class GraphFunctions:
             total = self.graph.paths.hop_counts([one], hop, loops=True)[one] if one else None
         nearest = self.hops.reading_at(name, start.nodes).nearest if not nodes.values else ()
         others = f". The nearest are: {'; '.join(map(safe, nearest))}" if nearest else ""
-        found = Found(nodes, total=total, of=(start, hop), pairs=pairs)
+        found = CallResult(nodes, total=total, of=(start, hop), pairs=pairs)
         if self._sets and len(start.nodes) == 1 and len(nodes.values) > 1:  # not as published
             with suppress(*FAILURES):  # the values stand without them
                 found = replace(found, records=read_records(self.graph, start.nodes[0], hop))
@@ -178,7 +178,7 @@ class GraphFunctions:
         records = records_text(found.records, hop, self.hops.name, LISTED_CHARS - len(found.text))
         return replace(found, text=f"{found.text}{records}", beside=(*found.beside, *fields))
 
-    def _relations(self, start: NodeSet) -> Found:
+    def _relations(self, start: NodeSet) -> CallResult:
         """Return the relations of a set, with numbers of edges."""
         present = self.hops.present(start.nodes)
         counts = self.graph.paths.relations_at(start.nodes[:MAX_NODES]) if present else {}
@@ -188,9 +188,9 @@ class GraphFunctions:
         single = [(each, hop) for each in named for hop in present if len(hop) == 1]
         numbers = (self._number(counts[hop[0]], start, each, hop) for each, hop in single)
         text = text or "nothing: there are no relations."
-        return Found(start, text, total=len(listed), listed=tuple(numbers))
+        return CallResult(start, text, total=len(listed), listed=tuple(numbers))
 
-    def _degree(self, call: Call) -> Found:
+    def _degree(self, call: Call) -> CallResult:
         start, name = self._start_and_name(call)
         if not name:
             return self._relations(start)
@@ -210,18 +210,18 @@ class GraphFunctions:
         texts = (f"{text}: {each.number}" for text, each in zip(self._writer.texts(named, typed=False), numbers))
         text = str(numbers[0].number) if len(numbers) == 1 else list_text(texts, len(numbers), separator="; ")
         shown = tuple(named[: self._writer.shown])
-        return Found(text=text, beside=shown, numbers=tuple(numbers), total=len(numbers), of=(start, hop))
+        return CallResult(text=text, beside=shown, numbers=tuple(numbers), total=len(numbers), of=(start, hop))
 
-    def _combine(self, call: Call) -> Found:
+    def _combine(self, call: Call) -> CallResult:
         combine = intersection if call.name == "Intersect" else difference
         first, *others = sets = list(map(self._nodes, self._arguments(call, 2, 9)))
         for other in others:
             first = combine(self.graph, first, other)
         combined = dict.fromkeys(source.candidate.words for each in sets for source in each.sources)
-        found = Found(first, total=None if first.approximate else len(first.values), combined=tuple(combined))
+        found = CallResult(first, total=None if first.approximate else len(first.values), combined=tuple(combined))
         return self._writer.values(found, "", "is empty")
 
-    def _count(self, call: Call) -> Found:
+    def _count(self, call: Call) -> CallResult:
         nodes = self._nodes(*self._arguments(call, 1, 1))
         path, number = nodes.path, len(nodes.values)
         if nodes.approximate and path is None:
@@ -229,14 +229,14 @@ class GraphFunctions:
         counting = [replace(path.candidate, operation=Operation("count"))] if path else []
         for candidate in counting if nodes.approximate else ():  # more than were read
             number = int(plain_text(returned(self.graph, candidate)[0]))
-        return Found(text=str(number), numbers=(Number(number, None, tuple(counting)),), total=1)
+        return CallResult(text=str(number), numbers=(CountedNumber(number, None, tuple(counting)),), total=1)
 
-    def _most(self, call: Call) -> Found:
+    def _most(self, call: Call) -> CallResult:
         self._arguments(call, 2, 2)
         start, name = self._start_and_name(call)
         pairs, hop, cut = self._along(start, name, most=len(start.nodes))
         nodes, best = most_shared(self.graph, start, hop, pairs, cut=cut)
-        found = Found(nodes, total=len(nodes.values))
+        found = CallResult(nodes, total=len(nodes.values))
         shared = f"shared by {best} of {len(start.nodes)}{' (approximate: not all were read)' if cut else ''}: "
         return self._writer.values(found, shared, f"has no “{self.hops.name(hop)}”")
 
@@ -318,7 +318,7 @@ class GraphFunctions:
                 return pairs, reading.hop, unread or start.approximate or len(start.nodes) > most
         return {}, first, start.approximate or len(start.nodes) > most
 
-    def _number(self, number: int, start: NodeSet, node: Named, hop: Hop, *, stated: bool = False) -> Number:
+    def _number(self, number: int, start: NodeSet, node: Named, hop: Hop, *, stated: bool = False) -> CountedNumber:
         """Return the number of values of a node, with the paths that count to it: that of its set, then from the node.
 
         If the graph states the number, the hop leads to it, and nothing is counted.
@@ -329,4 +329,4 @@ class GraphFunctions:
             counted = extended(self.graph, source, hop, {})
             operation = None if stated else Operation("count")
             candidates += [replace(counted.candidate, operation=operation)] if counted.exact else []
-        return Number(number, node, tuple(dict.fromkeys(candidates)))
+        return CountedNumber(number, node, tuple(dict.fromkeys(candidates)))

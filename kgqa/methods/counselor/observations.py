@@ -10,7 +10,7 @@ from itertools import chain, product
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.llm.replies.action_lines import Call
 from kgqa.methods.counselor.names import Hop
-from kgqa.methods.counselor.sets import NO_NODES, NodeSet, Source, ordered, start_of
+from kgqa.methods.counselor.sets import NO_NODES, NodeSet, SetPath, ordered, start_of
 from kgqa.model import Candidate, Entity, Named, RelationPath, Step, Value
 from kgqa.model.conditions import Condition
 from kgqa.search.conditions.rows import passed_steps
@@ -21,7 +21,7 @@ MAX_RECORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class MediatorRecord:
     """A mediator through which a hop leads: the values at its end, and the values of its other relations."""
 
     values: tuple[Named, ...]
@@ -29,7 +29,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class CountedNumber:
     """A number that was counted.
 
     Attributes:
@@ -44,7 +44,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CallResult:
     """What a call found.
 
     Attributes:
@@ -65,12 +65,12 @@ class Found:
     text: str = ""
     values: tuple[Named, ...] = ()
     beside: tuple[Named, ...] = ()
-    numbers: tuple[Number, ...] = ()
-    listed: tuple[Number, ...] = ()
+    numbers: tuple[CountedNumber, ...] = ()
+    listed: tuple[CountedNumber, ...] = ()
     total: int | None = 0
     of: tuple[NodeSet, Hop] | None = None
     pairs: Mapping[Entity, Sequence[Value]] = field(default_factory=dict)
-    records: tuple[Record, ...] = ()
+    records: tuple[MediatorRecord, ...] = ()
     combined: tuple[str, ...] = ()
 
     @property
@@ -103,14 +103,14 @@ class Found:
         return (*self.beside, *self.values)
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[SetPath, ...]:
         """The paths to the values, to those of which features or degrees are shown, and to the fields of records."""
         start, hop = self.of or (NO_NODES, ())
         return (*self.nodes.sources, *start.sources, *record_sources(self.records, start, hop))
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ObservedCall:
     """The result of a call.
 
     Attributes:
@@ -121,12 +121,12 @@ class Observation:
     """
 
     call: Call
-    found: Found
+    found: CallResult
     text: str
     problem: str = ""
 
 
-def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record, ...]:
+def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[MediatorRecord, ...]:
     """Return the records through which a hop leads from a node.
 
     Returns:
@@ -156,12 +156,12 @@ def read_records(graph: KnowledgeGraph, node: Entity, hop: Hop) -> tuple[Record,
         return tuple(names[value] for value in sorted(some, key=str))
 
     return tuple(
-        Record(named(ends[at]), {step: named(own) for step, own in sorted(fields[at].items(), key=str)})
+        MediatorRecord(named(ends[at]), {step: named(own) for step, own in sorted(fields[at].items(), key=str)})
         for at in (sorted(ends, key=str) if names else ())
     )
 
 
-def record_sources(records: Sequence[Record], start: NodeSet, hop: Hop) -> tuple[Source, ...]:
+def record_sources(records: Sequence[MediatorRecord], start: NodeSet, hop: Hop) -> tuple[SetPath, ...]:
     """Return the paths to the fields of the records of each value: with a condition on the record that names the value.
 
     Args:
@@ -181,5 +181,5 @@ def record_sources(records: Sequence[Record], start: NodeSet, hop: Hop) -> tuple
         words = f"{base.words} \u2192 {local_words(step.relation)}"
         path = base.path.then(hop[0], step)
         candidate = replace(base, path=path, words=words, hops=(), conditions=conditions)
-        sources.append(Source(candidate, ordered(found), frozenset(found), exact))
+        sources.append(SetPath(candidate, ordered(found), frozenset(found), exact))
     return tuple(sources)

@@ -38,7 +38,7 @@ def _joined(value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class TurnReply:
     """A plan, what is missing and a line of calls in one reply."""
 
     plan: Annotated[str, Form(optional=True, chars=MAX_LINE)] = ""
@@ -46,7 +46,7 @@ class Turn:
     actions: Annotated[str, Form(keys=("action", "calls"), read=_joined)]
 
 
-TURN = reply_of(Turn)
+TURN = reply_of(TurnReply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def read_plan(text: str) -> Reading[str | Call]:
     return Reading(sentences.value, sentences.repaired, sentences.problem)
 
 
-def read_turn(text: str, read_calls: CallReader = read_action_line) -> Reading[tuple[Turn, tuple[Call, ...]]]:
+def read_turn(text: str, read_calls: CallReader = read_action_line) -> Reading[tuple[TurnReply, tuple[Call, ...]]]:
     """Read a reply with plan, need and actions: a JSON object, or else the line of the actions."""
     turn, rest = TURN.read(text), last_part(text)
     labelled = list(_ACTION.finditer(rest))
@@ -88,7 +88,7 @@ def read_turn(text: str, read_calls: CallReader = read_action_line) -> Reading[t
         wrong = "Its actions cannot be run." if turn.value else f"It is not of the form {FORM}."
         return Reading(None, problem=f"{wrong} {calls.problem}")
     repaired = turn.value is None or turn.repaired or calls.repaired
-    return Reading((turn.value or Turn(actions=line), calls.value), repaired)
+    return Reading((turn.value or TurnReply(actions=line), calls.value), repaired)
 
 
 def read_judgment(text: str) -> Reading[Judgment]:
@@ -99,10 +99,10 @@ def read_judgment(text: str) -> Reading[Judgment]:
     rest = last_part(text).strip()
     judged = list(_JUDGED.finditer(rest))
     last = judged[-1][1] if judged else rest.rpartition("\n")[2].strip("*_#>`\"'[]() \t")
-    said = _YES_NO.match(last.strip())
-    if said is None:
+    word = _YES_NO.match(last.strip())
+    if word is None:
         return Reading(None, problem='Its last line must be "Judgment: yes" or "Judgment: no".')
-    return Reading(Judgment("yes" if said[1].casefold() == "yes" else "no", clean(rest)[:MAX_LINE]), not judged)
+    return Reading(Judgment("yes" if word[1].casefold() == "yes" else "no", clean(rest)[:MAX_LINE]), not judged)
 
 
 def read_reflection(text: str) -> Reading[str]:

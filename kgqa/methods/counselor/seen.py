@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kgqa.corpus.extraction.rules.values import read_value
 from kgqa.llm.replies.action_lines import top_level_parts, without_quotes
-from kgqa.methods.counselor.observations import Observation
+from kgqa.methods.counselor.observations import ObservedCall
 from kgqa.methods.counselor.sets import NodeSet, union
 from kgqa.methods.counselor.writing import safe, value_text
 from kgqa.model import Entity, Literal, Named, Value
@@ -71,7 +71,7 @@ class ShownValues:
         for key in self._keys(named):
             self._by_key.setdefault(key, {}).setdefault(named.value, (named, nodes))
 
-    def add(self, observation: Observation) -> None:
+    def add(self, observation: ObservedCall) -> None:
         """Add the values that an observation shows."""
         nodes = NodeSet(observation.found.sources)
         added: dict[str, dict[Value, tuple[Named, NodeSet]]] = {}

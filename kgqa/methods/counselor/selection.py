@@ -14,7 +14,7 @@ from typing import Literal as OneOf
 
 from kgqa.corpus.extraction.rules.values import DATE_PATTERN, date_literal
 from kgqa.methods.counselor.names import Hop
-from kgqa.methods.counselor.observations import Found, Observation
+from kgqa.methods.counselor.observations import CallResult, ObservedCall
 from kgqa.model import Candidate, Entity, Literal, RelationPath, Value
 from kgqa.model.conditions import (
     DATE_TEXT,
@@ -71,7 +71,7 @@ class LookUp:
 
 
 def selections(
-    wanted: Collection[Value], question: str, observed: Sequence[Observation], names: Mapping[Value, str]
+    wanted: Collection[Value], question: str, observed: Sequence[ObservedCall], names: Mapping[Value, str]
 ) -> Iterator[Candidate]:
     """Yield candidates whose ends may be the wanted values, the latest look-up first.
 
@@ -91,7 +91,7 @@ def selections(
         yield from (*operations, *conditioned) if superlative else (*conditioned, *operations)
 
 
-def _look_ups(wanted: set[Value], question: str, observed: Sequence[Observation]) -> Iterator[LookUp]:
+def _look_ups(wanted: set[Value], question: str, observed: Sequence[ObservedCall]) -> Iterator[LookUp]:
     """Yield what was looked up of sets of which the wanted values are a part; the nodes may be looked up one by one."""
     followed = [(each.found, *each.found.of) for each in observed if each.found.of]
     for place in reversed(range(len(followed))):
@@ -123,7 +123,7 @@ def _look_ups(wanted: set[Value], question: str, observed: Sequence[Observation]
                 yield LookUp(Candidate(path, "comparison of topics", operation=compared), hop, values, counts)
 
 
-def _of_records(found: Found, question: str) -> Iterator[LookUp]:
+def _of_records(found: CallResult, question: str) -> Iterator[LookUp]:
     """Yield the fields of the records through which a hop leads, those first that the question names."""
     source = found.nodes.path
     if source is None:

@@ -27,7 +27,7 @@ MAX_NEGATED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SetPath:
     """A path and the values of a set to which it leads.
 
     Attributes:
@@ -47,7 +47,7 @@ class Source:
         """Whether the values are all that were found along the path, and its query returns no others."""
         return self.exact and len(self.values) == len(self.every)
 
-    def among(self, wanted: Collection[Value]) -> Source | None:
+    def among(self, wanted: Collection[Value]) -> SetPath | None:
         """Return the source with only those values that are wanted; None if none is."""
         kept = tuple(value for value in self.values if value in wanted)
         return replace(self, values=kept) if kept else None
@@ -57,7 +57,7 @@ class Source:
 class NodeSet:
     """The values that a call found. `approximate`: whether more belong to them, which were too many to be read."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[SetPath, ...]
     approximate: bool = False
 
     @property
@@ -73,7 +73,7 @@ class NodeSet:
         return tuple(value for value in self.values if isinstance(value, Entity))
 
     @property
-    def path(self) -> Source | None:
+    def path(self) -> SetPath | None:
         """The path without an operation whose query returns exactly the set, with all that was not read."""
         if len(self.sources) != 1 or not self.sources[0].whole:
             return None
@@ -107,12 +107,12 @@ def plain_text(value: Value) -> str:
 
 def topic_set(entity: Entity, name: str) -> NodeSet:
     """Return a set of one node from which paths start."""
-    return NodeSet((Source(Candidate(RelationPath(entity), name), (entity,), frozenset([entity])),))
+    return NodeSet((SetPath(Candidate(RelationPath(entity), name), (entity,), frozenset([entity])),))
 
 
 def union(sets: Sequence[NodeSet]) -> NodeSet:
     """Return the union of sets; sources of the same path become one."""
-    found: dict[object, Source] = {}
+    found: dict[object, SetPath] = {}
     for source in (source for each in sets for source in each.sources):
         known = found.get(source.candidate.identity)
         values = source.values if known is None else ordered((*known.values, *source.values))
@@ -121,8 +121,8 @@ def union(sets: Sequence[NodeSet]) -> NodeSet:
 
 
 def extended(
-    graph: KnowledgeGraph, source: Source, hop: Sequence[Step], pairs: Pairs, *, cut: bool = False, exact: bool = True
-) -> Source:
+    graph: KnowledgeGraph, source: SetPath, hop: Sequence[Step], pairs: Pairs, *, cut: bool = False, exact: bool = True
+) -> SetPath:
     """Return the source of what a hop leads to from the values of a source.
 
     Args:
@@ -141,10 +141,10 @@ def extended(
     path, approximate = base.path.then(*hop), base.approximate or cut
     candidate = replace(base, path=path, words=f"{base.words}{arrows}", hops=(), leads_to="", approximate=approximate)
     values = tuple(dict.fromkeys(reached)) if len(starts) == 1 else ordered(reached)
-    return Source(candidate, values, frozenset(reached), exact and starts_exactly)
+    return SetPath(candidate, values, frozenset(reached), exact and starts_exactly)
 
 
-def start_of(source: Source) -> tuple[Candidate, bool]:
+def start_of(source: SetPath) -> tuple[Candidate, bool]:
     """Return the candidate that a hop from the values extends: its last nodes are these values and no others.
 
     Returns:
@@ -174,7 +174,7 @@ def intersection(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> Node
         if main and joined and _is_path(graph, joined.candidate, main.values):
             join = Join(len(main.candidate.path), joined.candidate.path)
             candidate = replace(main.candidate, joins=(*main.candidate.joins, join))
-            return NodeSet((Source(candidate, ordered(common), frozenset(common)),))
+            return NodeSet((SetPath(candidate, ordered(common), frozenset(common)),))
     # a node that was only retrieved has no path of its own
     kept = first if any(source.candidate.path.steps for source in first.sources) else second
     return _part(kept, common, approximate)
@@ -196,7 +196,7 @@ def difference(graph: KnowledgeGraph, first: NodeSet, second: NodeSet) -> NodeSe
         if len(negated) < len(gone) or len(gone) > MAX_NEGATED:
             return rest
     candidate = replace(one.candidate, conditions=(*one.candidate.conditions, *negated))
-    return NodeSet((Source(candidate, rest.values, frozenset(rest.values)),))
+    return NodeSet((SetPath(candidate, rest.values, frozenset(rest.values)),))
 
 
 def most_shared(
@@ -224,7 +224,7 @@ def most_shared(
     left_out = (Condition(len(candidate.path), (), each, negated=True) for each in topics & sources[0].every)
     operation = Operation("most", counted=True, at=place)
     candidate = replace(candidate, operation=operation, conditions=(*candidate.conditions, *left_out))
-    return NodeSet((Source(candidate, ordered(chosen), frozenset(chosen)),), cut), best
+    return NodeSet((SetPath(candidate, ordered(chosen), frozenset(chosen)),), cut), best
 
 
 def _part(nodes: NodeSet, wanted: Collection[Value], approximate: bool) -> NodeSet:

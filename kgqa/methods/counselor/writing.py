@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kgqa.graph.graph import KnowledgeGraph
 from kgqa.methods.counselor.names import Hop
-from kgqa.methods.counselor.observations import Found, Record
+from kgqa.methods.counselor.observations import CallResult, MediatorRecord
 from kgqa.methods.counselor.sets import NO_NODES, NodeSet, Pairs, ordered
 from kgqa.model import Entity, Named, Step, Value
 from kgqa.text.words import clean, type_words
@@ -81,7 +81,7 @@ def shares(counts: Sequence[int], most: int) -> list[int]:
     return found
 
 
-def records_text(records: Sequence[Record], hop: Hop, name: Callable[[Hop], str], limit: int) -> str:
+def records_text(records: Sequence[MediatorRecord], hop: Hop, name: Callable[[Hop], str], limit: int) -> str:
     """Return what follows the values in an observation: `. Records: value (field: value, value); value (...)`.
 
     Args:
@@ -132,7 +132,7 @@ class ValueWriter:
         several = f"these {len(start.values)} nodes"
         return several if len(start.values) != 1 else self.texts(self._graph.named(start.values), typed=False)[0]
 
-    def values(self, found: Found, note: str, nothing: str) -> Found:
+    def values(self, found: CallResult, note: str, nothing: str) -> CallResult:
         """Return what was found with its text, and the values that the text names.
 
         Args:

@@ -28,8 +28,8 @@ from kgqa.llm.replies.tool_calls import ToolReply, read_tool_reply
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import asked_participants
-from kgqa.methods.evograph.searching import Observation, Result
-from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, Tools, allowed_tools
+from kgqa.methods.evograph.searching import ShownResult, ToolResult
+from kgqa.methods.evograph.tools import EDITS, IMAGE_QUERY, SCHEMAS, EvographTools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.methods.grounding import UNQUOTED, ground
 from kgqa.methods.resources import Resources
@@ -62,10 +62,10 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by a session with tools; arguments and errors as in `top.answer`. Topics are ignored."""
-    return answered(Session, question, resources, trace)
+    return answered(EvographSession, question, resources, trace)
 
 
-def answered(kind: type[Session], question: Question, resources: Resources, trace: Trace) -> Answer:
+def answered(kind: type[EvographSession], question: Question, resources: Resources, trace: Trace) -> Answer:
     """Answer a question by a kind of session, ground the answer, and commit the edits."""
     own, spent = resources.settings.of(EvographSettings), ""
     move: Move[ToolReply, str] = Move()
@@ -85,7 +85,7 @@ def answered(kind: type[Session], question: Question, resources: Resources, trac
         return replace(found, notes=(*found.notes, *commit_edits(session)))
 
 
-class Session:
+class EvographSession:
     """The session of one question: an `Agent` of turns.
 
     Args:
@@ -105,7 +105,7 @@ class Session:
     forced = True
     start = "evograph/start"
     schemas: Sequence[Mapping[str, Any]] = SCHEMAS
-    tools_of: type[Tools] = Tools
+    tools_of: type[EvographTools] = EvographTools
 
     def __init__(self, question: Question, resources: Resources, trace: Trace, web: WebSearch | None) -> None:
         assert resources.models is not None and isinstance(resources.corpus, Corpus)
@@ -138,18 +138,18 @@ class Session:
         self._messages = self._messages or self._first_messages(last)
         prompt = TypedPrompt(tuple(self._messages), STAGE, reply=Reply(partial(read_tool_reply, schemas=schemas)))
         reading = self.resources.read(prompt, self.trace, with_reasoning=True)
-        raw, said, self._problem = reading.text, reading.value or ToolReply(), reading.problem
-        self._written += len(raw.encode(errors="replace"))
-        calls = {call_text(said): said} if said.name else {}
+        text, reply, self._problem = reading.text, reading.value or ToolReply(), reading.problem
+        self._written += len(text.encode(errors="replace"))
+        calls = {call_text(reply): reply} if reply.name else {}
         self.trace.record(
-            ActionRead(reply=raw, actions=tuple(calls), problem=self._problem, thought=said.thought, step=turn)
+            ActionRead(reply=text, actions=tuple(calls), problem=self._problem, thought=reply.thought, step=turn)
         )
-        self._messages.append(Message("assistant", history_text(said, raw)))
-        self._silent = 0 if raw else self._silent + 1
+        self._messages.append(Message("assistant", history_text(reply, text)))
+        self._silent = 0 if text else self._silent + 1
         ends = f"{MAX_SILENT} replies in a row were empty" if self._silent == MAX_SILENT else ""
-        return Move(said.answer, calls, ends)
+        return Move(reply.answer, calls, ends)
 
-    def run(self, call: ToolReply, turns: Sequence[int]) -> Observation:
+    def run(self, call: ToolReply, turns: Sequence[int]) -> ToolResult:
         """Call a tool; a call that was made before refers to its results."""
         further = ("Only the first call was run; make one call per reply.",) if call.ignored else ()
         if not self.forced or len(turns) == 1:
@@ -160,11 +160,11 @@ class Session:
         note = f"This call was made in turn {turns[0]}; its results are shown above. Do something else, or answer."
         if len(turns) >= MAX_REPEATS:
             note = "This call was made twice before."
-        return Observation(notes=(note, *further), failed=True)
+        return ToolResult(notes=(note, *further), failed=True)
 
-    def show(self, results: Sequence[Observation], turn: int, *, last: bool) -> None:
+    def show(self, results: Sequence[ToolResult], turn: int, *, last: bool) -> None:
         """Add the results to the messages."""
-        lost = Observation(notes=(f"Your reply could not be read, and the turn is lost. {self._problem}",))
+        lost = ToolResult(notes=(f"Your reply could not be read, and the turn is lost. {self._problem}",))
         (found,) = results or (lost,)
         values = {"left": self.settings.turns - turn, "last": last and self.forced}
         *_, shown = self.resources.prompts.render("evograph/results", notes=found.notes, lines=found.lines, **values)
@@ -180,7 +180,7 @@ class Session:
         return schemas
 
     def _first_messages(self, last: bool) -> list[Message]:
-        found, schemas = Observation(), self._allowed_schemas()
+        found, schemas = ToolResult(), self._allowed_schemas()
         asked = self.question.text if self.settings.first_search == "question" else ""
         query = IMAGE_QUERY if self.tools.image_names else asked
         if query and "graph_search" in self.allowed:
@@ -213,7 +213,7 @@ def _read_image(path: str) -> Image:
         raise QuestionError(f"The image {clean(path)} cannot be used: {problem}.", "Use another file.") from error
 
 
-def names_of_images(session: Session) -> tuple[str, ...]:
+def names_of_images(session: EvographSession) -> tuple[str, ...]:
     """Return what the images of a question may show, the most likely name first; empty if the reply cannot be read."""
     resources = session.resources
     prompt = resources.prompts.prompt(
@@ -234,15 +234,15 @@ def call_text(reply: ToolReply) -> str:
     return json.dumps(call, ensure_ascii=False)
 
 
-def history_text(reply: ToolReply, raw: str) -> str:
+def history_text(reply: ToolReply, text: str) -> str:
     """Return a reply as later prompts show it: only what was read of it."""
     if not reply.name:
-        return raw.strip()[:MAX_HISTORY_THOUGHT] or "(nothing)"
+        return text.strip()[:MAX_HISTORY_THOUGHT] or "(nothing)"
     thought = f"<think>{reply.thought[:MAX_HISTORY_THOUGHT]}</think>\n" if reply.thought else ""
     return f"{thought}<tool_call>{call_text(reply)}</tool_call>"
 
 
-def grounded(session: Session, move: Move[ToolReply, str]) -> Answer:
+def grounded(session: EvographSession, move: Move[ToolReply, str]) -> Answer:
     """Return the answer of a session with what it rests on, and record it.
 
     Answers that are participants of cited hyperedges get the path to them. Answers that stand in cited segments get
@@ -290,7 +290,7 @@ def grounded(session: Session, move: Move[ToolReply, str]) -> Answer:
     return found
 
 
-def _sources(results: Sequence[Result], overlay: Overlay) -> Iterator[str]:
+def _sources(results: Sequence[ShownResult], overlay: Overlay) -> Iterator[str]:
     """Yield notes about the sources of cited results that are not in the corpus."""
     if pages := list(dict.fromkeys(each.iri for each in results if each.kind == "web")):
         yield f"The answer rests on the web, which is not checked: {', '.join(pages[:MAX_SOURCES])}"
@@ -301,7 +301,7 @@ def _sources(results: Sequence[Result], overlay: Overlay) -> Iterator[str]:
         yield f"The answer rests on an edit that is not part of the corpus, made from: {named}"
 
 
-def commit_edits(session: Session) -> tuple[str, ...]:
+def commit_edits(session: EvographSession) -> tuple[str, ...]:
     """Propose or commit the edits of a session, record what became of them, and return notes."""
     settings, tools, trace = session.settings, session.tools, session.trace
     if settings.commit != "off" and settings.extract == "model" and tools.accepted:

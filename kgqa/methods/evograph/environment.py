@@ -22,7 +22,7 @@ from kgqa.errors import SettingsError
 from kgqa.llm.replies.tool_calls import checked_arguments
 from kgqa.methods.ask import cache_of
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.tools import SCHEMAS, Tools, allowed_tools
+from kgqa.methods.evograph.tools import SCHEMAS, EvographTools, allowed_tools
 from kgqa.methods.evograph.web import WebSearch, opened_web_search
 from kgqa.rank.embedding.encoder import encoder_of
 from kgqa.settings.values import preset_names, resolve
@@ -49,7 +49,7 @@ class Environment:
         text = question if isinstance(question, str) else ""
         self.trace = Trace()
         """The events of the session."""
-        self._tools = Tools(Overlay(corpus, question=text, agent="environment"), settings, self.trace, web)
+        self._tools = EvographTools(Overlay(corpus, question=text, agent="environment"), settings, self.trace, web)
 
 
 def call_tool(environment: Environment, name: str, arguments: Mapping[str, Any]) -> str:

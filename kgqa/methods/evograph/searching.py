@@ -39,7 +39,7 @@ _ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Result(ShownText):
+class ShownResult(ShownText):
     """A text that was shown, on which edits may rest.
 
     Attributes:
@@ -72,10 +72,10 @@ class Result(ShownText):
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ToolResult:
     """What a call returns to the language model. `results`: new ones. `notes`: sentences. `failed`: see `Called`."""
 
-    results: tuple[Result, ...] = ()
+    results: tuple[ShownResult, ...] = ()
     notes: tuple[str, ...] = ()
     failed: bool = False
 
@@ -98,7 +98,7 @@ def without_marks(text: str) -> str:
     return " ".join(text.split())
 
 
-class Search:
+class SegmentSearch:
     """The search of a session, and what it has shown: results keep their numbers.
 
     Args:
@@ -113,7 +113,7 @@ class Search:
     def __init__(self, overlay: Overlay, settings: EvographSettings, trace: Trace) -> None:
         self.overlay, self.settings, self.trace = overlay, settings, trace
         self.corpus, self.index = overlay.corpus, overlay.corpus.index
-        self.shown: Exhibits[Result] = Exhibits(self.corpus)
+        self.shown: Exhibits[ShownResult] = Exhibits(self.corpus)
         self._contradicted: dict[str, frozenset[str]] = {}
         """The IRIs of the segments that contradict a found one and are trusted more, by its IRI."""
 
@@ -195,14 +195,14 @@ class Search:
     def _contradicted_by(self, piece: Piece, best: Iterable[Piece]) -> frozenset[str]:
         """Return the IRIs of the hyperedges that contradict a piece of less trust than the corpus, and have more.
 
-        None if trust does not count.
+        Empty if trust does not count.
         """
         own = rank(self._trust(piece)) if self.overlay.ranked else rank(CORPUS)
         others = [other for other in best if other.kind == "hyperedge"] if own < rank(CORPUS) else []
         rivals = (other for other in others if own < rank(self._trust(other)) and contradicts(piece.text, other.text))
         return frozenset(rival.iri for rival in rivals)
 
-    def show(self, result: Result) -> Result:
+    def show(self, result: ShownResult) -> ShownResult:
         """Return a result, cleaned, with the next number; or as it was shown before."""
         known = self.shown.get(self.shown.number(result.iri))
         if known is None:
@@ -211,11 +211,11 @@ class Search:
             self.shown.add(known)
         return known
 
-    def show_piece(self, piece: Piece) -> Result:
+    def show_piece(self, piece: Piece) -> ShownResult:
         """Return the result of a segment."""
         others = self.overlay.conflicts.get(piece.iri, frozenset()) | self._contradicted.get(piece.iri, frozenset())
         title = title_of(piece, self.corpus) if piece.kind == "chunk" else ""
-        shown = Result(
+        shown = ShownResult(
             0,
             piece.iri,
             piece.text,

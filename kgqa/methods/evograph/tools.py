@@ -17,7 +17,7 @@ from kgqa.corpus.items import normal_name
 from kgqa.errors import CorpusError, KgqaError
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import named_participants
-from kgqa.methods.evograph.searching import Observation, Result, Search, piece_of, without_marks
+from kgqa.methods.evograph.searching import SegmentSearch, ShownResult, ToolResult, piece_of, without_marks
 from kgqa.methods.evograph.web import WebSearch
 from kgqa.methods.text.searching import within_tokens
 from kgqa.text.words import clean
@@ -79,7 +79,7 @@ def allowed_tools(settings: EvographSettings, web: WebSearch | None) -> list[str
     return [name for name in names if name != "web_search" or web is not None]
 
 
-class Tools(Search):
+class EvographTools(SegmentSearch):
     """The tools of one session, what they have shown, and its edits, which other sessions do not see.
 
     Args:
@@ -102,7 +102,7 @@ class Tools(Search):
         self.accepted: list[int] = []
         self.image_names: tuple[str, ...] = ()
 
-    def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> ToolResult:
         """Call a tool and record the call.
 
         Args:
@@ -123,46 +123,46 @@ class Tools(Search):
         )
         return found
 
-    def _graph_search(self, query: str, step: int) -> Observation:
+    def _graph_search(self, query: str, step: int) -> ToolResult:
         notes: tuple[str, ...] = ()
         if query.strip() == IMAGE_QUERY:
             names = [name for each in self.image_names if (name := without_marks(each))]
             if not names:
-                return Observation(notes=("The question has no image.",), failed=True)
+                return ToolResult(notes=("The question has no image.",), failed=True)
             query = " ".join(names)
             notes = (f"The image may show: {json.dumps(names, ensure_ascii=False)}.",)
         new, known = self.find(query, step=step)
         found = self._found(map(self.show_piece, within_tokens(new, SEARCH_TOKENS)), known)
         return replace(found, notes=(*notes, *found.notes))
 
-    def _web_search(self, query: str, step: int) -> Observation:
+    def _web_search(self, query: str, step: int) -> ToolResult:
         if self._web is None:
-            return Observation(notes=("Web search is not available.",), failed=True)
+            return ToolResult(notes=("Web search is not available.",), failed=True)
         try:
             passages = self._web(query, self.settings.results)
         except KgqaError as error:
-            return Observation(notes=(f"The web could not be searched: {clean(str(error))[:300]}",), failed=True)
+            return ToolResult(notes=(f"The web could not be searched: {clean(str(error))[:300]}",), failed=True)
         iris = tuple(each.address for each in passages)
         self.trace.record(Retrieved(query=query, pieces=iris, step=step, channel="web"))
         known, domains = self.numbers(iris), self.settings.domains.split(",")
         new = [each for each in passages if not self.shown.number(each.address)]
         results = [
-            Result(
+            ShownResult(
                 0, each.address, each.text, trust_of_address(each.address, domains), title=each.title, score=1 / rank
             )
             for rank, each in enumerate(new, 1)
         ]
         return self._found(map(self.show, results), known)
 
-    def _found(self, results: Iterable[Result], known: Sequence[int]) -> Observation:
+    def _found(self, results: Iterable[ShownResult], known: Sequence[int]) -> ToolResult:
         """Return what a search has found: new results, and the numbers of those that were shown before."""
         found, numbers = tuple(results), ", ".join(map(str, known))
         notes = [f"Found again: {numbers}, shown above."] if numbers else []
         if not found:
             notes.append("Nothing else was found." if numbers else "Nothing was found.")
-        return Observation(found, tuple(notes))
+        return ToolResult(found, tuple(notes))
 
-    def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> Observation:
+    def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> ToolResult:
         """Propose an edit, and apply it to the overlay if it passes the gates.
 
         Args:
@@ -172,7 +172,7 @@ class Tools(Search):
         """
         content = str(arguments.get("new_content" if kind == "update" else "content", ""))
         target = None if kind == "insert" else self._target(arguments["target"])
-        if isinstance(target, Observation):
+        if isinstance(target, ToolResult):
             return target
         numbers = tuple(dict.fromkeys(arguments.get("sources") or ()))
         if kind == "delete" and target is not None and not numbers:
@@ -188,12 +188,12 @@ class Tools(Search):
         done = self.decide(proposal, rejected, sources, without_marks(str(arguments.get("reason", ""))), step=step)
         if isinstance(done, Rejection):
             self.overlay.reject(proposal, sources, done)
-            return Observation((same,) if same else (), (f"Not done. {done.why}",), failed=True)
+            return ToolResult((same,) if same else (), (f"Not done. {done.why}",), failed=True)
         number = self.show_piece(piece_of(done.added)).number if done.added else 0
         text = f"The new text is result {number}." if number else "The text is hidden."
         if done.disputed:
-            return Observation(notes=(f"Both stand, because the old text is trusted more. The new one is {number}.",))
-        return Observation(notes=(f"Done. {text}",))
+            return ToolResult(notes=(f"Both stand, because the old text is trusted more. The new one is {number}.",))
+        return ToolResult(notes=(f"Done. {text}",))
 
     def decide(
         self,
@@ -239,9 +239,9 @@ class Tools(Search):
             return self.overlay.insert(proposal.content, participants, sources, reason)
         return self.overlay.update(proposal.target, proposal.content, participants, sources, reason)
 
-    def _target(self, target: int | str) -> Result | Observation:
+    def _target(self, target: int | str) -> ShownResult | ToolResult:
         """Return the hyperedge that is meant, or else what to tell the language model."""
-        near: list[Result] = []
+        near: list[ShownResult] = []
         text = normal_name(without_marks(str(target)))
         equal = [each for each in self.shown if each.number == target or normal_name(each.text) == text]
         result = next((each for each in equal if each.number == target), next(iter(equal), None))
@@ -257,15 +257,15 @@ class Tools(Search):
             problem = f"Result {result.number} was replaced or hidden before."
         else:
             return result
-        return Observation(tuple(near), (f"Not done. {problem}",), failed=True)
+        return ToolResult(tuple(near), (f"Not done. {problem}",), failed=True)
 
-    def _against(self, deleted: Result) -> tuple[int, ...]:
+    def _against(self, deleted: ShownResult) -> tuple[int, ...]:
         """Return the results that contradict a text and are trusted most; the model need not name them."""
         against = [each for each in self.shown if contradicts(each.text, deleted.text)]
         best = highest(each.trust for each in against)
         return tuple(each.number for each in against if each.trust == best)
 
-    def _duplicate(self, content: str) -> Result | None:
+    def _duplicate(self, content: str) -> ShownResult | None:
         """Return the hyperedge, or the passage that was shown, that says the same; None if there is none."""
         similar = [piece for piece in self.ranked(content) if piece.kind == "hyperedge"]
         live = {piece.iri: piece for piece in (*map(piece_of, self.overlay.added), *similar[:LIKE])}

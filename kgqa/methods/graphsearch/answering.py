@@ -14,13 +14,13 @@ from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import LIKELY, CheckedReply, Exhibits, shown_passages
 from kgqa.methods.graphsearch.channels import Channels, interleaved, prompt_values
-from kgqa.methods.graphsearch.replies import DRAFT, STEP, Plan, Verdict, plan_reply, verdict_reply
-from kgqa.methods.graphsearch.sub_queries import Step, SubQuery, fill_in, levels, planned, without_unknown
+from kgqa.methods.graphsearch.replies import DRAFT, STEP, DraftVerdict, Plan, plan_reply, verdict_reply
+from kgqa.methods.graphsearch.sub_queries import AskedSubQuery, SubQuery, fill_in, levels, planned, without_unknown
 from kgqa.methods.resources import Resources
 from kgqa.methods.rounds import (
     NOTHING_FOUND,
-    Outcome,
     Rounds,
+    RoundsOutcome,
     answer_in_rounds,
     in_rounds,
     new_questions,
@@ -59,11 +59,11 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by GraphSearch over a corpus; arguments and errors as in `top.answer`. Topics are ignored."""
-    return answer_in_rounds("graphsearch", Search(resources, trace, question), run, best)
+    return answer_in_rounds("graphsearch", GraphSearchRounds(resources, trace, question), run, best)
 
 
 @dataclass
-class Search(Rounds):
+class GraphSearchRounds(Rounds):
     """The state of one question.
 
     Attributes:
@@ -73,7 +73,7 @@ class Search(Rounds):
         answered: How many sub-questions had been asked at the last draft.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[AskedSubQuery] = field(default_factory=list)
     draft: CheckedReply[Piece] | None = None
     accepted: bool = False
     answered: int = 0
@@ -112,7 +112,7 @@ class Search(Rounds):
         return fill_in(query, names, texts, most=most)
 
 
-def run(state: Search) -> Outcome:
+def run(state: GraphSearchRounds) -> RoundsOutcome:
     """Decompose the question, answer the sub-questions, then draft, verify and expand until a draft is accepted."""
     if state.channels.searchable:
         answer_plan(state, decompose(state) if state.own.uses("qd") else [SubQuery(1, state.question)])
@@ -123,7 +123,7 @@ def run(state: Search) -> Outcome:
     return unless_accepted(state, result(state), state.accepted, NOT_VERIFIED)
 
 
-def decompose(state: Search) -> list[SubQuery]:
+def decompose(state: GraphSearchRounds) -> list[SubQuery]:
     """Cut the question into sub-questions, each in words and in triples (section 4.1.1)."""
     plan = state.reply("graphsearch/decompose", "plan", plan_reply(), most=MAX_STEPS) or ()
     queries = planned(_proposed(plan)[:MAX_STEPS], state.question)
@@ -136,7 +136,7 @@ def _proposed(plan: Plan) -> list[tuple[str, tuple[Pattern, ...]]]:
     return [(each.question or "; ".join(map(" ".join, each.triples)), each.triples) for each in plan]
 
 
-def answer_plan(state: Search, queries: Sequence[SubQuery]) -> None:
+def answer_plan(state: GraphSearchRounds, queries: Sequence[SubQuery]) -> None:
     """Ground, retrieve and answer sub-questions level by level, each level in one batch."""
     waiting, grounding = len(queries), state.own.uses("qg")
     for level in levels(queries) if grounding else [queries]:
@@ -154,7 +154,9 @@ def answer_plan(state: Search, queries: Sequence[SubQuery]) -> None:
         answer_steps(state, grounded, state.channels.retrieve(grounded), 0)
 
 
-def answer_steps(state: Search, queries: Sequence[SubQuery], found: Sequence[Exhibits[Piece]], number: int) -> None:
+def answer_steps(
+    state: GraphSearchRounds, queries: Sequence[SubQuery], found: Sequence[Exhibits[Piece]], number: int
+) -> None:
     """Ask for the answers of sub-questions in one batch; one for which nothing was found is unknown."""
     prompts, known = [], state.known
     for query, shown in zip(queries, found):
@@ -166,7 +168,7 @@ def answer_steps(state: Search, queries: Sequence[SubQuery], found: Sequence[Exh
     replies = iter(read_all)
     for query, shown in zip(queries, found):
         read = next(replies) if shown else None
-        step = Step(query, shown.check(read))
+        step = AskedSubQuery(query, shown.check(read))
         event = StepAnswered(
             question=query.text,
             answers=step.answers[:20],
@@ -180,7 +182,7 @@ def answer_steps(state: Search, queries: Sequence[SubQuery], found: Sequence[Exh
         state.steps.append(step)
 
 
-def write_draft(state: Search, number: int) -> CheckedReply[Piece] | None:
+def write_draft(state: GraphSearchRounds, number: int) -> CheckedReply[Piece] | None:
     """Draft the answer from the quoted passages, then those of all sub-questions (section 4.1.2)."""
     quoted = [piece for step in state.steps for piece in _quoted_chunks(state, step.reply)]
     kept = within_tokens(list({piece.iri: piece for piece in (*quoted, *state.passages)}.values()), DRAFT_TOKENS)
@@ -205,7 +207,7 @@ def write_draft(state: Search, number: int) -> CheckedReply[Piece] | None:
     return draft
 
 
-def _quoted_chunks(state: Search, reply: CheckedReply[Piece]) -> list[Piece]:
+def _quoted_chunks(state: GraphSearchRounds, reply: CheckedReply[Piece]) -> list[Piece]:
     """Return the chunks in which verified quotes stand, each once."""
     table = state.corpus.index.pieces("chunk")
     return [piece for iri in dict.fromkeys(each.span.chunk for each in reply.quotes) if (piece := table.get(iri))]
@@ -217,7 +219,9 @@ def _claims(draft: CheckedReply[Piece]) -> list[tuple[str, bool]]:
     return [*quoted, *((text, False) for text in draft.unquoted)]
 
 
-def verify(state: Search, number: int, draft: CheckedReply[Piece]) -> tuple[CheckedReply[Piece], Verdict] | None:
+def verify(
+    state: GraphSearchRounds, number: int, draft: CheckedReply[Piece]
+) -> tuple[CheckedReply[Piece], DraftVerdict] | None:
     """Return a draft with the verdict on it if more is to be asked; None if the search ends."""
     if not state.own.uses("all"):
         state.accepted = draft.sound
@@ -230,10 +234,10 @@ def verify(state: Search, number: int, draft: CheckedReply[Piece]) -> tuple[Chec
     return None
 
 
-def judge(state: Search, number: int, draft: CheckedReply[Piece]) -> Verdict:
+def judge(state: GraphSearchRounds, number: int, draft: CheckedReply[Piece]) -> DraftVerdict:
     """Return the verdict on a draft; the model is asked only if every claim has a verified quote."""
     unproven = tuple(at for at, (_, verified) in enumerate(_claims(draft), 1) if not verified)
-    read: Verdict | None = Verdict(verdict="no", failed=unproven)
+    read: DraftVerdict | None = DraftVerdict(verdict="no", failed=unproven)
     if draft.sound:
         passages = _quoted_chunks(state, draft)
         places = {piece.iri: place for place, piece in enumerate(passages, 1)}
@@ -244,13 +248,13 @@ def judge(state: Search, number: int, draft: CheckedReply[Piece]) -> Verdict:
         ]
         values = {"answer": draft.words, "claims": claims, "passages": shown_passages(passages, state.corpus)}
         read = state.reply("graphsearch/verify", "decide", verdict_reply(), **values)
-    verdict = read or Verdict(verdict="no")
+    verdict = read or DraftVerdict(verdict="no")
     event = DraftVerified(verdict=read.verdict if read else "unparsed", failed=verdict.failed, round=number)
     state.trace.record(event)
     return verdict
 
 
-def expand(state: Search, number: int, rejected: tuple[CheckedReply[Piece], Verdict]) -> str:
+def expand(state: GraphSearchRounds, number: int, rejected: tuple[CheckedReply[Piece], DraftVerdict]) -> str:
     """Ask for what is missing, and answer it; return why the search ends, "" if something new was found."""
     draft, verdict = rejected
     if number and not any(step.answers for step in state.steps[state.answered :]):
@@ -282,7 +286,7 @@ def expand(state: Search, number: int, rejected: tuple[CheckedReply[Piece], Verd
     return ""
 
 
-def result(state: Search) -> Outcome:
+def result(state: GraphSearchRounds) -> RoundsOutcome:
     """Return the last draft, or what it calls likely; without a draft the last step with an answer."""
     notes = [DISPUTED.format(step.query.text) for step in state.steps if step.disputed]
     last = next((step for step in reversed(state.steps) if step.answers), None)
@@ -294,11 +298,11 @@ def result(state: Search) -> Outcome:
         reply = replace(last.reply, answers=last.answers, response="", unquoted=(), likely=(), proven=proven)
         notes.append(LAST_STEP)
     else:
-        return Outcome(reason=UNREADABLE if any(step.reply.shown for step in state.steps) else NOTHING_FOUND)
+        return RoundsOutcome(reason=UNREADABLE if any(step.reply.shown for step in state.steps) else NOTHING_FOUND)
     reply = replace(reply, notes=(*dict.fromkeys(notes), *reply.notes))
     return outcome(reply, shown=state.facts)
 
 
-def best(state: Search) -> Outcome:
+def best(state: GraphSearchRounds) -> RoundsOutcome:
     """Return the best answer so far, which was not accepted."""
     return replace(result(state), accepted=False)

@@ -105,20 +105,20 @@ def _yes_or_no(value: Any) -> YesNo:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class DraftVerdict:
     """The verdict on a draft. `failed`: numbers of the claims that do not hold, from 1."""
 
     failed: Annotated[tuple[int, ...], Form(read=_failed)] = ()
     verdict: Annotated[YesNo, Form(read=_yes_or_no)]
 
 
-def verdict_reply() -> Reply[Verdict]:
+def verdict_reply() -> Reply[DraftVerdict]:
     """Return the form of a verdict; a yes beside anything that failed is a no."""
 
-    def check(read: Verdict) -> Verdict:
-        return Verdict(failed=tuple(filter(None, read.failed)), verdict="no" if read.failed else read.verdict)
+    def check(read: DraftVerdict) -> DraftVerdict:
+        return DraftVerdict(failed=tuple(filter(None, read.failed)), verdict="no" if read.failed else read.verdict)
 
-    return or_stated(reply_of(Verdict).then(check), lambda word: Verdict(verdict=word))
+    return or_stated(reply_of(DraftVerdict).then(check), lambda word: DraftVerdict(verdict=word))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ class SubQuery:
 
 
 @dataclass(frozen=True)
-class Step:
+class AskedSubQuery:
     """A sub-question as it was asked, and the reply to it."""
 
     query: SubQuery

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kgqa.llm.client import Stage
 from kgqa.llm.replies.json_values import Reading, last_part
-from kgqa.methods.counselor.answering import Calls, Trial, reflect, take_trials, think, verify
+from kgqa.methods.counselor.answering import Calls, CounselorTrial, reflect, take_trials, think, verify
 from kgqa.methods.counselor.counsel import Memory
 from kgqa.methods.counselor.replies import MAX_LINE, Judgment, read_sentences
 from kgqa.methods.resources import Resources
@@ -39,13 +39,13 @@ def answer(
     return take_trials(question, resources, trace, PublishedTrial)
 
 
-class PublishedTrial(Trial):
+class PublishedTrial(CounselorTrial):
     """A trial whose lines are asked for by one prompt, and whose answer is judged whatever was seen."""
 
     depth, ids_only = 2, True
 
     @staticmethod
-    def best(trials: Sequence[Trial]) -> Trial | None:
+    def best(trials: Sequence[CounselorTrial]) -> CounselorTrial | None:
         """Return the last trial if it has an answer."""
         return trials[-1] if trials[-1].answer is not None else None
 

@@ -17,9 +17,9 @@ from kgqa.corpus.editing.overlay import OverlayEdit
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import normal_name
 from kgqa.corpus.records import HyperedgeRecord
-from kgqa.methods.evograph.answering import Session, answered
-from kgqa.methods.evograph.searching import Observation, piece_of
-from kgqa.methods.evograph.tools import CONTENT, SCHEMAS, Tools, schema_of
+from kgqa.methods.evograph.answering import EvographSession, answered
+from kgqa.methods.evograph.searching import ToolResult, piece_of
+from kgqa.methods.evograph.tools import CONTENT, SCHEMAS, EvographTools, schema_of
 from kgqa.methods.resources import Resources
 from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.trace.trace import Trace
@@ -52,7 +52,7 @@ def weight_of(record: HyperedgeRecord | None) -> float:
     return 1.0 if record is None or record.completeness is None else record.completeness
 
 
-class PublishedTools(Tools):
+class PublishedTools(EvographTools):
     """The published tools: `kb_search` in place of `graph_search`, and edits without sources and gates.
 
     The search finds hyperedges of the best entities, and the best hyperedges. A hyperedge scores the sum of 1 / rank
@@ -94,11 +94,11 @@ class PublishedTools(Tools):
         added = (each for each in self.overlay.added if entities & {entity for _, entity in each.participants})
         return [*(each for each in hyperedges if each.iri not in self.overlay.removed), *map(piece_of, added)]
 
-    def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> Observation:
+    def call(self, name: str, arguments: Mapping[str, Any], *, step: int = 1) -> ToolResult:
         """Call a tool by its published name, and record the call."""
         return super().call("graph_search" if name == "kb_search" else name, arguments, step=step)
 
-    def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> Observation:
+    def edit(self, kind: str, arguments: Mapping[str, Any], step: int) -> ToolResult:
         """Apply an edit; arguments as the published schemas say."""
         content, changed, rejected = arguments["content"], ("", ""), None
         if kind != "insert":
@@ -108,8 +108,8 @@ class PublishedTools(Tools):
             content = arguments.get("new_content", "")
         done = self.decide(Proposal(kind, content, (), *changed), rejected, step=step)
         if isinstance(done, Rejection):
-            return Observation(notes=(f"Failed. {done.why}",), failed=True)
-        return Observation(notes=("Success.",))
+            return ToolResult(notes=(f"Failed. {done.why}",), failed=True)
+        return ToolResult(notes=("Success.",))
 
     def change(self, proposal: Proposal, sources: Sequence[ShownText], reason: str) -> OverlayEdit:
         """Change the overlay; a deletion halves the weight."""
@@ -128,7 +128,7 @@ class PublishedTools(Tools):
         return None
 
 
-class PublishedSession(Session):
+class PublishedSession(EvographSession):
     """A session as published."""
 
     forced = False

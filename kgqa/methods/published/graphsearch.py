@@ -27,7 +27,7 @@ from kgqa.methods.graphsearch.replies import (
 )
 from kgqa.methods.graphsearch.sub_queries import SubQuery, pattern_text, planned
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds, unless_accepted
+from kgqa.methods.rounds import NOTHING_FOUND, Rounds, RoundsOutcome, answer_in_rounds, unless_accepted
 from kgqa.methods.text.declarations import GraphSearchSettings
 from kgqa.methods.text.replies import PROSE, prose
 from kgqa.methods.text.searching import within_tokens
@@ -84,7 +84,7 @@ class Channel:
 
 
 @dataclass
-class Search(Rounds):
+class PublishedGraphSearch(Rounds):
     """The state of one question. `final`: the last reply. `pieces`: those that refined contexts come from."""
 
     final: str = ""
@@ -106,10 +106,10 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by GraphSearch as published; arguments and errors as in `top.answer`. Topics are ignored."""
-    return answer_in_rounds("graphsearch", Search(resources, trace, question), run, best)
+    return answer_in_rounds("graphsearch", PublishedGraphSearch(resources, trace, question), run, best)
 
 
-def run(state: Search) -> Outcome:
+def run(state: PublishedGraphSearch) -> RoundsOutcome:
     """Answer the sub-questions of each channel, reflect once in each, and write the final text."""
     background = ""
     if state.retrieval.searchable and not state.own.uses("qd"):
@@ -137,7 +137,7 @@ def run(state: Search) -> Outcome:
     return unless_accepted(state, result(state), accepted, NOT_VERIFIED)
 
 
-def one_round(state: Search) -> str:
+def one_round(state: PublishedGraphSearch) -> str:
     """Search once for the question, as GraphRAG systems do; return what is found, as it is."""
     query = SubQuery(0, state.question)
     shown = [state.retrieval.in_channel(channel.name, [query])[0] for channel in state.channels]
@@ -147,7 +147,7 @@ def one_round(state: Search) -> str:
     return safe_text("\n".join(piece.text for piece in kept))
 
 
-def decompose(state: Search, channel: Channel) -> None:
+def decompose(state: PublishedGraphSearch, channel: Channel) -> None:
     """Cut the question into sub-questions in words or in triples (query decomposition)."""
     plan = state.reply(f"graphsearch/decompose_{channel.form}", "plan", numbered_reply()) or ()
     if channel.name == RELATIONAL:
@@ -160,7 +160,7 @@ def decompose(state: Search, channel: Channel) -> None:
     state.planned(query.event for query in channel.queries)
 
 
-def answer_step(state: Search, channel: Channel, query: SubQuery) -> None:
+def answer_step(state: PublishedGraphSearch, channel: Channel, query: SubQuery) -> None:
     """Ground, retrieve, refine and answer a sub-question."""
     grounded = ground(state, channel, query)
     context = refine(state, channel, grounded)
@@ -176,7 +176,7 @@ def answer_step(state: Search, channel: Channel, query: SubQuery) -> None:
     channel.entries.append(Entry(grounded, context, read or ()))
 
 
-def ground(state: Search, channel: Channel, query: SubQuery) -> SubQuery:
+def ground(state: PublishedGraphSearch, channel: Channel, query: SubQuery) -> SubQuery:
     """Let the model put earlier answers into a sub-question; one that stays unread is unchanged (query grounding).
 
     In words, those with a reference are grounded; in triples, all after the first.
@@ -194,7 +194,7 @@ def ground(state: Search, channel: Channel, query: SubQuery) -> SubQuery:
     return found
 
 
-def refine(state: Search, channel: Channel, query: SubQuery) -> str:
+def refine(state: PublishedGraphSearch, channel: Channel, query: SubQuery) -> str:
     """Retrieve for a sub-question, and let the model reduce what is found (context refinement).
 
     Returns:
@@ -217,7 +217,7 @@ def refine(state: Search, channel: Channel, query: SubQuery) -> str:
     return context
 
 
-def reflect(state: Search, channel: Channel) -> None:
+def reflect(state: PublishedGraphSearch, channel: Channel) -> None:
     """Write a chain of reasoning and verify it; add what is retrieved for new sub-questions, unanswered.
 
     These are logic drafting, evidence verification and query expansion.
@@ -257,7 +257,7 @@ def _read_verdict(text: str) -> Reading[tuple[str, str]]:
     return Reading(value, reading.repaired, reading.problem)
 
 
-def result(state: Search) -> Outcome:
+def result(state: PublishedGraphSearch) -> RoundsOutcome:
     """Return the last text, or else a draft, an accepted one first, or the last answered sub-question."""
     drafts = [each.draft for each in sorted(state.channels, key=lambda each: each.accepted)[::-1] if each.draft]
     text = state.final or next(iter(drafts), "")
@@ -271,10 +271,12 @@ def result(state: Search) -> Outcome:
         reply = CheckedReply(answered[-1], notes=(LAST_STEP,))
     else:
         retrieved = state.pieces or any(entry.context for entry in entries)
-        return Outcome(reason=UNREADABLE if retrieved else NOTHING_FOUND)
-    return Outcome(reply, [each for each in state.pieces.values() if each.kind != "chunk"] if reply.answers else ())
+        return RoundsOutcome(reason=UNREADABLE if retrieved else NOTHING_FOUND)
+    return RoundsOutcome(
+        reply, [each for each in state.pieces.values() if each.kind != "chunk"] if reply.answers else ()
+    )
 
 
-def best(state: Search) -> Outcome:
+def best(state: PublishedGraphSearch) -> RoundsOutcome:
     """Return the best answer so far, which was not accepted."""
     return replace(result(state), accepted=False)

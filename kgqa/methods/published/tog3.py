@@ -21,7 +21,7 @@ from kgqa.llm.replies.quoted_answers import QuotedAnswer, Support
 from kgqa.llm.replies.reply import Reply, reply_of
 from kgqa.methods.evidence import CheckedReply, Exhibits, shown_passages
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds
+from kgqa.methods.rounds import NOTHING_FOUND, RoundsOutcome, answer_in_rounds, in_rounds
 from kgqa.methods.tog3.exploration import KINDS, UNKNOWN, Exploration, best, pieces_of, reworded
 from kgqa.methods.tog3.replies import Keywords, read_plain_answer, sufficient_reply
 from kgqa.model import Answer, Entity, Named, Piece, Question, Value
@@ -41,7 +41,7 @@ NEIGHBOURS = 30
 
 
 @dataclass
-class Trajectory(Exploration):
+class PublishedExploration(Exploration):
     """The state of one question.
 
     Attributes:
@@ -72,17 +72,17 @@ def answer(
     names: Mapping[Value, Sequence[str]] = {},
 ) -> Answer:
     """Answer by ToG-3 as published; arguments and errors as in `top.answer`. Topics are ignored."""
-    return answer_in_rounds("tog3", Trajectory(resources, trace, question), run, best)
+    return answer_in_rounds("tog3", PublishedExploration(resources, trace, question), run, best)
 
 
-def run(state: Trajectory) -> Outcome:
+def run(state: PublishedExploration) -> RoundsOutcome:
     """Answer in rounds until the evidence is judged sufficient; then synthesise the final answer."""
     if not retrieve(state, state.question):
         queries = reworded(state)
         state.step = state.numbered(0, queries)[0] if queries else 0
         if not queries or not retrieve(state, queries[0]):
             state.stopped(1, "nothing was found")
-            return Outcome(reason=NOTHING_FOUND)
+            return RoundsOutcome(reason=NOTHING_FOUND)
     number, why = in_rounds(state, range(1, state.own.rounds + 1), respond, judge, evolve)
     why = "the answer was judged sufficient" if state.accepted else why or "the last round"
     held = {*state.subgraph.facts.values(), *state.subgraph.local.values()}
@@ -91,7 +91,7 @@ def run(state: Trajectory) -> Outcome:
     return replace(final, notes=(*final.notes, NO_CROSS_ENCODER))
 
 
-def retrieve(state: Trajectory, query: str) -> list[Piece]:
+def retrieve(state: PublishedExploration, query: str) -> list[Piece]:
     """Find the best pieces of all kinds, and facts of entities that keywords name (Retriever); return the new ones."""
     state.query = query
     every = [pieces_of(state, kind, [query], [state.step])[0] for kind in KINDS]
@@ -107,7 +107,7 @@ def retrieve(state: Trajectory, query: str) -> list[Piece]:
     return new
 
 
-def facts_of(state: Trajectory, names: Sequence[str], query: str) -> list[Piece]:
+def facts_of(state: PublishedExploration, names: Sequence[str], query: str) -> list[Piece]:
     """Return the facts of the entities with the given names, at most `NEIGHBOURS`."""
     graph, table = state.graph, state.corpus.index.pieces("statement")
     wanted = [normalise(name) for name in names]
@@ -122,7 +122,7 @@ def facts_of(state: Trajectory, names: Sequence[str], query: str) -> list[Piece]
     return state.record([query], [list(found.values())], [state.step], "keywords")[0]
 
 
-def rerank(state: Trajectory) -> None:
+def rerank(state: PublishedExploration) -> None:
     """Keep the passages closest to the last query, by their text or one of their facts, with these (Reranker)."""
     stated: dict[str, list[Piece]] = {}
     for fact in (*state.subgraph.local.values(), *state.subgraph.facts.values()):
@@ -140,7 +140,7 @@ def rerank(state: Trajectory) -> None:
     show(state, kept)
 
 
-def _closest(state: Trajectory, groups: list[list[Piece]]) -> list[list[Piece]]:
+def _closest(state: PublishedExploration, groups: list[list[Piece]]) -> list[list[Piece]]:
     """Return groups of pieces in the order of the piece of each that is most similar to the query."""
     if not groups:
         return []
@@ -150,14 +150,14 @@ def _closest(state: Trajectory, groups: list[list[Piece]]) -> list[list[Piece]]:
     return [groups[at] for at in np.argsort(-np.array(best), kind="stable")]
 
 
-def show(state: Trajectory, pieces: Sequence[Piece]) -> None:
+def show(state: PublishedExploration, pieces: Sequence[Piece]) -> None:
     """Show pieces in the next prompts."""
     state.subgraph.summaries = {piece.iri: piece for piece in pieces if piece.kind == "community"}
     chunks = [piece for piece in pieces if piece.kind == "chunk" and "chunk" in state.kinds]
     state.shown = Exhibits(state.corpus, [*chunks, *(piece for piece in pieces if piece.kind == "statement")])
 
 
-def respond(state: Trajectory, number: int) -> CheckedReply[Piece]:
+def respond(state: PublishedExploration, number: int) -> CheckedReply[Piece]:
     """Ask for an answer in free text (Responser); if it stands in a passage, its sentence becomes its quote."""
     rerank(state)
     read = state.say("plain_answer", state.shown, Reply(read_plain_answer), attempts=state.attempts)
@@ -177,7 +177,7 @@ def _quotes(read: QuotedAnswer, passages: Sequence[Sequence[str]]) -> Iterator[S
             yield Support(read.response, *found)
 
 
-def judge(state: Trajectory, number: int, reply: CheckedReply[Piece]) -> bool | None:
+def judge(state: PublishedExploration, number: int, reply: CheckedReply[Piece]) -> bool | None:
     """Ask whether the evidence suffices (Reflector, equation 2); it never does for an unknown answer."""
     words = reply.response if reply.answers else UNKNOWN
     read = state.say("sufficient", state.shown, sufficient_reply(), answer=words)
@@ -189,7 +189,7 @@ def judge(state: Trajectory, number: int, reply: CheckedReply[Piece]) -> bool | 
     return False
 
 
-def evolve(state: Trajectory, number: int, _: bool) -> str:
+def evolve(state: PublishedExploration, number: int, _: bool) -> str:
     """Evolve the query (equation 3), retrieve by it, and evolve the graph (equation 4)."""
     queries = [state.question]
     if state.own.evolve_query == "on":
@@ -203,7 +203,7 @@ def evolve(state: Trajectory, number: int, _: bool) -> str:
     return ""
 
 
-def construct(state: Trajectory, new: Sequence[Piece]) -> None:
+def construct(state: PublishedExploration, new: Sequence[Piece]) -> None:
     """Ask for edits of the facts found by a sub-question (Constructor), from new passages, or else the kept ones."""
     facts = [each for each in dict.fromkeys((*new, *state.kept)) if each.iri in state.subgraph.facts]
     chunks = [each for each in new if each.kind == "chunk"] or [each for each in state.kept if each.kind == "chunk"]

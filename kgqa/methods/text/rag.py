@@ -8,7 +8,7 @@ from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import Exhibits, shown_passages
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, Rounds, answer_in_rounds
+from kgqa.methods.rounds import NOTHING_FOUND, Rounds, RoundsOutcome, answer_in_rounds
 from kgqa.methods.text.declarations import RagSettings
 from kgqa.methods.text.searching import within_tokens
 from kgqa.model import Answer, Named, Question, Value
@@ -35,7 +35,7 @@ def answer(
     return answer_in_rounds("rag", Rounds(resources, trace, question), run)
 
 
-def run(state: Rounds) -> Outcome:
+def run(state: Rounds) -> RoundsOutcome:
     """Retrieve once, and ask once."""
     settings = state.resources.settings
     own = settings.of(RagSettings)
@@ -43,7 +43,7 @@ def run(state: Rounds) -> Outcome:
     shown = Exhibits(state.corpus, found if own.chunks else within_tokens(found, TOKENS))
     state.trace.record(PiecesKept(pieces=tuple(piece.iri for piece in shown)))
     if not shown:
-        return Outcome(reason=NOTHING_FOUND)
+        return RoundsOutcome(reason=NOTHING_FOUND)
     passages, long = shown_passages(shown, state.corpus), settings.ask.answer_form == "long"
     read = state.reply("rag/answer", "decide", quoted_reply(len(shown)), passages=passages, long=long)
-    return Outcome(reason=UNREADABLE) if read is None else Outcome(shown.check(read))
+    return RoundsOutcome(reason=UNREADABLE) if read is None else RoundsOutcome(shown.check(read))

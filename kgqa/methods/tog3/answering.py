@@ -15,9 +15,9 @@ from kgqa.llm.replies.quoted_answers import quoted_reply
 from kgqa.llm.replies.reply import reply_of
 from kgqa.methods.evidence import CheckedReply, Exhibits
 from kgqa.methods.resources import Resources
-from kgqa.methods.rounds import NOTHING_FOUND, Outcome, answer_in_rounds, in_rounds, outcome
-from kgqa.methods.tog3.exploration import Exploration, Found, best, retrieve, reworded
-from kgqa.methods.tog3.replies import ANSWER, NOTHING_SAID, Reflection, sufficient_reply, turn_reply
+from kgqa.methods.rounds import NOTHING_FOUND, RoundsOutcome, answer_in_rounds, in_rounds, outcome
+from kgqa.methods.tog3.exploration import Exploration, FoundPieces, best, retrieve, reworded
+from kgqa.methods.tog3.replies import ANSWER, NOT_SUFFICIENT, Reflection, sufficient_reply, turn_reply
 from kgqa.model import Answer, Named, Piece, Question, Value
 from kgqa.text.words import normalise
 from kgqa.trace.trace import Trace
@@ -38,11 +38,11 @@ def answer(
 
     Topics are ignored. If the budget is spent, the last answer with a verified quote is returned.
     """
-    return answer_in_rounds("tog3", Search(resources, trace, question), run, best)
+    return answer_in_rounds("tog3", Tog3Search(resources, trace, question), run, best)
 
 
 @dataclass
-class Search(Exploration):
+class Tog3Search(Exploration):
     """The state of one question.
 
     Attributes:
@@ -61,13 +61,13 @@ class Search(Exploration):
         return Exhibits(self.corpus, self.subgraph.shown(self.own.context, passages="chunk" in self.kinds))
 
 
-def run(state: Search) -> Outcome:
+def run(state: Tog3Search) -> RoundsOutcome:
     """Ask in rounds until an answer is accepted or nothing new is found; then for a final answer."""
     if not any(retrieve(state, [state.question], [0])):
         queries = reworded(state)
         if not queries or not any(retrieve(state, queries, state.numbered(0, queries))):
             state.stopped(1, "nothing was found")
-            return Outcome(reason=NOTHING_FOUND)
+            return RoundsOutcome(reason=NOTHING_FOUND)
     number, why = in_rounds(state, range(1, state.own.rounds), respond, judge, evolve)
     if state.accepted is None:
         return state.final(number, why or "the last round", state.shown)
@@ -80,22 +80,22 @@ def run(state: Search) -> Outcome:
     return outcome(reply, *notes)
 
 
-def respond(state: Search, number: int) -> CheckedReply[Piece]:
+def respond(state: Tog3Search, number: int) -> CheckedReply[Piece]:
     """Ask for an answer; with `tog3.judge=with-answer`, the reply contains the verdict and sub-questions, too."""
     shown = state.shown
     if state.own.judge == "separate":
         read = state.say("answer", shown, quoted_reply(len(shown), ANSWER), attempts=state.attempts)
         return state.recorded(number, read, shown)
     turn = state.say("turn", shown, turn_reply(len(shown)), most=state.own.subqueries)
-    read, said = turn or (None, NOTHING_SAID)
+    read, reflection = turn or (None, NOT_SUFFICIENT)
     reply = state.recorded(number, read, shown)
-    state.reflection = said if reply.supported else replace(said, verdict="NO")
-    verdict = "unparsed" if turn is None else said.verdict.lower()
-    state.judged(number, verdict, said.missing, accepted=state.reflection.sufficient)
+    state.reflection = reflection if reply.supported else replace(reflection, verdict="NO")
+    verdict = "unparsed" if turn is None else reflection.verdict.lower()
+    state.judged(number, verdict, reflection.missing, accepted=state.reflection.sufficient)
     return reply
 
 
-def judge(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection | None:
+def judge(state: Tog3Search, number: int, reply: CheckedReply[Piece]) -> Reflection | None:
     """Return what is missing; None if the answer holds, or was given before."""
     before = state.supported[-2:-1] if reply.supported else []
     if before and {*map(normalise, before[0].answers)} == {*map(normalise, reply.answers)}:
@@ -110,24 +110,24 @@ def judge(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection 
     return reflection
 
 
-def reflect(state: Search, number: int, reply: CheckedReply[Piece]) -> Reflection:
+def reflect(state: Tog3Search, number: int, reply: CheckedReply[Piece]) -> Reflection:
     """Ask whether the answer holds and what is missing; an answer without a verified quote is not judged."""
     evolving = state.own.evolve_query == "on"
     if not reply.supported:
-        return state.evolved(state.shown) if evolving else NOTHING_SAID
+        return state.evolved(state.shown) if evolving else NOT_SUFFICIENT
     words = reply.words
     answer = f"{words} ({reply.response})" if reply.response not in ("", words) else words
     if evolving:
         read = state.say("reflect", state.shown, reply_of(Reflection), answer=answer, most=state.own.subqueries)
     else:
         read = state.say("sufficient", state.shown, sufficient_reply(), answer=answer)
-    said = read or NOTHING_SAID
-    missing = "" if said.sufficient else said.missing
-    state.judged(number, said.verdict.lower() if read else "unparsed", missing, accepted=said.sufficient)
-    return said
+    reflection = read or NOT_SUFFICIENT
+    missing = "" if reflection.sufficient else reflection.missing
+    state.judged(number, reflection.verdict.lower() if read else "unparsed", missing, accepted=reflection.sufficient)
+    return reflection
 
 
-def evolve(state: Search, number: int, reflection: Reflection) -> str:
+def evolve(state: Tog3Search, number: int, reflection: Reflection) -> str:
     """Search by the sub-questions and refine what they find; return why the search ends, "" if it goes on."""
     queries = [state.question]
     if state.own.evolve_query == "on":
@@ -140,7 +140,7 @@ def evolve(state: Search, number: int, reflection: Reflection) -> str:
     return "" if edited or any(each.new for each in found) else "nothing new was found"
 
 
-def construct(state: Search, found: Sequence[Found]) -> bool:
+def construct(state: Tog3Search, found: Sequence[FoundPieces]) -> bool:
     """Refine what sub-questions found in passages that no prompt for edits has shown; return whether this did more."""
     asked = []
     for each in found:

@@ -14,11 +14,11 @@ from kgqa.llm.replies.quoted_answers import QuotedAnswer, quoted_reply
 from kgqa.llm.replies.reply import Reply, reply_of
 from kgqa.methods.direct import UNREADABLE
 from kgqa.methods.evidence import LIKELY, CheckedReply, Exhibits, shown_passages
-from kgqa.methods.rounds import Outcome, Rounds, new_questions, outcome
+from kgqa.methods.rounds import Rounds, RoundsOutcome, new_questions, outcome
 from kgqa.methods.text.declarations import Tog3Settings
 from kgqa.methods.text.path_pieces import PathRetriever
 from kgqa.methods.text.searching import within_tokens
-from kgqa.methods.tog3.replies import FINAL, NOTHING_SAID, Refinement, Reflection, gap_reply
+from kgqa.methods.tog3.replies import FINAL, NOT_SUFFICIENT, Refinement, Reflection, gap_reply
 from kgqa.methods.tog3.subgraph import Subgraph, fact_line
 from kgqa.model import Piece, PieceKind
 from kgqa.rank.tournaments.chooser import text_similarity
@@ -125,7 +125,7 @@ class Exploration(Rounds):
 
     def evolved(self, shown: Exhibits[Piece]) -> Reflection:
         """Ask for sub-questions (equation 3)."""
-        return self.say("evolve", shown, gap_reply(), most=self.own.subqueries) or NOTHING_SAID
+        return self.say("evolve", shown, gap_reply(), most=self.own.subqueries) or NOT_SUFFICIENT
 
     def new_questions(self, reflection: Reflection) -> list[str]:
         """Return the sub-questions of a reply, at most `tog3.subqueries`, without those that were asked before."""
@@ -160,7 +160,7 @@ class Exploration(Rounds):
             self.trace.record(edit)
         return any(edit.added or edit.merged for edit in edits)
 
-    def final(self, number: int, why: str, shown: Exhibits[Piece], *, accepted: bool = False) -> Outcome:
+    def final(self, number: int, why: str, shown: Exhibits[Piece], *, accepted: bool = False) -> RoundsOutcome:
         """Ask for the answer from the whole trajectory (equation 6).
 
         If the reply can't be read, the last answer with a verified quote stands. An answer without a verified quote, or
@@ -179,22 +179,22 @@ class Exploration(Rounds):
         reply = self.recorded(number, read, shown)
         best = self.resources.settings.ask.on_exhausted == "best"
         if read is None:
-            return outcome(before[0], UNREAD_FINAL) if before else Outcome(reason=UNREADABLE)
+            return outcome(before[0], UNREAD_FINAL) if before else RoundsOutcome(reason=UNREADABLE)
         if reply.likely and best and self.takes_likely:
             return outcome(reply.best, LIKELY, accepted=False)
         weak = bool(reply.answers) and not reply.supported
         if weak and not best:
-            return Outcome(reason=UNQUOTED_FINAL)
+            return RoundsOutcome(reason=UNQUOTED_FINAL)
         return outcome(reply, *([UNJUDGED] if reply.answers and not accepted else []), accepted=not weak)
 
 
-def best(state: Exploration) -> Outcome:
+def best(state: Exploration) -> RoundsOutcome:
     """Return the last answer with a verified quote."""
-    return outcome(state.supported[-1], INTERRUPTED, accepted=False) if state.supported else Outcome()
+    return outcome(state.supported[-1], INTERRUPTED, accepted=False) if state.supported else RoundsOutcome()
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPieces:
     """What was found for a query, best first. `step`: its number. `new`: whether any of it was not known before."""
 
     step: int
@@ -215,7 +215,7 @@ def reworded(state: Exploration) -> list[str]:
     return state.new_questions(state.evolved(Exhibits(state.corpus)))
 
 
-def retrieve(state: Exploration, queries: Sequence[str], steps: Sequence[int]) -> list[Found]:
+def retrieve(state: Exploration, queries: Sequence[str], steps: Sequence[int]) -> list[FoundPieces]:
     """Find the best passages, facts and summaries for each query, and keep them in the evidence graph.
 
     Raises:
@@ -232,7 +232,7 @@ def retrieve(state: Exploration, queries: Sequence[str], steps: Sequence[int]) -
         passages = within_tokens(ranked[: state.own.keep], KEPT_TOKENS)
         kept = (passages, [*statements, *along], communities[:SUMMARIES])
         state.trace.record(PiecesKept(step=step, pieces=tuple(piece.iri for piece in passages)))
-        found.append(Found(step, *kept, new=state.subgraph.add(step, *kept)))
+        found.append(FoundPieces(step, *kept, new=state.subgraph.add(step, *kept)))
     return found
 
 

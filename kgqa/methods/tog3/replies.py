@@ -48,7 +48,7 @@ class Reflection:
         return self.verdict == "YES"
 
 
-NOTHING_SAID = Reflection(verdict="NO")
+NOT_SUFFICIENT = Reflection(verdict="NO")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,9 @@ def turn_reply(size: int) -> Reply[tuple[QuotedAnswer, Reflection]]:
     answer, verdict = quoted_reply(size, ANSWER), reply_of(Reflection)
 
     def read(text: str) -> Reading[tuple[QuotedAnswer, Reflection]]:
-        found, said = answer.read(text), verdict.read(text)
-        value = None if found.value is None else (found.value, said.value or NOTHING_SAID)
-        return Reading(value, found.repaired or said.repaired, found.problem)
+        reply, judgment = answer.read(text), verdict.read(text)
+        value = None if reply.value is None else (reply.value, judgment.value or NOT_SUFFICIENT)
+        return Reading(value, reply.repaired or judgment.repaired, reply.problem)
 
     first, second = answer.schema or {}, verdict.schema or {}
     properties = {**first["properties"], **second["properties"]}

@@ -29,7 +29,7 @@ MAX_FACTS = 40
 class AddedFact(Piece):
     """A fact that a model read from a passage for this question; its IRI is that of the passage."""
 
-    told: LocalFact = field(kw_only=True)
+    local: LocalFact = field(kw_only=True)
 
 
 class Subgraph:
@@ -126,9 +126,9 @@ class Subgraph:
             fact = self._checked(proposed, passages, quoted)
             if fact is None:
                 refused += 1
-            elif fact.told not in self.local:
-                self.local[fact.told] = fact
-                added.append(fact.told)
+            elif fact.local not in self.local:
+                self.local[fact.local] = fact
+                added.append(fact.local)
         return EvidenceEdited(
             step=step, added=tuple(added), removed=tuple(removed), merged=tuple(merged), refused=refused
         )
@@ -146,9 +146,9 @@ class Subgraph:
         if not all(self._is_known(name, passage) for name in names):
             return None
         spans = tuple(Span(span.document, span.chunk, *(place or (0, 0)), span.source) for span in passage.spans)
-        told = LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if place else "")
+        local = LocalFact(fact.subject, fact.relation, fact.object, passage.iri, fact.quote if place else "")
         return AddedFact(
-            passage.iri, "statement", " | ".join((fact.subject, fact.relation, fact.object)), spans=spans, told=told
+            passage.iri, "statement", " | ".join((fact.subject, fact.relation, fact.object)), spans=spans, local=local
         )
 
     def _is_known(self, name: str, passage: Piece) -> bool:
@@ -182,5 +182,5 @@ def fact_line(fact: Piece, numbers: Mapping[str, int]) -> str:
     """Return a fact in words, with the numbers of the passages that it was read from, if these are shown."""
     shown = sorted({numbers[span.chunk] for span in fact.spans if span.chunk in numbers})
     place = [f"passage {', '.join(map(str, shown))}"] if shown else []
-    place += [f'"{fact.told.quote}"'] if isinstance(fact, AddedFact) and fact.told.quote else []
+    place += [f'"{fact.local.quote}"'] if isinstance(fact, AddedFact) and fact.local.quote else []
     return f"{fact.text} ({': '.join(place)})" if place else fact.text

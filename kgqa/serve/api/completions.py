@@ -29,7 +29,7 @@ _LINK = re.compile(r"/a/([0-9a-f]{32})\b")
 _MARKUP = re.compile(r"([\\\[\]<>`])")
 
 
-class Message(BaseModel):
+class ChatMessage(BaseModel):
     """A message; of a list of parts, those with text are read."""
 
     model_config = ConfigDict(extra="ignore")
@@ -48,7 +48,7 @@ class ChatBody(BaseModel):
     """A chat. `model`: METHOD, METHOD@MODEL, or anything else for the default. Other fields have no effect."""
 
     model_config = ConfigDict(extra="ignore")
-    messages: list[Message] = Field(max_length=1000)
+    messages: list[ChatMessage] = Field(max_length=1000)
     model: str = ""
     stream: bool = False
     stream_options: dict[str, Any] | None = None

@@ -16,7 +16,7 @@ from kgqa.corpus.editing.committing import commit
 from kgqa.corpus.editing.overlay import Overlay
 from kgqa.llm.replies.tool_calls import read_tool_reply
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.tools import SCHEMAS, Tools
+from kgqa.methods.evograph.tools import SCHEMAS, EvographTools
 from kgqa.methods.evograph.web import opened_web_search
 from kgqa.settings.values import resolve
 from kgqa.testing.agents.evograph_agent import shown_results
@@ -91,7 +91,7 @@ def play(attack, written, mode):
     """Obey an attack; return what became of the proposed edits, their states at the end, and the lines of results."""
     with Corpus.open(written[0]) as corpus, opened_web_search(f"replay:{written[1]}") as web:
         trace, overlay = Trace(), Overlay(corpus, agent="m", session=attack.name)
-        tools = Tools(overlay, resolve(SETTINGS).of(EvographSettings), trace, web)
+        tools = EvographTools(overlay, resolve(SETTINGS).of(EvographSettings), trace, web)
         tools.image_names = (attack.text,) if attack.where == "image" else ()
         asked = "<img>" if tools.image_names else "Mara Holt Tarn Harbour lighthouse Vell seals"
         found = [tools.call("graph_search", {"query": asked}), tools.call("web_search", {"query": attack.name})]

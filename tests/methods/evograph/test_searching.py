@@ -10,7 +10,7 @@ from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
 from kgqa.methods.evograph.declarations import EvographSettings
 from kgqa.methods.evograph.participants import named_participants
-from kgqa.methods.evograph.searching import Search
+from kgqa.methods.evograph.searching import SegmentSearch
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 from tests.corpus.word_encoder import WordEncoder
@@ -31,7 +31,7 @@ def search(written):
 def searching(corpus, **given):
     given = {"ask.method": "evograph", **{f"evograph.{name}": value for name, value in given.items()}}
     overlay = Overlay(corpus, agent="m")
-    return Search(overlay, resolve(given).of(EvographSettings), Trace()), overlay
+    return SegmentSearch(overlay, resolve(given).of(EvographSettings), Trace()), overlay
 
 
 def texts(search, query, most=5):
