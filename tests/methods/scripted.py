@@ -1,10 +1,11 @@
-"""Questions over a small graph of films to a scripted language model."""
+"""Questions over small graphs and corpora to a scripted language model."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from kgqa import ask, open_resources
@@ -12,6 +13,7 @@ from kgqa.errors import StoreTimeout
 from kgqa.graph.embedded.loading import load_graph
 from kgqa.graph.paths import PathQueries
 from kgqa.settings.values import resolve
+from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.server import ScriptedServer
 
 NS = "http://rdf.freebase.com/ns/"
@@ -65,18 +67,23 @@ def prompt_kind(messages):
 
 @dataclass
 class Run:
-    """An answer and the requests sent for it."""
+    """An answer and the requests sent for it. `kind_of` tells the kind of a prompt."""
 
     answer: Any
-    requests: list = field(default_factory=list)
+    requests: list
+    kind_of: Callable = prompt_kind
 
     @property
     def kinds(self):
-        return [prompt_kind(request.messages) for request in self.requests]
+        return [self.kind_of(request.messages) for request in self.requests]
 
     def prompts(self, kind=None):
         """Return the first user message of each prompt."""
-        return [asked_in(r.messages) for r in self.requests if kind in (None, prompt_kind(r.messages))]
+        return [asked_in(r.messages) for r in self.requests if kind in (None, self.kind_of(r.messages))]
+
+    def shown(self, kind):
+        """Return what the prompts of one kind show."""
+        return [read_prompt(r.messages) for r in self.requests if self.kind_of(r.messages) == kind]
 
     @property
     def sent_text(self):
@@ -88,7 +95,10 @@ class Run:
         return [item.id for item in self.answer.answers]
 
     def events(self, kind):
-        return [event.detail for event in self.answer.trace if event.kind == kind]
+        return [event for event in self.answer.trace if event.kind == kind]
+
+    def details(self, kind):
+        return [event.detail for event in self.events(kind)]
 
     def stage(self, name):
         return next(stage for stage in self.answer.usage.stages if stage.stage == name)
@@ -103,7 +113,27 @@ class Run:
         return re.search(r"^Entities: (.*)$", self.prompts("entities")[number], re.MULTILINE)[1].split("; ")
 
 
-def run_scripted(reply, question, *, graph, topics=(), constrains="none", variants=None, **given):
+def replies_by_kind(replies, otherwise=None, kind_of=prompt_kind, shown=asked_in):
+    """Return a model that gives these replies by the kind of prompt, and those of another model to the other kinds.
+
+    A reply is a text, a value for JSON, a list whose last item is repeated, or a function of what the prompt shows.
+    """
+    waiting = {kind: list(each) if isinstance(each, list) else each for kind, each in dict(replies).items()}
+
+    def respond(messages):
+        kind = kind_of(messages)
+        if kind not in waiting:
+            return otherwise(messages)
+        reply = waiting[kind]
+        if isinstance(reply, list):
+            reply = reply.pop(0) if len(reply) > 1 else reply[0]
+        reply = reply(shown(messages)) if callable(reply) else reply
+        return json.dumps(reply, ensure_ascii=False) if isinstance(reply, (dict, list)) else reply
+
+    return respond
+
+
+def run_scripted(reply, question, *, graph, topics=(), constrains="none", variants=None, kind_of=prompt_kind, **given):
     """Ask a question of a scripted model; settings have `__` in place of a dot."""
     with ScriptedServer(reply, constrains=constrains) as server:
         settings = {name.replace("__", "."): value for name, value in given.items()}
@@ -114,4 +144,4 @@ def run_scripted(reply, question, *, graph, topics=(), constrains="none", varian
         finally:
             resources.models.close()
         assert not server.errors
-        return Run(answer, list(server.requests))
+        return Run(answer, list(server.requests), kind_of)

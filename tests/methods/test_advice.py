@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa import ask, open_resources
 from kgqa.methods.advice import with_advice
-from kgqa.methods.ask import budget_of
 from kgqa.model import Answer, NearPath, Question, StageUsage, Usage
 from kgqa.settings.values import resolve
 from kgqa.text.hints import command_line_wording
-from kgqa.trace import Expanded, Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
-from kgqa.trace.trace import Trace
+from kgqa.trace import Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
 
 
 def advised(*events, status="no_answer", usage=None, models=False, **given) -> Answer:
@@ -67,9 +64,7 @@ def test_unreadable_replies():
     ("limit", "usage", "hint"),
     [
         ({"budget.seconds": 2}, Usage(seconds=1.98), "--max-seconds 4"),
-        ({"budget.queries": 5}, Usage(queries=5), "--max-queries 10"),
         ({"budget.calls": 3}, Usage(calls=2), "--max-calls 6"),
-        ({"budget.calls": 0}, Usage(), "--max-calls 10"),
         ({"budget.tokens": 100}, Usage(prompt_tokens=90, completion_tokens=20), "--max-tokens 200"),
         ({"budget.cost": 0.5}, Usage(cost=0.6), "--max-cost 1"),
     ],
@@ -83,20 +78,3 @@ def test_budget(limit, usage, hint):
 def test_no_advice_for_answers_and_failures(status):
     found = advised(FULL_DEPTH, ranked(0.5), status=status)
     assert found.nearest == () and found.hints == ()
-
-
-def test_nothing_would_help_a_question_that_was_stopped(session_cache):
-    settings = resolve({"rank.embeddings": "off", "budget.calls": 5, "cache.folder": str(session_cache)})
-    trace = Trace(budget_of(settings))
-    trace.stop()
-    answer = ask("Who directed Parasite?", resources=open_resources(settings=settings), trace=trace)
-    assert (answer.status, answer.hints) == ("budget_exhausted", ())
-
-
-def test_topic_without_relations():
-    found = advised(Expanded(path="m.1", steps=0, through_mediators=0, approximate=False))
-    assert found.nearest == () and "--topic ID" in found.hints[0] and "--schema FILE" in found.hints[1]
-
-
-def test_unsupported():
-    assert "--llm MODEL" in advised(status="unsupported").hints[0]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kgqa.errors import ModelUnavailable, QuestionError, SettingsError
 from kgqa.graph.endpoint.options import Access
 from kgqa.graph.endpoint.store import EndpointStore
 from kgqa.graph.graph import KnowledgeGraph
-from kgqa.methods.ask import ask, graph_id, open_resources
-from kgqa.model import GraphId, Question
+from kgqa.methods.ask import ask, open_resources
+from kgqa.model import GraphId
 from kgqa.schema import bundled_schema
 from kgqa.settings.values import resolve
 from kgqa.storage.cache import Cache
@@ -86,36 +84,9 @@ def test_settings_are_given_by_keyword(monkeypatch):
     "question, topics, message",
     [
         (None, (), "The question None is not text."),
-        (Question(3), (), "is not text"),
-        ("who?", 3, "The topics 3 are not entities."),
         ("who?", ["m.0abc", 3], "are not entities"),
-        (Question("who?", (3,)), (), "are not entities"),
     ],
 )
 def test_arguments_of_wrong_types_are_named(question, topics, message):
     with pytest.raises(QuestionError, match=message):
         ask(question, topics=topics)
-
-
-def test_graph_id_of_an_unreachable_server(server, graph):
-    server.close()
-    assert graph_id(graph) == GraphId(server.url, (), "", None, "rdfs")
-
-
-def test_embedding_server_that_does_not_respond_is_named():
-    class Encoder:
-        name = "minilm"
-
-        def responds(self, seconds: float) -> bool:
-            return False
-
-    with open_resources(settings=resolve(QUICK)) as resources:
-        assert resources.silent(0.1) == []
-        assert replace(resources, encoder=Encoder()).silent(0.1) == ["the embedding model minilm"]
-
-
-def test_repr_says_what_is_open():
-    with open_resources(embeddings="off", languages="en") as resources:
-        graph = repr(resources.graph)
-        assert graph.startswith("<KnowledgeGraph (freebase) on <EmbeddedStore ") and graph.endswith(" triples)>>")
-        assert repr(resources) == f"<Resources of method top: {graph}>"

@@ -8,8 +8,8 @@ from kgqa.errors import PartialResult, StoreUnavailable
 from kgqa.graph.query.export import AnswerInQuery
 from kgqa.methods.tournament.path_answers import MAX_NAMED, answer_of_path, with_all_names
 from kgqa.model import Answer, Candidate, Entity, Literal, Question, RelationPath, Step
-from kgqa.model.conditions import XSD, Comparison, Condition, Operation, year
-from kgqa.storage.answer_json import answer_data, answer_from, answer_object
+from kgqa.model.conditions import XSD, Comparison, Condition, Operation
+from kgqa.storage.answer_json import answer_data, answer_from
 from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
@@ -50,12 +50,10 @@ CASES = [
     ([Condition(1, KIND, CITY)], None, ["ays", "bex"]),
     ([Condition(1, POP, Comparison(">", number("6")))], None, ["bex", "cor"]),
     ((), Operation("count"), ["3"]),
-    ([Condition(1, KIND, BEX)], Operation("count"), ["0"]),
     ((), Operation("sum", POP), ["136"]),
     ((), Operation("most", POP), ["cor"]),
     ([Condition(1, KIND, CITY)], Operation("most", POP), ["bex"]),
     ([Condition(1, (), BEX)], Operation("exists"), ["true"]),
-    ([Condition(1, (), CITY)], Operation("exists"), ["false"]),
 ]
 
 
@@ -68,7 +66,7 @@ def test_answer(graph, conditions, operation, expected):
     path = found.paths[0]
     assert (path.conditions, path.operation) == (tuple(conditions), operation)
     assert all(walk[1].name.removeprefix(E) in ("ays", "bex", "cor") for walk in path.walks)
-    assert path.walks or expected in (["0"], ["false"])
+    assert path.walks
     assert answer_from(answer_data(found)) == found
 
 
@@ -146,13 +144,6 @@ def test_an_extreme_of_too_many_values_is_complete_or_refused(monkeypatch, value
         assert sorted(names(found)) == expected.split() and found.query_class == "exact"
 
 
-def test_extreme_at_a_node_on_the_way(graph):
-    kinds = HAS.then(*KIND)
-    found = answer(graph, kinds, operation=Operation("most", POP, at=1))
-    assert names(found) == ["city"] and found.query_class == "exact"
-    assert sorted([node.name for node in walk[1:]] for walk in found.paths[1].walks) == [["ays", "6"], ["bex", "30"]]
-
-
 def test_compared_topics(graph):
     pair = Operation("most", POP, topics=(AYS, BEX))
     found = answer(graph, RelationPath(AYS), topics=(AYS, BEX), operation=pair)
@@ -161,22 +152,6 @@ def test_compared_topics(graph):
     apart = Operation("difference", POP, topics=(AYS, BEX))
     assert names(answer(graph, RelationPath(AYS), topics=(AYS, BEX), operation=apart)) == ["24"]
     assert answer(graph, operation=Operation("sum", KIND)) is None  # no values
-
-
-def test_json(graph):
-    conditions = (Condition(1, SINCE, Comparison("<=", year(1998))), Condition(1, KIND, CITY, True))
-    found = answer(graph, conditions=conditions, operation=Operation("count"))
-    (path,) = answer_object(found)["paths"]
-    since, kind = path["conditions"]
-    assert since == {
-        "at": 1, "steps": ({"relation": E + "since", "direction": "out"},), "negated": False,
-        "operator": "<=", "value": "1998", "datatype": XSD + "gYear",
-        "words": "“since” of ?answer is in or before 1998",
-    }  # fmt: skip
-    assert kind["entity"] == CITY.iri and kind["negated"]
-    assert path["operation"]["kind"] == "count" and path["operation"]["topics"] == []
-    (plain,) = answer_object(answer(graph))["paths"]
-    assert plain["conditions"] == [] and plain["operation"] is None
 
 
 def test_a_hub_looks_up_the_names_that_are_shown_and_the_rest_on_export(monkeypatch):

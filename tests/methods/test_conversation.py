@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa import open_resources
-from kgqa.methods.conversation import ChatTurn, Resolved, resolve, rewritten_reply, turn_of_object
+from kgqa.methods.conversation import ChatTurn, Resolved, resolve, turn_of_object
 from kgqa.model import Entity, Named
 from kgqa.testing.server import ScriptedServer
 from kgqa.trace.trace import Trace
@@ -48,13 +48,9 @@ def resources(session_cache):
         ([DIRECTED], "Where was he born?", "Where was Bong Joon-ho born?", [BONG]),
         ([WIFE], "When was her husband born?", "When was Marie Curie's husband born?", [MARIE]),
         ([DIRECTED], "When was it released?", "When was Parasite released?", [PARASITE]),
-        ([DIRECTED, CAPITAL], "Who is he married to?", "Who is Bong Joon-ho married to?", [BONG]),
         ([DIRECTED], "Was he born in Tokyo?", "Was Bong Joon-ho born in Tokyo?", [BONG, TOKYO]),
-        ([DIRECTED], "What besides Parasite did he make?", "What besides Parasite did Bong Joon-ho make?", [BONG]),
         ([CAPITAL], "Who was born there?", "Who was born in Tokyo?", [TOKYO]),
         ([CAPITAL], "and of Norway?", "What is the capital of Norway?", [named("Norway")]),
-        ([CAPITAL], "and the country Brazil?", "What is the capital of Brazil?", [named("Brazil")]),
-        ([DIRECTED], "Which prizes have they won?", "Which prizes have Bong Joon-ho won?", [BONG]),
     ],
 )
 def test_a_reference_leads_to_what_its_words_allow(resources, turns, question, asked, topics):
@@ -69,9 +65,7 @@ def test_a_reference_leads_to_what_its_words_allow(resources, turns, question, a
         "What is the capital of Norway?",
         "Who directed the film that won the award?",
         "Is it true that Parasite won?",
-        "Did Marie Curie love her husband?",
         "and who directed Roma?",
-        "Which of them is larger?",
         "What about the currency?",
     ],
 )
@@ -119,16 +113,9 @@ def test_no_text_makes_it_fail(resources, question, names):
     assert found.topics or found.by == ""
 
 
-@given(st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps)))
-def test_a_reply_without_a_question_and_known_numbers_is_never_used(text):
-    reading = rewritten_reply(2).read(text)
-    assert reading.value is None and reading.problem
-
-
 @pytest.mark.parametrize(
     "reply",
     [
-        "Where was Bong Joon-ho born?",
         '{"question": "Where was he born?", "refers_to": [9]}',
         '{"question": "Where was he born?", "refers_to": ["Bong Joon-ho"]}',
     ],
@@ -151,15 +138,6 @@ def test_a_model_rewrites_the_question_and_says_what_it_is_about(session_cache):
     assert [each.value for each in found.topics] == [BONG.value, PARASITE.value, TOKYO.value]
     assert "1. Bong Joon-ho (" in shown and "Answer: Tokyo" in shown
     assert shown.endswith("Last question: and when was he born in Tokyo?")
-
-
-def test_a_stopped_question_and_a_first_question_ask_no_model(session_cache):
-    with ScriptedServer() as server, opened(session_cache, server) as resources:
-        assert resolve("Where was he born?", [], resources, trace=Trace()) == Resolved("Where was he born?")
-        trace = Trace()
-        trace.stop()
-        assert resolve("Where was he born?", [DIRECTED], resources, trace=trace).by == "rules"
-        assert server.requests == []
 
 
 def opened(session_cache, server: ScriptedServer):

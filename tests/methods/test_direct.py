@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa import ask, open_resources
+from kgqa import open_resources
 from kgqa.errors import SettingsError
 from kgqa.methods.direct import answer_io
 from kgqa.settings.values import resolve
-from kgqa.testing.server import ScriptedServer
+
+from .scripted import run_scripted
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +26,8 @@ def run(graph):
     """`run(*replies, question=..., **settings) -> (answer, requests)`."""
 
     def run(*replies, question="Who composed the unknown hymn of Nowhere?", method="io", topics=(), **given):
-        with ScriptedServer(list(replies)) as server:
-            settings = {"ask.method": method, "rank.embeddings": "off", "llm.model": f"{server.url}#name"}
-            settings |= {name.replace("__", "."): value for name, value in given.items()}
-            resources = open_resources(graph, settings=resolve(settings))
-            try:
-                return ask(question, topics=topics, resources=resources), list(server.requests)
-            finally:
-                resources.models.close()
+        done = run_scripted(list(replies), question, graph=graph, topics=topics, ask__method=method, **given)
+        return done.answer, done.requests
 
     return run
 

@@ -55,7 +55,6 @@ def towns(values: dict[str, str], datatype: str) -> KnowledgeGraph:
     ("values", "datatype", "largest", "over_5000"),
     [
         ({"a": "4100", "b": "5200", "c": "1200000"}, "integer", ["c"], ["b", "c"]),
-        ({"a": "1100", "b": "1200", "c": "1300"}, "integer", ["c"], []),
         ({"a": "8611", "b": "4516", "c": "8848.86"}, "", ["c"], ["a", "c"]),
         ({"a": "1998", "b": "1999-05-01", "c": "2001"}, "", ["c"], None),
         ({"a": "1998", "b": "2004"}, "gYear", ["b"], None),
@@ -70,8 +69,7 @@ def test_numbers_of_four_digits_are_no_years(values: dict[str, str], datatype: s
     assert answers(graph, path, over, "Which towns have a size above that?") == expected
 
 
-@pytest.mark.parametrize("question", ["Who was chancellor first?", "Which person was there from 1970?"])
-def test_exact_name_of_a_field_comes_first(question: str) -> None:
+def test_exact_name_of_a_field_comes_first() -> None:
     office, held = "government.government_office_or_title.office_holders", "government.government_position_held."
     lines = []
     for name, start, born in (("ann", "1990", "2001"), ("bob", "1998", "1970")):
@@ -85,7 +83,8 @@ def test_exact_name_of_a_field_comes_first(question: str) -> None:
         ]
     path = RelationPath(Entity(NS + "m.off"), (Step(NS + office), Step(NS + held + "office_holder")))
     first = PathVerdict("complete", 0, operations=(RepliedOperation("least", "from"),))
-    assert answers(memory_graph(lines, schema="freebase"), path, first, question) == ["m.ann"]
+    graph = memory_graph(lines, schema="freebase")
+    assert answers(graph, path, first, "Which person was there from 1970?") == ["m.ann"]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.llm.prompts import Prompts
 from kgqa.methods.prompt_view import COUNTED, PromptView
 from kgqa.model import Candidate, Join
-from kgqa.search.topics import generic_topics
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 
@@ -97,43 +95,3 @@ def test_ends_that_cannot_be_read_are_recorded_once_if_they_are_shown(view, trac
     assert asked.distinct([FATHER, PARENTS]) == [FATHER, PARENTS] and not trace.events()
     assert {asked.samples(FATHER) for _ in range(2)} == {"too many to be listed" if samples else ""}
     assert len(trace.events()) == bool(samples)
-
-
-def test_generic_topics(small):  # noqa: F811
-    lines = [f"m.x{n} r.r.gender m.male" for n in range(1001)]
-    graph = small(*lines, "m.x0 r.r.knows m.ann", "m.x0 type.object.type m.person")
-    male, ann, person = ent("m.male"), ent("m.ann"), ent("m.person")
-    assert generic_topics(graph, [male, ann], {ann}) == {male}
-    assert generic_topics(graph, [male, ann], {ann, male}) == set()
-    assert generic_topics(graph, [person, ann], {ann, person}) == {person}
-    assert generic_topics(graph, [male], set()) == generic_topics(graph, [person], {person}) == set()
-
-
-MARKS = {
-    "a: b": "[E1] -> film: character",
-    "(as x)": "[E1] -> film (as director)",
-    '"it" is': '[E1] -> person whose "parents" is it',
-    '"AND"': "[E1] -> a AND [E2] -> b",
-    '"="': "[E1] -> a = Paris; 12 in all",
-    "backwards": "[E1] <- a.b",
-    "such as [E1]": "[E1] -> a",
-}
-
-
-@pytest.mark.parametrize("name", ["pick", "compare", "relevant", "score", "entities", "answer"])
-def test_prompts_define_the_marks_that_they_show(name):
-    prompts = Prompts()
-    example = dict(prompts.get(f"top/{name}").example)
-    values = {
-        "pick": lambda text: {"candidates": [text]},
-        "score": lambda text: {"candidates": [text]},
-        "compare": lambda text: {"known": "(nothing)", "a": text, "b": "x"},
-        "relevant": lambda text: {"known": "x", "candidate": text},
-        "entities": lambda text: {"groups": [{"path": text, "entities": ["x"]}]},
-        "answer": lambda text: {"paths": [{"path": text, "entities": ["x"], "more": 0, "triples": []}]},
-    }[name]
-    for mark, text in MARKS.items():
-        (system, _) = prompts.render(f"top/{name}", **example | values(text))
-        explained = {each for each in MARKS if each in system.content.split("\n\n")[0]}
-        assert mark in explained, (name, text)
-        assert explained <= {mark, "such as [E1]", "a: b"}

@@ -9,7 +9,6 @@ import pytest
 from kgqa import ask, ask_all, open_resources
 from kgqa.errors import SettingsError
 from kgqa.methods.registry import method
-from kgqa.methods.top import answer
 from kgqa.plugins import known_settings, plugin_names
 from kgqa.settings.setting import check
 from kgqa.settings.values import resolve
@@ -30,20 +29,6 @@ whole = Method(plain, topics=False, model=True)
 def package(foreign_package):
     """An installed package of another project, with methods."""
     return lambda points, **modules: foreign_package(f"[kgqa.methods]\n{points}\n", **modules)
-
-
-def test_built_in_methods():
-    assert plugin_names("method") == BUILT_IN
-    assert method("top").answer is answer
-    needs = {name: (method(name).topics, method(name).graph, method(name).model) for name in BUILT_IN}
-    assert needs == {
-        **dict.fromkeys(["top", "top-1", "top-2"], (True, True, False)),
-        "tog": (True, True, True),
-        "io": (False, False, True),
-        "cot": (False, False, True),
-        **dict.fromkeys(["counselor", "evograph", "graphsearch", "rag", "tog3"], (False, True, True)),
-    }
-    assert [name for name in BUILT_IN if method(name).corpus] == ["evograph", "graphsearch", "rag", "tog3"]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from kgqa.methods.tournament.scoring import (
     AGAINST,
     AGREES,
-    ONE_HOP,
-    PLAIN,
     UNKNOWN_TYPE,
     PathScores,
 )
@@ -62,11 +60,6 @@ def test_penalty_for_each_hop_too_many_or_too_few(announced, length):
     assert complete == pytest.approx(0.5 - 0.15 * too_many - 0.07 * too_few)
 
 
-def test_second_hop_costs_more_for_a_short_question():
-    (one, two), _ = scores(Cues(("directed",), 1), [candidate("a"), candidate("a", "b")])
-    assert one - two == pytest.approx(0.15 + PLAIN)
-
-
 def test_answer_type_counts_by_similarity():
     cues = Cues((), 1, asked_for="abc")
     same, other, unknown = (candidate("x", leads_to=text) for text in ("cab", "xyz", ""))
@@ -88,13 +81,6 @@ def test_kind_of_the_ends_counts_with_and_without_an_encoder():
     assert scores(Cues((), 1), [dates])[0] == scores(Cues((), 1), [things])[0]
 
 
-@pytest.mark.parametrize(("hops", "share"), [(1, 0.5 * ONE_HOP), (2, 0.5)])
-def test_alignment_weight(hops, share):
-    path = candidate(*("ab", "cd")[:hops])
-    (complete,), _ = scores(Cues(("ab", "cd")[:hops], hops), [path], encoder=LetterEncoder())
-    assert complete == pytest.approx((1 - share) * 0.5 + share * 1.0, abs=1e-6)
-
-
 def test_beginning_of_a_chain_is_promising():
     beginning, wrong = candidate("ab"), candidate("xy")
     complete, promising = scores(Cues(("ab", "cd"), 2), [beginning, wrong], encoder=LetterEncoder())
@@ -102,18 +88,7 @@ def test_beginning_of_a_chain_is_promising():
     assert promising[0] - complete[0] > promising[1] - complete[1]
 
 
-def test_ranking_by_words_without_an_encoder():
-    found = PathScores("place of birth", Cues((), 1), encoder=None, rank=WEIGHTS, kind=ANY)
-    assert int(np.argmax(found.complete([candidate("death date"), candidate("birth place")]))) == 1
-
-
 def test_words_of_a_step_against_its_relation_count_less():
     onward, back = candidate("a"), candidate("a", directions=["in"])
     (one, other), _ = scores(Cues(("directed",), 1), [onward, back])
     assert one - other == pytest.approx(AGAINST)
-
-
-def test_depth_counts_nothing_without_its_penalty():
-    paths = [candidate(*"abc"[:length]) for length in (1, 2, 3)]
-    complete, _ = scores(Cues(("directed",), 2), paths, weights=replace(WEIGHTS, depth_penalty=0.0))
-    assert complete == pytest.approx([0.5] * 3)

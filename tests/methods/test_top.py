@@ -105,14 +105,6 @@ def strict(resources):
 """
 
 
-def test_rejection_names_a_chooser_of_another_package(opened, foreign_package):
-    foreign_package("[kgqa.choosers]\nstrict = theirs:strict\n", theirs=STRICT)
-    answer = ask(PARASITE, resources=opened(rank__chooser="strict", ask__on_exhausted="none"))
-    assert answer.status == "no_answer" and "was accepted by the chooser strict (best: " in answer.reason
-    assert not any("accept=" in hint for hint in answer.hints), "the chooser does not read this setting"
-    assert any(hint.endswith('chooser="llm" llm="MODEL"') for hint in answer.hints), "--llm alone changes nothing"
-
-
 @pytest.mark.parametrize("least", [0.0, 0.9])
 def test_least_score_has_no_effect_on_a_chooser_of_another_package(opened, foreign_package, least):
     foreign_package("[kgqa.choosers]\nlax = theirs:strict\n", theirs=STRICT.replace("accept_at=1.0", "accept_at=0.0"))

@@ -169,7 +169,6 @@ class TestSystemOne:
         [
             (["Paris"], ["Paris"]),
             (["Springfield"], ["Springfield"]),  # a name of two entities
-            (["Ulmen", "Paris"], ["Ulmen", "Paris"]),
             ([1, "Paris"], ["Springfield", "Paris"]),
             (["1"], ["1"]),  # a quoted number is a text, not a position in the list
         ],
@@ -192,8 +191,6 @@ def numbers_of(names):
 
 STUBBORN_REPLIES = (
     "The answer is [Ulmen].",
-    '{"answers": ["Ulmen"]}',
-    "[A] Quuxville [YES]",
     "[YES]\n[A]\n[RELEVANT]",
     "ANSWER: Ulmen\nSELECT ?x WHERE { ?x ?y ?z }",
 )
@@ -206,28 +203,21 @@ class TestSystemTwo:
             assert sorted(done.ids) == BIRTHPLACES and done.answer.query_class == "exact"
             assert done.answer.grounding == "graph" and set(done.kinds) == {"compare", "relevant", last}
 
-    @pytest.mark.parametrize("topic_name", ["Zorblax", "the zorblax"])
-    def test_topic_is_masked_in_every_prompt(self, run, topic_name):
-        question = BORN.replace("Zorblax", topic_name)
+    def test_topic_is_masked_in_every_prompt(self, run):
+        question = BORN.replace("Zorblax", "the zorblax")
         done = run(question=question, ask__method="top-2", topics=["m.zor"], llm__compare="reasons")
         assert done.requests and not re.search("zorb", done.sent_text, re.IGNORECASE)
-        assert [event["leaks"] for event in done.events("leaks")] == [0]
+        assert [event["leaks"] for event in done.details("leaks")] == [0]
         assert all("[E1]" in prompt for prompt in done.prompts())
-
-    def test_topic_is_masked_as_a_path_end(self, run, folder, session_cache):
-        with open_graph(folder, cache=Cache(session_cache), walks="free") as free:
-            question = "Who is a sibling of a sibling of Ann Arkin?"
-            done = run(Model(accept="[NO]"), question, graph=free, **SYSTEM_2, llm__mask="placeholder")
-        assert "Ann Arkin" not in done.sent_text and "Arkin" not in done.sent_text
-        assert re.search(r"leads? to: .*\[E1\]", "\n".join(done.prompts()))
-        assert done.events("leaks")[0]["leaks"] == 0
 
     def test_topic_is_masked_within_another_name(self, run):
         question, given = "What does Ulmen contain?", {"ask__method": "top-2", "explore__depth": 1}
         done = run(question=question, **given)
         assert "Ulmen" not in done.sent_text and "[E1] Cathedral" in done.sent_text
-        assert done.events("leaks")[0]["leaks"] == 0
-        assert run(question=question, **given, explore__mask="none").events("leaks")[0]["leaks"] == 0  # nothing to mask
+        assert done.details("leaks")[0]["leaks"] == 0
+        assert (
+            run(question=question, **given, explore__mask="none").details("leaks")[0]["leaks"] == 0
+        )  # nothing to mask
 
     @pytest.mark.parametrize("stubborn", STUBBORN_REPLIES)
     def test_answers_are_always_ends_of_the_accepted_path(self, run, films, stubborn):
@@ -280,7 +270,7 @@ class TestClauses:
         done = run(
             Model(TWO_TOPIC_GOLD, clauses=json.dumps({"clauses": self.CLAUSES})), PRESIDENT, explore__clauses="on"
         )
-        assert done.kinds[0] == "clauses" and done.events("clauses") == [{"clauses": self.CLAUSES}]
+        assert done.kinds[0] == "clauses" and done.details("clauses") == [{"clauses": self.CLAUSES}]
         first = [prompt for prompt in done.prompts("pick") if "(which" not in prompt]
         for mark, clause in self.CLAUSES.items():
             own = [prompt for prompt in first if f"Question: {clause}" in prompt]
@@ -289,19 +279,12 @@ class TestClauses:
         assert "Question: Which actor of [E1] was president of [E2]?" in done.prompts("judge")[0]
         assert done.ids == ["m.eve"] and done.stage("clauses").calls == 1
 
-    def test_unreadable_clauses_leave_the_whole_question(self, run):
-        done = run(
-            Model(TWO_TOPIC_GOLD, clauses='{"clauses": {"[E1]": "Which actor?"}}'), PRESIDENT, explore__clauses="on"
-        )
-        assert done.kinds[:2] == ["clauses", "clauses"] and done.events("clauses") == [{"clauses": {}}]
-        assert done.ids == ["m.eve"]
-
 
 class TestStop:
     def test_unchanged_answers_end_the_search(self, run):
         reply = Model(pick=choosing("Zorblax -> country", "[E1] -> country"), judge=verdict("country", None))
         done = run(reply, explore__stop="converged", explore__depth=4)
-        assert done.events("accepted") == [{"why": "the answers no longer change", "path": "film country"}]
+        assert done.details("accepted") == [{"why": "the answers no longer change", "path": "film country"}]
         assert done.answer.usage.hops == 2 and done.ids == ["m.fre"] and done.kinds.count("judge") == 1
 
     def test_ends_that_cannot_be_read_are_noted(self, run, monkeypatch):
@@ -315,10 +298,8 @@ class TestBudgets:
     def test_call_budget_returns_the_best_answer_so_far(self, run):
         done = run(ask__method="top-1", budget__calls=2)
         assert len(done.requests) == 2 and done.answer.status == "budget_exhausted"
-        assert done.ids and done.answer.grounding == "graph" and done.answer.query_class == "exact"
-        assert "more than 2 model calls" in done.answer.reason
+        assert sorted(done.ids) == ["m.ann", "m.bob"] and done.answer.query_class == "exact"
         assert any("not finished" in note for note in done.answer.notes)
-        assert sorted(done.ids) == ["m.ann", "m.bob"] and done.events("leaks")
 
 
 @pytest.mark.parametrize("method", ["top-1", "top-2"])

@@ -161,7 +161,7 @@ LIES = [text for each in ATTACKS.values() for text in each.committed if "lightho
 @pytest.mark.parametrize("lie", LIES)
 def test_a_trusted_text_comes_before_what_contradicts_it(run, obeyed, lie):
     asked = run(call("graph_search", query=lie), "<answer>unknown</answer>", folder=obeyed[0])
-    shown = shown_results(asked.requests[-1])
+    shown = shown_results(asked.requests[-1].messages)
     (place,) = [place for place, each in enumerate(shown) if each["text"] == lie]
     (fact,) = [place for place, each in enumerate(shown) if each["text"] == MARKS["light"]]
     assert fact < place and shown[place]["trust"] == "web" and shown[fact]["trust"] == "corpus"

@@ -10,7 +10,6 @@ import pytest
 from kgqa.corpus.corpus import Corpus
 from kgqa.corpus.editing.proposals import GatedEdit, ProposalFile, ProposedEdit
 from kgqa.methods.evograph.tools import NO_CHANGE
-from kgqa.trace import EditDecided, EditProposed
 from tests.methods.evograph.conftest import call, final
 from tests.methods.evograph.hyper_corpus import MISSING, PAGES
 
@@ -36,7 +35,7 @@ def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
     assert isinstance(proposed, ProposedEdit) and proposed.quotes == (PAGES["https://island.example/holt"],)
     assert proposed.edit.session.startswith("ask:")
     assert [(each.iri, each.trust) for each in proposed.edit.sources] == [("https://island.example/holt", "web")]
-    assert [each.state for each in asked.events(EditDecided)] == ["overlay", "proposed"]
+    assert [each.state for each in asked.events("edit_decided")] == ["overlay", "proposed"]
     with Corpus.open(folder) as corpus:
         assert DIED not in {record.segment for record in corpus.reader.hyperedges()}
 
@@ -52,9 +51,13 @@ def test_by_default_edits_wait_for_a_review_with_their_sources(edited):
 def test_a_gate_rejects_and_the_model_is_told_why(edited, reply, rule):
     search = call("graph_search", query="Mara Holt built the first tide clock")
     asked, folder = edited(WEB, search, reply, final("Oster Quay [1]"))
-    (decided,) = asked.events(EditDecided)
-    assert decided.rule == rule and decided.state == "rejected" and "Not done." in asked.requests[-1][-1]["content"]
-    assert len(asked.events(EditProposed)) == 1
+    (decided,) = asked.events("edit_decided")
+    assert (
+        decided.rule == rule
+        and decided.state == "rejected"
+        and "Not done." in asked.requests[-1].messages[-1]["content"]
+    )
+    assert len(asked.events("edit_proposed")) == 1
     (kept,) = ProposalFile(folder).records()
     assert isinstance(kept, GatedEdit) and kept.rule == rule
 
@@ -65,18 +68,18 @@ def test_what_is_no_hyperedge_or_was_not_shown_cannot_be_changed(edited):
     ]
     search = call("graph_search", query="Mara Holt built the first tide clock")
     asked, _ = edited(WEB, search, *replies, final("Oster Quay [1]"))
-    told = [each["content"] for each in asked.requests[-1] if each["role"] == "user"][3:]
+    told = [each["content"] for each in asked.requests[-1].messages if each["role"] == "user"][3:]
     assert f"Result 1 is a passage of the web; {NO_CHANGE}" in told[0]
     assert "No such result was shown" in told[1]
     assert "The nearest: " in told[2] and "tide clock" in told[2]
-    assert not asked.events(EditProposed)
+    assert not asked.events("edit_proposed")
 
 
 def test_an_edit_is_seen_by_later_searches_of_the_question_and_can_be_edited_again(edited):
     insert = call("insert", content="Mara Holt died in Oster Quay.", sources=[1])
     update = call("update", target=2, new_content=DIED, sources=[1])
     asked, folder = edited(WEB, insert, update, call("graph_search", query="died 1930"), final("Oster Quay [3]"))
-    assert "Found again: 3" in asked.requests[-1][-1]["content"]
+    assert "Found again: 3" in asked.requests[-1].messages[-1]["content"]
     assert asked.answer.grounding == "model" and any("island.example" in note for note in asked.answer.notes)
     assert [each.edit.kind for each in ProposalFile(folder).records()] == ["insert", "update"]
 
@@ -91,7 +94,7 @@ def test_participants_by_the_model_take_one_call_for_all_edits(edited, is_read):
     replies = [WEB, call("insert", content=DIED, sources=[1]), final("Oster Quay [1]")]
     listed = json.dumps({"participants": rows}) if is_read else "no list"
     asked, folder = edited(*replies, listed, **{"ask.preset": "extract", "evograph.commit": "auto", "llm.reask": 0})
-    assert asked.answer.usage.calls == 4 and asked.events(EditDecided)[-1].state == "committed"
+    assert asked.answer.usage.calls == 4 and asked.events("edit_decided")[-1].state == "committed"
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == DIED]
         names = {entity.iri: entity.name for entity in corpus.reader.entities()}

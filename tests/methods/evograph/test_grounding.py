@@ -9,7 +9,6 @@ import pytest
 from kgqa import open_graph
 from kgqa.methods.grounding import UNQUOTED
 from kgqa.model import HyperedgeEvidence, QuoteEvidence
-from kgqa.trace import Finished
 from tests.methods.evograph.conftest import call, final
 
 BORN = call("graph_search", query="Mara Holt born")
@@ -50,7 +49,7 @@ def test_what_no_cited_text_says_comes_from_the_model(run, written, text):
     asked = run(BORN, final(text), question="Where was Mara Holt born?", folder=written[0])
     answer = asked.answer
     assert answer.status == "answered" and answer.grounding == "model" and not answer.sparql
-    (finished,) = asked.events(Finished)
+    (finished,) = asked.events("finished")
     assert not finished.grounded and finished.why
 
 

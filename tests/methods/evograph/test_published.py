@@ -9,7 +9,6 @@ import pytest
 
 from kgqa.corpus.corpus import Corpus
 from kgqa.testing.agents.evograph_agent import shown_results
-from kgqa.trace import Called, EditDecided
 from tests.methods.evograph.conftest import final
 
 QUESTION = "When was the lighthouse of Tarn Harbour finished?"
@@ -38,14 +37,17 @@ def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(publis
     replies = (SEARCH, tool("delete", content=part), tool("kb_search", query="Tarn Harbour"), final("1830"))
     asked = published(*replies)
     assert any(note.startswith("As published, except that the trained weights") for note in asked.answer.notes)
-    assert '"kb_search"' in asked.requests[0][0]["content"] and '"sources"' not in asked.requests[0][0]["content"]
-    assert asked.events(EditDecided)[-1].state == "committed"
+    assert (
+        '"kb_search"' in asked.requests[0].messages[0]["content"]
+        and '"sources"' not in asked.requests[0].messages[0]["content"]
+    )
+    assert asked.events("edit_decided")[-1].state == "committed"
     with Corpus.open(folder) as corpus:
         (record,) = [each for each in corpus.reader.hyperedges() if each.segment == LIGHT]
         assert record.completeness == 0.5
     update = tool("update", content=LIGHT, new_content="The lighthouse burnt.")
     asked = published(SEARCH, update, final("x"))
-    assert LIGHT in [each["text"] for each in shown_results(asked.requests[1])]
+    assert LIGHT in [each["text"] for each in shown_results(asked.requests[1].messages)]
     with Corpus.open(folder) as corpus:
         texts = {each.segment for each in corpus.reader.hyperedges()}
         assert "The lighthouse burnt." in texts and LIGHT not in texts
@@ -54,15 +56,15 @@ def test_a_deleted_fact_stays_findable_and_comes_last_until_it_is_updated(publis
 @pytest.mark.parametrize("target", ["lighthouse", "no such text anywhere in it", LIGHT * 3])
 def test_a_short_or_small_part_names_no_target(published, target):
     asked = published(tool("delete", content=target), final("x"))
-    assert "Failed" in asked.requests[-1][-1]["content"]
-    assert [event.state for event in asked.events(EditDecided)] == ["rejected"]
+    assert "Failed" in asked.requests[-1].messages[-1]["content"]
+    assert [event.state for event in asked.events("edit_decided")] == ["rejected"]
 
 
 def test_a_rollout_has_ten_calls_and_4096_tokens(published):
     asked = published(lambda messages: SEARCH)
-    assert len(asked.requests) == 11 and "You have 11 replies" in asked.requests[0][0]["content"]
+    assert len(asked.requests) == 11 and "You have 11 replies" in asked.requests[0].messages[0]["content"]
     assert asked.answer.status == "no_answer"
-    assert {body["max_tokens"] for body in asked.bodies} == {4096}
+    assert {request.body["max_tokens"] for request in asked.requests} == {4096}
     long = SEARCH.replace("<think>x", f"<think>{'word ' * 1000}")
     asked = published(lambda messages: long)
     assert len(asked.requests) == 3
@@ -70,6 +72,6 @@ def test_a_rollout_has_ten_calls_and_4096_tokens(published):
 
 def test_edits_need_no_source_and_calls_may_repeat_and_no_answer_is_forced(published):
     asked = published(tool("insert", content="Anything."), SEARCH, SEARCH, evograph__turns=3)
-    assert [event.failed for event in asked.events(Called)] == [False] * 3
+    assert [event.failed for event in asked.events("called")] == [False] * 3
     assert asked.answer.status == "no_answer" and asked.answer.usage.calls == 3
-    assert not any("No tool can be called" in each["content"] for each in asked.requests[-1])
+    assert not any("No tool can be called" in each["content"] for each in asked.requests[-1].messages)

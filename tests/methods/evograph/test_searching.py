@@ -9,7 +9,6 @@ from kgqa.corpus.editing.overlay import Overlay
 from kgqa.corpus.editing.sources import ShownText
 from kgqa.corpus.items import Party
 from kgqa.methods.evograph.declarations import EvographSettings
-from kgqa.methods.evograph.participants import named_participants
 from kgqa.methods.evograph.searching import SegmentSearch
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
@@ -63,30 +62,3 @@ def test_edits_are_found_by_their_embeddings(written):
         assert search.ranked("A puffin bred on Corrin.")[0].iri == done.iri
         overlay.delete(done.iri, [USER])
         assert len(search.ranked("A puffin bred on Corrin.")) == len(HYPEREDGES)
-
-
-def test_a_hyperedge_takes_no_place_from_a_better_passage(corpus_folder):
-    with Corpus.open(corpus_folder) as corpus:
-        search, overlay = searching(corpus)
-        query = "first tide clock in the museum of Oster Quay"
-        (chunk,) = texts(search, query, 1)
-        insert(overlay, "A ferry sails to Oster Quay.", "Oster Quay")
-        museum = insert(overlay, "The museum of Oster Quay shows the first tide clock.", "Oster Quay").segment
-        assert set(texts(search, query, 2)) == {chunk, museum}
-
-
-def test_a_dispute_is_shown_together(search):
-    search, overlay = search
-    (old,) = [piece for piece in search.ranked("lighthouse finished") if piece.text == LIGHT]
-    web = ShownText(1, "https://x.example", LATER, "web")
-    overlay.update(old.iri, web.text, [("", Party("Tarn Harbour"))], [web])
-    assert {piece.text for piece in search.find("lighthouse of Tarn Harbour finished 1834")[0]} == {LIGHT, LATER}
-
-
-def test_participants_are_entities_of_the_corpus_and_other_names(search):
-    content = "Mara Holt saw the lighthouse of Tarn Harbour with Jonas Pell."
-    corpus = search[1].corpus
-    found = named_participants(content, corpus)
-    assert {party.name for _, party in found} == {"Mara Holt", "Tarn Harbour", "Jonas Pell"}
-    known = {entity.iri for entity in corpus.reader.entities()}
-    assert {party.iri for _, party in found} & known == {Party("Mara Holt").iri, Party("Tarn Harbour").iri}

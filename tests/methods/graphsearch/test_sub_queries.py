@@ -5,13 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgqa.methods.graphsearch.sub_queries import (
-    SubQuery,
-    fill_in,
-    levels,
-    pattern_words,
-    planned,
-)
+from kgqa.methods.graphsearch.sub_queries import SubQuery, fill_in, levels, planned
 
 
 def plan(question, texts):
@@ -24,23 +18,10 @@ def test_marks_of_the_question_itself_stay():
     assert second.text == "Who is #1 or ?" and second.needs == (1,)
 
 
-def test_references_in_scripts_without_blanks():
-    queries = plan("?", ["《红楼梦》的作者是谁？", "谁是#1的父亲？"])
-    assert queries[1].needs == (1,)
-    assert fill_in(queries[1], {1: ["曹雪芹"]}, {})[0].text == "谁是曹雪芹的父亲？"
-
-
 def test_answers_that_look_like_references_are_not_replaced_again():
     query = SubQuery(3, "Are #1 and #2 near?", (), (1, 2))
     (grounded,) = fill_in(query, {1: ["#2"], 2: ["\\1 #1"]}, {})
     assert grounded.text == r"Are #2 and \1 #1 near?"
-
-
-def test_words_of_patterns_keep_digits_and_all_scripts():
-    patterns = [("Entity#1", "gross income per acre", "$1,363.00"), ("#1", "种植于", "巴黎 2024"), ("?", "is", "?x")]
-    assert pattern_words(patterns) == "gross income per acre $1,363.00 种植于 巴黎 2024 is"
-    assert pattern_words([("#1", "born in", "?")]) == ""  # the sub-question in words says more
-    assert pattern_words([]) == "" and pattern_words([("#1", "", "#2")]) == ""
 
 
 @given(st.lists(st.text(alphabet="#123456789 aé", max_size=12), max_size=9))

@@ -55,21 +55,6 @@ def test_chunks_of_paths(opened):
     assert {piece.text for piece in fused[0]} >= {piece.text for piece in found}
 
 
-def test_query_without_a_known_entity_has_no_paths(opened):
-    corpus, graph = opened
-    retriever = PathRetriever(graph, corpus.index)
-    assert retriever.search(["What is the meaning of life?", ""], 5) == [[], []] and retriever.search([], 5) == []
-
-
-def test_path_through_a_hyperedge_names_its_segment(opened, folder, session_cache):
-    from kgqa.storage.cache import Cache
-
-    corpus, _ = opened
-    with open_graph(folder, view=("hyper",), cache=Cache(session_cache)) as graph:
-        (found,) = PathRetriever(graph, corpus.index).search(["Which prize did Ada win?"], 5)
-    assert found and all(corpus.chunk(piece.spans[0].chunk).text == "Ada won Prize Physics" for piece in found)
-
-
 def test_paths_on_the_command_line(folder, kgqa):
     done = kgqa("corpus", "search", QUERY, "--graph", folder, "--kind", "path", "--embeddings", "off", "-k", "2")
     assert "Bubye lies_in Zimbabwe; Zimbabwe has_waterfall VictoriaFalls" in done.out

@@ -7,7 +7,7 @@ import pytest
 from kgqa.graph.opening import open_graph
 from kgqa.storage.cache import Cache
 
-from ..scripted import loaded, prompt_kind, run_scripted
+from ..scripted import loaded, replies_by_kind, run_scripted
 
 NAMES = {
     "m.zor": "Zorblax",
@@ -76,24 +76,14 @@ def preset():
 
 @pytest.fixture
 def run(films, preset):
-    """Return `run(question=BORN, relations=..., entities=..., sufficient=..., answer=..., cot=..., **settings) -> Run`.
-
-    A reply is a text, a list whose last item is repeated, or a function of the prompt.
-    """
+    """`run(question=BORN, relations=..., entities=..., sufficient=..., answer=..., cot=..., **settings) -> Run`."""
 
     def run(question=BORN, topics=(), relations=DIRECTOR, entities="Score: 0.9, 0.1", sufficient="{No}. Not yet.",
             answer="I say {nobody}.", cot='{"answers": ["memory"]}', **given):  # fmt: skip
         replies = {
             "relations": relations, "entities": entities, "sufficient": sufficient, "answer": answer, "cot": cot
         }  # fmt: skip
-
-        def respond(messages):
-            reply = replies[prompt_kind(messages)]
-            if isinstance(reply, list):
-                reply = reply.pop(0) if len(reply) > 1 else reply[0]
-            return reply(messages[1]["content"]) if callable(reply) else reply
-
         given = {"ask__method": "tog", "ask__preset": preset, **given}
-        return run_scripted(respond, question, graph=films, topics=topics, **given)
+        return run_scripted(replies_by_kind(replies), question, graph=films, topics=topics, **given)
 
     return run

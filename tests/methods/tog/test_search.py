@@ -42,11 +42,6 @@ def test_search_ends_if_no_entity_helps(asked):
     assert done.kinds == ["relations", "sufficient", "entities", "answer"] and done.ids == ["m.bob"]
 
 
-def test_no_relation_helps(asked):
-    done = asked(relations="None")
-    assert done.kinds == ["relations", "cot"] and done.answer.grounding == "model"  # and nothing is asked again
-
-
 def test_thirty_values_are_evidence_those_of_the_question_first(asked):
     done = asked("Does Actor 24 play in Bigfilm?", relations="1. {actor (Score: 1)}: it is.", explore__depth=1,
                  answer="{Actor 03}")  # fmt: skip

