@@ -72,9 +72,3 @@ def test_unreadable_replies():
 def test_budget(limit, usage, hint):
     found = advised(status="budget_exhausted", usage=usage, **limit)
     assert len(found.hints) == 1 and found.hints[0].endswith(f": {hint}")
-
-
-@pytest.mark.parametrize("status", ["answered", "failed"])
-def test_no_advice_for_answers_and_failures(status):
-    found = advised(FULL_DEPTH, ranked(0.5), status=status)
-    assert found.nearest == () and found.hints == ()

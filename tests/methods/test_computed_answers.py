@@ -77,14 +77,6 @@ def test_condition_must_not_name_the_answer(graph):
         answer(graph, HAS.then(*POP), conditions=(Condition(2, (), Comparison("=", Literal("30"))),))
 
 
-def test_evidence_shows_values(graph):
-    total = answer(graph, operation=Operation("sum", POP))
-    assert {walk[2].name for walk in total.paths[0].walks} == {"6", "30", "100"}
-    most = answer(graph, operation=Operation("most", POP))
-    values = [[node.name for node in walk] for path in most.paths[1:] for walk in path.walks]
-    assert values == [["cor", "100"], ["bex", "30"], ["ays", "6"]]  # the answer, then its rivals
-
-
 @pytest.mark.parametrize(
     ("returned", "class_"), [(["ays", "bex"], "none"), (["ays", "bex", "cor", "land"], "superset")]
 )

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from kgqa.graph.opening import open_graph
-from kgqa.methods.ask import ask, open_resources
 from kgqa.model import Answer
-from kgqa.settings.values import resolve
-from kgqa.testing.server import ScriptedServer
+
+from .scripted import run_scripted
 
 PRESIDENT = "m.demo_president_of_the_united_states"
 HOLDERS = "office holders"
@@ -45,14 +44,7 @@ def asking() -> Iterator[Callable[..., Answer]]:
     with open_graph() as graph:
 
         def run(question: str, reader: Reader, *, topic: str = PRESIDENT, **given: Any) -> Answer:
-            with ScriptedServer(reader) as server:
-                settings = {"rank.embeddings": "off", "llm.model": f"{server.url}#name", "explore.depth": 2, **given}
-                resources = open_resources(graph, settings=resolve(settings))
-                try:
-                    return ask(question, topics=topic, resources=resources)
-                finally:
-                    assert resources.models is not None
-                    resources.models.close()
+            return run_scripted(reader, question, graph=graph, topics=topic, **{"explore.depth": 2, **given}).answer
 
         yield run
 

@@ -61,15 +61,6 @@ def test_question_contains_every_mark(view):
     assert dad.leaked() == 0
 
 
-def test_samples_name_some_ends_and_count_all(view):
-    asked = view("Who is Bob Bream?", "m.bob")
-    assert asked.samples(candidate("m.bob", "people.person.gender")) == "Male"
-    assert asked.samples(candidate("m.bob", "people.person.children")) == "Ann Arkin; 2 in all"
-    many = asked.samples(candidate("m.bob", "people.person.born", "people.place.people"))
-    assert many.endswith(f"; more than {COUNTED} in all") and many.count("Person") == 3
-    assert view("Who is Bob Bream?", "m.bob", llm__samples=0).samples(PARENTS) == ""
-
-
 def test_ids_of_unnamed_nodes_are_not_shown(small):  # noqa: F811
     graph = small("m.a r.r.has m.bare", "m.a r.r.sees m.b", 'm.b type.object.name "Bo"@en')
     bare, named = candidate("m.a", "r.r.has"), candidate("m.a", "r.r.sees")

@@ -6,23 +6,14 @@ import logging
 
 import pytest
 
-from kgqa import ask, ask_all, open_resources
+from kgqa import ask_all, open_resources
 from kgqa.errors import SettingsError
 from kgqa.methods.registry import method
-from kgqa.plugins import known_settings, plugin_names
+from kgqa.plugins import known_settings
 from kgqa.settings.setting import check
 from kgqa.settings.values import resolve
 
 BUILT_IN = ["cot", "counselor", "evograph", "graphsearch", "io", "rag", "tog", "tog3", "top", "top-1", "top-2"]
-MODULE = """
-from kgqa.methods.registry import Method
-from kgqa.model import Answer
-
-def plain(question, *, resources, trace, topics, names):
-    return Answer(question, "no_answer", method="plain")
-
-whole = Method(plain, topics=False, model=True)
-"""
 
 
 @pytest.fixture
@@ -37,13 +28,6 @@ def test_presets_of_a_method_are_valid(name):
     for values in method(name).presets.values():
         for key, value in values.items():
             assert check(table[key], value, name) == value
-
-
-def test_external_method_that_cannot_be_loaded(package):
-    package("broken = theirs_module:plain", theirs_module="raise RuntimeError('no licence')")
-    assert "broken" in plugin_names("method"), "names are known without importing"
-    with pytest.raises(SettingsError, match="The method broken cannot be loaded from theirs_"):
-        method("broken")
 
 
 @pytest.mark.parametrize(
@@ -150,18 +134,3 @@ def test_wrong_preset_is_named(package):
     package("bad = theirs_module:bad", **declared(f'bad = Method("theirs_search:answer", presets={presets})'))
     with pytest.raises(SettingsError, match=r"Preset ours of bad: unknown setting explore\.dept\. Did you mean"):
         resolve({"ask.method": "bad"})
-
-
-def test_method_that_needs_a_corpus(package):
-    module = MODULE + "reader = Method(plain, topics=False, corpus=True)\n"
-    package("reader = theirs_module:reader", theirs_module=module)
-    with pytest.raises(SettingsError, match="The method reader needs a text corpus. Build one: kgqa.build_corpus"):
-        open_resources(settings=resolve({"ask.method": "reader", "rank.embeddings": "off"}))
-
-
-@pytest.mark.parametrize(("graph", "recorded"), [("True", True), ("False", False)])
-def test_graph_of_a_method_without_topics(package, graph, recorded):
-    package("free = theirs_module:free", theirs_module=MODULE + f"free = Method(plain, topics=False, graph={graph})\n")
-    with open_resources(settings=resolve({"ask.method": "free", "rank.embeddings": "off"})) as resources:
-        answer = ask("How many films did Bong Joon-ho direct?", resources=resources)
-    assert answer.status == "no_answer" and (answer.graph is not None) == recorded

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgqa.methods.tournament.scoring import (
-    AGAINST,
     AGREES,
     UNKNOWN_TYPE,
     PathScores,
@@ -86,9 +85,3 @@ def test_beginning_of_a_chain_is_promising():
     complete, promising = scores(Cues(("ab", "cd"), 2), [beginning, wrong], encoder=LetterEncoder())
     assert (promising >= complete).all()
     assert promising[0] - complete[0] > promising[1] - complete[1]
-
-
-def test_words_of_a_step_against_its_relation_count_less():
-    onward, back = candidate("a"), candidate("a", directions=["in"])
-    (one, other), _ = scores(Cues(("directed",), 1), [onward, back])
-    assert one - other == pytest.approx(AGAINST)

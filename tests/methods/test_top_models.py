@@ -197,12 +197,6 @@ STUBBORN_REPLIES = (
 
 
 class TestSystemTwo:
-    def test_gold_path_is_found_by_comparing_pairs(self, run):
-        for given, last in (({"ask__method": "top-2"}, "judge"), (SYSTEM_2, "accept")):
-            done = run(**given)
-            assert sorted(done.ids) == BIRTHPLACES and done.answer.query_class == "exact"
-            assert done.answer.grounding == "graph" and set(done.kinds) == {"compare", "relevant", last}
-
     def test_topic_is_masked_in_every_prompt(self, run):
         question = BORN.replace("Zorblax", "the zorblax")
         done = run(question=question, ask__method="top-2", topics=["m.zor"], llm__compare="reasons")

@@ -21,6 +21,7 @@ E, FB, QUDT, WIKIBASE = (
     "http://qudt.org/schema/qudt/",
     "http://wikiba.se/ontology#",
 )
+QUDT_AMOUNT, WIKI_AMOUNT = QUDT + "numericValue", WIKIBASE + "quantityAmount"
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 DECIMAL = f"^^<{XSD}decimal>"
 OF_RELATIONS = [
@@ -36,16 +37,13 @@ def asked(graph, *topics):
     return Answer(Question("How high is it?"), "no_answer", topics=tuple(graph.named(topics)))
 
 
-def quantities(first: str, second: str, schema: str) -> list[str]:
-    amount, unit = (f"{QUDT}numericValue", f"{QUDT}unit") if schema == "rdfs" else (
-        f"{WIKIBASE}quantityAmount", f"{WIKIBASE}quantityUnit"
-    )  # fmt: skip
-    lines = [f'<{E}{unit}> <{LABEL}> "{unit}"@en .' for unit in {first, second}]
-    for node, number, of in (("a", 3, first), ("b", 5, second)):
+def quantities(amount: str, unit: str) -> list[str]:
+    lines = [f'<{E}foot> <{LABEL}> "foot"@en .']
+    for node, number in (("a", 3), ("b", 5)):
         lines += [
             f"<{E}{node}> <{E}height> <{E}quantity_{node}> .",
             f'<{E}quantity_{node}> <{amount}> "{number}"{DECIMAL} .',
-            f"<{E}quantity_{node}> <{unit}> <{E}{of}> .",
+            f"<{E}quantity_{node}> <{unit}> <{E}foot> .",
         ]
     return lines
 
@@ -62,8 +60,8 @@ def difference(lines: list[str], schema: str, *relations: str):
     ("lines", "schema", "relations", "unit"),
     [
         (OF_RELATIONS, "rdfs", [E + "height"], "metre"),
-        (quantities("foot", "foot", "rdfs"), "rdfs", [E + "height", QUDT + "numericValue"], "foot"),
-        (quantities("foot", "foot", "wikidata"), "wikidata", [E + "height", WIKIBASE + "quantityAmount"], "foot"),
+        (quantities(QUDT_AMOUNT, QUDT + "unit"), "rdfs", [E + "height", QUDT_AMOUNT], "foot"),
+        (quantities(WIKI_AMOUNT, WIKIBASE + "quantityUnit"), "wikidata", [E + "height", WIKI_AMOUNT], "foot"),
         ([f'<{E}a> <{E}height_cm> "3" .', f'<{E}b> <{E}height_cm> "5" .'], "rdfs", [E + "height_cm"], "cm"),
         (KILOMETRES, "rdfs", [E + "height"], "kilometre"),
         ([f'<{E}a> <{E}height> "3"{DECIMAL} .', f'<{E}b> <{E}height> "5"{DECIMAL} .'], "rdfs", [E + "height"], ""),

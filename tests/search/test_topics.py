@@ -6,7 +6,7 @@ import pytest
 
 from kgqa.errors import QuestionError
 from kgqa.model import Entity
-from kgqa.search.topics import check_topics, request_of
+from kgqa.search.topics import check_topics, generic_topics, request_of
 from kgqa.settings.values import resolve
 
 from ..memory_graph import memory_graph
@@ -88,3 +88,12 @@ def test_exact_spelling_decides_between_names():
     for short, name in names.items():
         assert check_topics(graph, [name], resolve(), []) == [Entity(f"http://e/{short}")]
     assert check_topics(graph, ["c++"], resolve(), []) == [Entity("http://e/cpp")]
+
+
+def test_generic_topics(small):
+    lines = [f"m.x{n} r.r.gender m.male" for n in range(1001)]
+    graph = small(*lines, "m.x0 r.r.knows m.ann", "m.x0 type.object.type m.person")
+    male, ann, person = ent("m.male"), ent("m.ann"), ent("m.person")
+    assert generic_topics(graph, [male, ann], {ann}) == {male}
+    assert generic_topics(graph, [person, ann], {ann, person}) == {person}
+    assert generic_topics(graph, [male], set()) == generic_topics(graph, [person], {person}) == set()

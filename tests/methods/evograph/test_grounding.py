@@ -26,14 +26,6 @@ def test_a_participant_of_a_cited_hyperedge_is_the_end_of_a_path(run, written):
         assert set(graph.run_exported(answer.sparql)) == {each.value for each in answer.answers}
 
 
-def test_two_hyperedges_make_a_path_of_four_steps(run, written):
-    search = call("graph_search", query="Mara Holt born Tarn Harbour island Corrin")
-    answer = run(
-        search, final("Corrin [1, 2]"), question="On which island was Mara Holt born?", folder=written[0]
-    ).answer
-    assert answer.grounding == "graph" and len(answer.paths[0].path.steps) == 4
-
-
 def test_words_of_a_hyperedge_are_quoted_from_their_chunk(run, written):
     search = call("graph_search", query="lighthouse of Tarn Harbour finished")
     asked = run(search, final("1830 [1]"), question="When was the lighthouse finished?", folder=written[0])

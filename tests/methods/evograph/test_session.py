@@ -41,12 +41,6 @@ def test_the_same_call_refers_back_and_the_third_one_ends_the_calls(run):
     assert [event.failed for event in asked.events("called")] == [False, True, True]
 
 
-def test_the_last_reply_must_be_an_answer(run):
-    asked = run(SEARCH, final("museum of Oster Quay [1]"), evograph__turns=2)
-    assert "No tool can be called any more" in user_texts(asked.requests[-1].messages)[-1]
-    assert "This is your last reply" in user_texts(run(final("unknown"), evograph__turns=1).requests[0].messages)[0]
-
-
 @pytest.mark.parametrize("reply", ["", "I would search for it.", '<tool_call>{"name": "rm"}</tool_call>'])
 def test_an_unread_reply_is_asked_for_once_more_and_then_the_turn_is_lost(run, reply):
     asked = run(reply, reply, SEARCH, final("museum of Oster Quay [1]"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.corpus.building.build import build_corpus
 from kgqa.corpus.editor import Editor
 from kgqa.corpus.folder import CorpusFolder
 from kgqa.corpus.items import Addition, ChunkItem, DocumentItem, HyperedgeItem, Party, StatementItem, digest
@@ -112,14 +111,6 @@ def test_sources_of_the_channels(run, settings, passages, facts):
     assert ("Passage 1" in shown, "\nFact " in shown) == (passages, facts)
     published = run(ask__preset="as-published", **settings)
     assert ("refine_text" in published.kinds, "refine_graph" in published.kinds) == (passages, facts and not passages)
-
-
-def test_corpus_without_facts_has_one_channel(run, tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.txt").write_text("Mara Holt was born in Tarn Harbour.")
-    build_corpus(tmp_path / "corpus", [tmp_path / "docs"], embeddings="off")
-    asked = run(folder=tmp_path / "corpus", replies={"published_verify": "Yes"}, ask__preset="as-published")
-    assert {event.channel for event in asked.events("retrieved")} == {SEMANTIC} and "decompose_graph" not in asked.kinds
 
 
 def test_hyperedges_are_asked_for_where_there_are_some(run, scripts):

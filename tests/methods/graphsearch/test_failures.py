@@ -118,15 +118,6 @@ def test_claim_without_its_quote_is_never_accepted_and_needs_no_verdict(run, cla
     assert all(f"(does not hold): {claim}" in shown for claim, quote in claims if quote != QUOTE)
 
 
-@pytest.mark.parametrize("modules", ["qd,cr", "qd,cr,qg,ld"])
-def test_claims_need_quotes_without_a_verdict_too(run, modules):
-    invented = {"piece": 1, "claim": "Invented.", "quote": "Mara Holt was born in Rome."}
-    reply = {"claims": [invented], "support": [invented], "answers": ["Rome"], "response": ""}
-    asked = run(replies={"draft": reply, "step": reply}, graphsearch__modules=modules)
-    assert str(asked.answer) == "Rome" and not asked.answer.accepted and NOT_VERIFIED in asked.answer.notes
-    assert run(graphsearch__modules=modules).answer.accepted
-
-
 def test_draft_without_an_answer_is_rejected(run):
     asked = run(replies={"draft": drafting(("She was born there.", QUOTE), answers=()), "expand": NONE})
     assert "verify" not in asked.kinds and asked.events("draft_verified")[0].verdict == "no"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgqa.corpus.corpus import Corpus
-from kgqa.corpus.retrieve.fused import FusedRetriever
 from kgqa.graph.opening import open_graph
-from kgqa.methods.text.path_pieces import PathChunkRetriever, PathRetriever, search_paths
+from kgqa.methods.text.path_pieces import PathRetriever, search_paths
 from tests.corpus.small_corpus import insert, new_editor
 
 QUERY = "Which waterfall is in the country where Bubye lies?"
@@ -43,16 +42,6 @@ def test_best_path_has_its_statements_and_chunks(opened):
     assert texts == ["Bubye lies_in Zimbabwe", "Zimbabwe has_waterfall VictoriaFalls"]
     keys = [(-piece.score, piece.iri) for piece in found]
     assert keys == sorted(keys) and len({piece.iri for piece in found}) == len(found)
-
-
-def test_chunks_of_paths(opened):
-    corpus, graph = opened
-    chunks = PathChunkRetriever(PathRetriever(graph, corpus.index), corpus.index)
-    (found,) = chunks.search([QUERY], 2)
-    assert {piece.text for piece in found} == {"Bubye lies_in Zimbabwe", "Zimbabwe has_waterfall VictoriaFalls"}
-    assert {piece.kind for piece in found} == {"chunk"}
-    fused = FusedRetriever([corpus.retriever("chunk"), chunks]).search([QUERY, "nothing known"], 9)
-    assert {piece.text for piece in fused[0]} >= {piece.text for piece in found}
 
 
 def test_paths_on_the_command_line(folder, kgqa):

@@ -23,12 +23,6 @@ def paths(tmp_path_factory, session_cache):
         yield PatternPaths(graph, corpus.index)
 
 
-def test_path_of_a_chain(paths):
-    found = paths.search([("Bubye", "lies in", "#1"), ("#1", "waterfall", "#2")], "Bubye lies in waterfall", 9)
-    assert found[0].kind == "path" and "Zimbabwe has_waterfall VictoriaFalls" in found[0].text
-    assert len(found[0].spans) >= 2
-
-
 def test_chains_with_the_same_end_are_joined(paths):
     patterns = [("Bubye", "lies in", "#1"), ("Harare", "capital", "#1")]
     found = paths.search(patterns, "lies in capital", 9)

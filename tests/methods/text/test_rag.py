@@ -133,13 +133,6 @@ def test_invented_quote_grounds_nothing(run):
     assert answer.evidence_sparql == ""
 
 
-def test_quote_from_another_passage_is_cited_from_there(run):
-    answer, (request,) = run(reply("London", support=[(2, "born in London in 1815")]), question="program engine born")
-    assert "Passage 2" in request.messages[1]["content"]
-    (citation,) = answer.citations
-    assert citation.verified and ADA[citation.span.begin : citation.span.end] == citation.quote
-
-
 def test_yes_and_numbers_may_follow_from_verified_claims(run):
     support = [(1, "Ada Lovelace was born in London in 1815."), (1, "She wrote the first program.")]
     answer, _ = run(reply("yes", support=support), question="Was the author of the first program born in England?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.tog.replies import read_entities, read_relations, read_sufficient
+from kgqa.methods.tog.replies import read_entities, read_relations
 
 from .conftest import BORN
 
@@ -35,11 +35,6 @@ def test_all_values_of_a_relation_are_evidence_before_entities_are_rated(asked):
     assert done.triples(0) == ["Zorblax; directed by; Ann Arkin; Bob Bream"]
     assert done.triples()[1:] == ["Ann Arkin; place of birth; Alphaville"]
     assert done.ids == ["m.alpha"] and done.answer.query_class == "restricted" and "m.ann" in done.answer.sparql
-
-
-def test_search_ends_if_no_entity_helps(asked):
-    done = asked(relations="1. {directed by (Score: 1)}: it is.", entities="Score: 0, 0", answer="It is {Bob Bream}.")
-    assert done.kinds == ["relations", "sufficient", "entities", "answer"] and done.ids == ["m.bob"]
 
 
 def test_thirty_values_are_evidence_those_of_the_question_first(asked):
@@ -84,20 +79,6 @@ def test_record_is_one_line_with_all_its_fields(asked):
 def test_loose_forms_of_relations(text):
     names = ["directed by", 'film whose "country" is it']
     assert read_relations(text, names).value == (("directed by", 0.6),)
-
-
-@pytest.mark.parametrize(
-    ("text", "published"),
-    [
-        ("I think {Ann Arkin}: {Yes}.", None),
-        ("{Yes}. Of {Zorblax} it is {Ann Arkin}.", ("Zorblax", "Ann Arkin")),
-        ("{Yes}. {No one; Ann Arkin} {Ann Arkin}", ("No one", "Ann Arkin")),
-    ],
-)
-def test_verdict_anywhere_and_answer_in_the_last_braces(text, published):
-    """As published, the first braces are the verdict, and all others are answers."""
-    assert read_sufficient(text).value == ("Ann Arkin",)
-    assert read_sufficient(text, published=True).value == published
 
 
 @pytest.mark.parametrize(

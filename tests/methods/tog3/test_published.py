@@ -97,12 +97,6 @@ def test_unknown_stays_unknown_and_an_unproven_answer_unaccepted(published):
     assert str(done.answer) == "Mars" and not done.answer.accepted
 
 
-def test_keywords_find_the_facts_of_entities(published):
-    done = published(tog3__retrieve=1)
-    found = [event for event in done.events("retrieved") if event.channel == "keywords"]
-    assert len(found) == 4 and len(found[0].pieces) > 3
-
-
 def test_links_without_a_quote_may_be_added(published):
     link = {"subject": "Mara Holt", "relation": "knows", "object": "Tarn Harbour", "passage": 1, "quote": ""}
     done = published({"refine": {**EDITS, "add": [link, {**link, "object": "Mars"}]}}, tog3__rounds=1, tog3__keep=5)

@@ -38,7 +38,6 @@ def proposed(subject, end, quote, passage=1):
         ("Mara  Holt", "1871", "was born in Tarn Harbour\nin 1871", True),  # blanks aside; Mara Holt is an entity
         ("Mara Holt", "Mars", BORN, False),  # a name that is nowhere
         ("Mara Holt", "Har", BORN, False),  # a part of a word
-        ("Mara Holt", "Tarn Harbour", "Mara Holt was born in Mars.", False),
         ("Mara Holt", "Tarn Harbour", "", False),
         ("Oster Quay", "Tarn Harbour", "She built the first tide clock.", False),  # known names, but not in the quote
     ],
