@@ -8,7 +8,7 @@ from kgqa.methods.advice import with_advice
 from kgqa.model import Answer, NearPath, Question, StageUsage, Usage
 from kgqa.settings.values import resolve
 from kgqa.text.hints import command_line_wording
-from kgqa.trace import Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected, Retrieved
+from kgqa.trace import Kept, Linked, LinkedMention, PathsRanked, Pool, RankedPath, Rejected
 
 
 def advised(*events, status="no_answer", usage=None, models=False, **given) -> Answer:
@@ -34,19 +34,6 @@ def test_rejected_by_its_score():
         "Let a language model compare the paths: --llm MODEL",
         "Follow longer paths: --depth 3",
     )
-
-
-def test_rejected_by_a_language_model():
-    found = advised(FULL_DEPTH, ranked(None, None), Rejected(path="path 0", score=None, key="k"), models=True)
-    assert [each.score for each in found.nearest] == [None, None]
-    assert "--compose composed" in found.hints[1] and not any("--accept" in hint for hint in found.hints)
-
-
-def test_answer_from_text_has_no_nearest_paths():
-    """A method over text searches paths only to find passages."""
-    found = advised(FULL_DEPTH, ranked(0.5), Retrieved(query="q", pieces=()), models=True)
-    assert found.nearest == () and found.hints == ()
-    assert advised(Retrieved(query="q", pieces=()), usage=UNPARSED).hints[0].startswith("Use another")
 
 
 def test_ambiguous_topic():

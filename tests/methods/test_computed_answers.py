@@ -25,7 +25,7 @@ LINES = [
 ]  # fmt: skip
 LAND, CITY, AYS, BEX = (Entity(E + name) for name in ("land", "city", "ays", "bex"))
 HAS = RelationPath(LAND, (Step(E + "has"),))
-POP, SINCE, KIND = (Step(E + "pop"),), (Step(E + "since"),), (Step(E + "kind"),)
+POP, KIND = (Step(E + "pop"),), (Step(E + "kind"),)
 
 
 def number(text: str) -> Literal:
@@ -90,26 +90,6 @@ def test_a_result_that_the_search_did_not_see_is_a_defect(graph, monkeypatch, re
         found = answer(graph, operation=operation)
         assert found.defects == (f"The exported query returned 7; what the search saw gives {seen}.",)
         assert found.query_class == "none"
-
-
-EXTREMES = [
-    # values of one datatype are sorted as they are, texts that are numbers or dates by one conversion
-    (["1 3 3", XSD + "integer"], "most", "DESC(MAX(?value1))\nLIMIT 2", "b c"),
-    (["7 30 100", XSD + "string"], "most", f"DESC(MAX(<{XSD}double>(STR(?value1))))\nLIMIT 1", "c"),
-    (["2001 1999-12 1999", XSD + "string"], "day", "ASC(MIN(?value1))\nLIMIT 1", "c"),
-    (["7 30 many", XSD + "string"], "most", "REGEX", "b"),
-]
-
-
-@pytest.mark.parametrize(("values", "kind", "form", "expected"), EXTREMES)
-def test_extremes_read_like_sparql(values, kind, form, expected):
-    texts, datatype = values
-    lines = [f"<{E}land> <{E}has> <{E}{name}> ." for name in "abc"]
-    lines += [f'<{E}{name}> <{E}v> "{text}"^^<{datatype}> .' for name, text in zip("abc", texts.split())]
-    operation = Operation("least", (Step(E + "v"),), "day") if kind == "day" else Operation("most", (Step(E + "v"),))
-    found = answer(memory_graph(lines, schema="rdfs"), operation=operation)
-    assert sorted(names(found)) == expected.split() and found.query_class == "exact" and form in found.sparql
-    assert form == "REGEX" or "REGEX" not in found.sparql
 
 
 CUT = [

@@ -17,7 +17,7 @@ from kgqa.search.conditions.rows import read_rows
 from kgqa.trace.trace import Trace
 from tests.memory_graph import memory_graph
 
-E, NS, XSD = "http://e/", "http://rdf.freebase.com/ns/", "http://www.w3.org/2001/XMLSchema#"
+E, XSD = "http://e/", "http://www.w3.org/2001/XMLSchema#"
 
 
 @dataclass
@@ -67,24 +67,6 @@ def test_numbers_of_four_digits_are_no_years(values: dict[str, str], datatype: s
     over = PathVerdict("complete", 0, (RepliedCondition("size", ">", "5000" if over_5000 is not None else "2000"),))
     expected = over_5000 if over_5000 is not None else [name for name, value in values.items() if value[:1] == "2"]
     assert answers(graph, path, over, "Which towns have a size above that?") == expected
-
-
-def test_exact_name_of_a_field_comes_first() -> None:
-    office, held = "government.government_office_or_title.office_holders", "government.government_position_held."
-    lines = []
-    for name, start, born in (("ann", "1990", "2001"), ("bob", "1998", "1970")):
-        lines += [
-            f"<{NS}m.off> <{NS}{office}> <{NS}m.{name}_term> .",
-            f"<{NS}m.{name}_term> <{NS}{held}office_holder> <{NS}m.{name}> .",
-            f'<{NS}m.{name}_term> <{NS}{held}from> "{start}"^^<{XSD}gYear> .',
-            f"<{NS}m.{name}_term> <{NS}type.object.type> <{NS}government.government_position_held> .",
-            f'<{NS}m.{name}> <{NS}people.person.from> "{born}"^^<{XSD}gYear> .',
-            f'<{NS}m.{name}> <{NS}type.object.name> "{name}"@en .',
-        ]
-    path = RelationPath(Entity(NS + "m.off"), (Step(NS + office), Step(NS + held + "office_holder")))
-    first = PathVerdict("complete", 0, operations=(RepliedOperation("least", "from"),))
-    graph = memory_graph(lines, schema="freebase")
-    assert answers(graph, path, first, "Which person was there from 1970?") == ["m.ann"]
 
 
 @pytest.mark.parametrize(

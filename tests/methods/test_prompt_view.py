@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kgqa.methods.prompt_view import COUNTED, PromptView
-from kgqa.model import Candidate, Join
+from kgqa.model import Candidate
 from kgqa.settings.values import resolve
 from kgqa.trace.trace import Trace
 
@@ -50,15 +50,6 @@ def candidate(topic, *steps, **options):
 
 
 PARENTS, FATHER = candidate("m.ann", "people.person.parents"), candidate("m.ann", "people.person.father")
-
-
-def test_question_contains_every_mark(view):
-    dad = view("Who is the dad of Ann Arkin?", "m.male", "m.ann")
-    assert dad.question == "Who is the dad of [E1]?"
-    join = Join(1, path("m.male", "^people.person.gender"))
-    joined = Candidate(PARENTS.path, "", joins=(join,))
-    assert dad.elements(joined) == ("[E1]", "-> parents", 'AND Male -> person whose "gender" is it')
-    assert dad.leaked() == 0
 
 
 def test_ids_of_unnamed_nodes_are_not_shown(small):  # noqa: F811

@@ -78,12 +78,6 @@ def test_every_tournament_and_prefilter(opened, tournament, prefilter):
     assert names(answer) == {"Bong Joon-ho"}
 
 
-def test_selected_entities_are_in_the_query(opened):
-    answer = ask(ANTHEM, resources=opened(explore__shape="path+entity"))
-    assert names(answer) == {"Tokyo"} and answer.query_class == "restricted"
-    assert "selected by a model" in answer.sparql and not answer.defects
-
-
 def test_random_chooser_depends_only_on_the_seed(opened):
     one, again = (ask(ANTHEM, resources=opened(rank__chooser="random", rank__seed=1)) for _ in range(2))
     assert replace(one, usage=again.usage, trace=()) == replace(again, trace=())

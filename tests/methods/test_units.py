@@ -116,19 +116,6 @@ def test_numbers_beyond_the_evidence_have_no_unit_of_other_numbers():
     assert mixed.notes == ("The numbers have different units: dollar, euro.",)
 
 
-def test_all_numbers_have_the_unit_of_their_relation():
-    lines = [f'<{E}a> <{E}height> "{n}"{DECIMAL} .' for n in range(100, 125)]
-    topic = Entity(E + "a")
-    with memory_graph([*lines, *OF_RELATIONS[2:]], schema="rdfs") as graph:
-        height, empty = RelationPath(topic, (Step(E + "height"),)), asked(graph, topic)
-        heights, total, number = (
-            answer_of_path(graph, Candidate(height, operation=each), None, empty, Trace())
-            for each in (None, Operation("sum"), Operation("count"))
-        )
-    assert [each.unit for each in (*heights.answers, *total.answers)] == ["metre"] * 26
-    assert answer_text(number).startswith("25\n")
-
-
 @pytest.mark.parametrize(
     ("relation", "noted"),
     [("government.government_position_held.to", True), ("people.marriage.end_date", True), ("film.film.sequel", False)],

@@ -56,6 +56,11 @@ def test_a_failing_search_is_told_to_the_model_and_the_session_goes_on(web, run)
     assert "no network" in asked.requests[-1].messages[-1]["content"] and asked.answer.status == "no_answer"
 
 
+def test_a_corpus_plays_the_web(corpus_folder):
+    with opened_web_search(f"corpus:{corpus_folder}") as search:
+        assert "tide clock" in search("first tide clock", 1)[0].text
+
+
 def test_no_search_and_wrong_names(tmp_path):
     with opened_web_search("none") as search:
         assert search is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kgqa.corpus.building.build import build_corpus
-from kgqa.methods.evidence import LIKELY
 from kgqa.methods.graphsearch.answering import DISPUTED
 from kgqa.methods.published.graphsearch import LAST_STEP, NOT_VERIFIED
 from kgqa.methods.rounds import NOTHING_FOUND as NOTHING
@@ -116,15 +115,6 @@ def test_claim_without_its_quote_is_never_accepted_and_needs_no_verdict(run, cla
     assert verdict.verdict == "no" and len(verdict.failed) == max(len(claims) - 1, len(claims) and not claims[0][1])
     shown = asked.shown("expand")[0].user
     assert all(f"(does not hold): {claim}" in shown for claim, quote in claims if quote != QUOTE)
-
-
-def test_draft_without_an_answer_is_rejected(run):
-    asked = run(replies={"draft": drafting(("She was born there.", QUOTE), answers=()), "expand": NONE})
-    assert "verify" not in asked.kinds and asked.events("draft_verified")[0].verdict == "no"
-    assert asked.answer.status == "no_answer" and asked.answer.reason
-    likely = {"claims": [], "answers": [], "likely": ["Ben Aske"], "response": "A step is missing."}
-    asked = run(replies={"draft": likely, "expand": NONE})
-    assert str(asked.answer) == "Ben Aske" and not asked.answer.accepted and LIKELY in asked.answer.notes
 
 
 def test_rejected_to_the_end(run):

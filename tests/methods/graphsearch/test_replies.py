@@ -71,14 +71,6 @@ def test_no_verdict(text):
     assert VERDICT.read(text).value is None and VERDICT.read(text).problem
 
 
-def test_copied_facts_are_those_of_the_list():
-    listed = ["Ada born in London", "伦敦 首都 英国", "wheat price $1,363.00"]
-    text = '{"facts": ["2. 伦敦 首都 英国", ["ada", "born in", "LONDON"], "Mars is near", 7]}'
-    assert copies_reply(listed).read(text).value == (1, 0)
-    assert copies_reply(listed).read('["wheat price $1,363.00"]').value == (2,)
-    assert copies_reply(listed).read('{"facts": []}').value == () and copies_reply(listed).read("no").value is None
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (

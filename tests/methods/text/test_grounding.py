@@ -19,13 +19,6 @@ def test_fact_in_a_quote_leads_to_the_answer(run):  # noqa: F811
     ]
 
 
-def test_fact_outside_the_quotes_is_not_used(run):  # noqa: F811
-    answer, _ = run(
-        reply("London", support=[(1, "She wrote the first program.")]), question="Where was Ada Lovelace born?"
-    )
-    assert answer.grounding == "model" and answer.sparql == ""
-
-
 def test_path_to_a_topic_of_the_question_is_not_given(run):  # noqa: F811
     question = "Is London or Ada Lovelace the name of a city?"
     answer, _ = run(reply("London", support=[(1, "Ada Lovelace was born in London")]), question=question)

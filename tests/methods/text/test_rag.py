@@ -95,16 +95,6 @@ def test_answer_in_a_verified_quote_is_grounded_in_the_text(run):
     assert event.query == QUESTION and citation.piece in event.pieces
 
 
-def test_prompt_shows_whole_passages_as_numbered_sentences(run):
-    _, (request,) = run(reply(), question="Who designed the analytical engine? Who wrote the first program?")
-    shown = request.messages[1]["content"]
-    assert shown.count("Charles Babbage designed the analytical engine.") == 12
-    assert "[12] Charles Babbage" in shown and 'from "Engine"' in shown and 'from "Ada Lovelace":' in shown
-    assert "```\n[1] Ada Lovelace was born in London in 1815.\n[2] She wrote the first program." in shown
-    assert 'from "Prices":\n```\n[1] The engine cost' in shown  # the title is shown once
-    assert request.body["response_format"]["json_schema"]["schema"]["required"] == ["answers", "response", "support"]
-
-
 @pytest.mark.parametrize(
     ("title", "question", "answer", "quote"),
     [
@@ -156,6 +146,12 @@ def test_unread_reply_is_never_an_answer(run, bad):
     assert answer.status == "no_answer" and answer.answers == () and "could not be read" in answer.reason
     answer, requests = run(bad, reply("London", support=[(1, "born in London")]))
     assert str(answer) == "London" and len(requests) == 2
+
+
+def test_passages_along_paths(run):
+    answer, (request,) = run(reply(), question="Where was Ada Lovelace born?", rag__retriever="paths", rag__chunks=1)
+    assert "Ada Lovelace was born in London" in request.messages[1]["content"]
+    assert answer.usage.queries > 2
 
 
 def test_question_about_nothing_asks_no_model(run):

@@ -92,19 +92,6 @@ class TestGrounding:
         assert (done.answer.status, done.answer.grounding, done.answer.query_class) == ("answered", "model", "none")
         assert not done.answer.sparql and not done.answer.paths and set(done.ids) == {""}
 
-    def test_mediator_has_no_name_in_triples(self, run):
-        done = run(
-            "Which country has the Hymn of Ulmen?",
-            topics=["m.song"],
-            relations=[
-                "1. {music.anthem.use (Score: 1.0)}: it is.",
-                "1. {music.anthem_use.country (Score: 1.0)}: it is.",
-            ],
-            sufficient=["{No}.", "{Yes}. {Freedonia}"],
-        )
-        assert done.triples()[0] == "Hymn of Ulmen; anthem use; an unnamed entity"
-        assert done.ids == ["m.fre"] and done.answer.grounding == "graph" and not done.answer.defects
-
 
 class TestRequests:
     def test_temperatures_of_exploring_and_reasoning(self, run):

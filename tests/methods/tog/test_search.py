@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.tog.replies import read_entities, read_relations
+from kgqa.methods.tog.replies import read_entities
 
 from .conftest import BORN
 
@@ -64,21 +64,6 @@ def test_record_is_one_line_with_all_its_fields(asked):
     both = asked("Who were captains of the Ulmen Rovers?", topics=["m.rovers"], explore__depth=1,
                  relations="1. {captains (Score: 1.0)}: it is.", sufficient="{Yes}. {Bob Bream; Ann Arkin}")  # fmt: skip
     assert both.answer.query_class == "exact" and "m.cap1" not in both.answer.sparql
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1. {directed by (Score: 0.6)}: it is.",
-        "directed by: 0.6",
-        "- directed by (0.6)",
-        "1. {Directed_by (Score: 0.6)}",
-        "1. **directed by** (score: 0.6)",
-    ],
-)
-def test_loose_forms_of_relations(text):
-    names = ["directed by", 'film whose "country" is it']
-    assert read_relations(text, names).value == (("directed by", 0.6),)
 
 
 @pytest.mark.parametrize(

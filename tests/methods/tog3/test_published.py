@@ -115,6 +115,12 @@ def test_ablations(published):
     assert "keywords" not in published(tog3__kinds="chunk").kinds
 
 
+def test_nothing_retrieved(run):
+    replies = {"evolve": judged("NO", "Plugh xyzzy?"), "keywords": {"keywords": ["Nowhere"]}}
+    done = run("Xyzzy plugh?", replies=replies, **PUBLISHED)
+    assert done.kinds == ["keywords", "evolve", "keywords"] and done.answer.status == "no_answer"
+
+
 @pytest.mark.parametrize("calls", [0, 1, 2, 7, 16])
 def test_budget(published, calls):
     done = published(budget__calls=calls)

@@ -44,13 +44,6 @@ def test_verdict(text, verdict):
     assert (read and read.verdict) == verdict
 
 
-def test_plain_answer():
-    assert read_plain_answer("It was Ada.").value.answers == ("It was Ada.",)
-    assert read_plain_answer("The answer is: Ada").value.answers == ("Ada",)
-    assert read_plain_answer("Unknown.").value.answers == ()
-    assert read_plain_answer("  ").value is None
-
-
 KEYS = ["verdict", "questions", "answer", "support", "keep", "same", "add", "keywords", "missing"]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -39,14 +39,6 @@ class TestCalls:
         assert done.kinds[-1] == "final" and done.kinds.count("final") == 1
         assert str(done.answer) == "Ben Aske" and any("No answer was judged" in note for note in done.answer.notes)
 
-    def test_two_sub_questions_per_round_are_the_worst_case(self, run):
-        pairs = [judged("NO", *ASKED[:2]), judged("NO", *ASKED[2:])]
-        replies = {"answer": [answered("A"), answered("B")], "reflect": pairs, "refine": EDITS}
-        done = run(replies={**replies, "final": answered("C")}, tog3__rounds=3)
-        assert len(done.requests) == 9 and done.kinds.count("refine") == 4
-        assert [len(event.sub_questions) for event in done.events("planned")] == [2, 2]
-        assert [event.sub_questions[0].number for event in done.events("planned")] == [1, 3]
-
     def test_same_supported_answer_twice(self, run):
         replies = {"answer": [answered("Tarn Harbour"), answered("tarn harbour")], "reflect": judged("NO", ASKED[1])}
         done = run(replies=replies, tog3__rounds=5)
