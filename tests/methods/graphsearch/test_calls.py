@@ -137,18 +137,3 @@ def test_one_round_is_one_call(run):
     assert asked.kinds == ["published_answer"] and str(asked.answer) == "museum of Oster Quay"
     assert {event.channel for event in asked.events("retrieved")} == {"semantic", "relational"}
     assert run(SINGLE, graphsearch__modules="none").kinds == ["step", "step"]
-
-
-@pytest.mark.parametrize(
-    ("modules", "calls", "last"),
-    [
-        ("qd,cr", 3 + 3 + 5, "published_answer"),
-        ("qd,cr,qg", 2 * 3 + 2 + 3 * 3 + 4, "published_answer"),
-        ("qd,cr,qg,ld", 2 * 3 + 2 + 3 * 3 + 4, "published_draft"),
-        ("all", 25, "published_draft"),
-    ],
-)
-def test_published_modules(run, modules, calls, last):
-    asked = run(graphsearch__modules=modules, **PUBLISHED)
-    assert len(asked.kinds) == calls and asked.kinds[-1] == last
-    assert str(asked.answer) == "Ben Aske"
