@@ -143,7 +143,7 @@ def test_several_tables_without_models(kgqa):
     assert [table["table"] for table in found] == ["tog3.1", "graphsearch.8"]
     done = kgqa("eval", "table", "tog3.1", "graphsearch.8")
     assert done.returncode == 0 and "Table tog3.1" in done.out and "Table graphsearch.8" in done.out
-    assert "give its corpus or graph with --corpus hotpotqa=FOLDER" in done.err
+    assert "give a corpus or graph with --corpus hotpotqa=FOLDER" in done.err
     assert "\n\nTable graphsearch.8" in done.out and "with --models FILE" in done.err
 
 
