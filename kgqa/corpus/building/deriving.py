@@ -141,7 +141,7 @@ def find_communities(corpus: Corpus, tools: Tools, report: BuildReport) -> None:
 
 
 def set_community_size(corpus: Corpus, size: int) -> None:
-    """Set how many entities a lowest-level community has at most; a new number makes all communities anew."""
+    """Set the largest size of a lowest-level community, in entities; a change of it rebuilds all communities."""
     state = corpus.database.build
     if state.state(_SIZE) != str(size):
         state.put_state(_SIZE, str(size))
