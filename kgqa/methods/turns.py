@@ -55,13 +55,13 @@ class Agent(Protocol[C, A, R]):
 
 
 def nearly_spent(trace: Trace, turns: int) -> bool:
-    """Return whether the budget allows about one more turn; as prompts grow, it counts as four mean ones."""
+    """Return whether the budget allows at most one more turn, which may take four times the mean of earlier ones."""
     usage, budget = trace.usage(), trace.budget
     if budget.calls is not None and usage.calls + 1 >= budget.calls:
         return True
     tokens = float(usage.prompt_tokens + usage.completion_tokens)
     limits = ((budget.tokens, tokens), (budget.seconds, usage.seconds))
-    return any(limit is not None and used + 4 * used / max(1, turns) >= limit for limit, used in limits)
+    return any(limit is not None and used + (4 * used / turns if turns else 0) >= limit for limit, used in limits)
 
 
 def take_turns(

@@ -59,8 +59,9 @@ def _one_of(words: Mapping[str, str]) -> Callable[[Any], str]:
 
 def _number(value: Any) -> int:
     """Return the number of a path: 0 if there is none, and -1 for another value."""
-    digits = str(value or 0).strip(" []#*")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else -1
+    digits = str(value).strip(" []#*")
+    number = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 0
+    return 0 if value in (None, "", []) else number or -1
 
 
 def _condition(value: Any) -> RepliedCondition:

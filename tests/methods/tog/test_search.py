@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgqa.methods.tog.replies import read_entities
+from kgqa.methods.tog.replies import read_entities, read_relations, read_sufficient
 
 from .conftest import BORN
 
@@ -96,3 +96,26 @@ def test_bare_number_is_asked_again(asked, reply, names):
     assert [item.name for item in done.answer.answers] == names
     assert done.answer.status == ("answered" if names else "no_answer")
     assert done.kinds[-2:] == (["sufficient", "answer"] if names else ["answer", "answer"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1. {directed by (Score: 0.6)}: it is.", "directed by: 0.6", "- directed by (0.6)", "{Directed_by (Score: 0.6)}"],
+)
+def test_loose_forms_of_relations(text):
+    assert read_relations(text, ["directed by", "country"]).value == (("directed by", 0.6),)
+
+
+def test_names_of_relations_that_are_alike_are_told_apart():
+    text = "{film.a.b (Score: 0.6)}\n{film.a_b (Score: 0.3)}"
+    assert read_relations(text, ["film.a.b", "film.a_b"]).value == (("film.a.b", 0.6), ("film.a_b", 0.3))
+
+
+def test_no_relation_helps(asked):
+    done = asked(relations="None")
+    assert done.kinds == ["relations", "cot"] and done.answer.grounding == "model"  # and nothing is asked again
+
+
+@pytest.mark.parametrize("text", ["I think {Ann Arkin}: {Yes}.", "{Yes}. Of {Zorblax} it is {Ann Arkin}."])
+def test_verdict_anywhere_and_answer_in_the_last_braces(text):
+    assert read_sufficient(text).value == ("Ann Arkin",)

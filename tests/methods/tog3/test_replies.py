@@ -56,3 +56,12 @@ VALUES = st.recursive(
 def test_no_reply_raises(text):
     for form in FORMS:
         form.read(text)
+
+
+@pytest.mark.parametrize("verdict", ["", '"verdict": "maybe", '])
+def test_questions_of_a_turn_without_a_verdict_are_asked(verdict):
+    text = (
+        f'{{{verdict}"answers": ["Unknown"], "support": [], "missing": "m", "questions": ["When?", "Where was #1?"]}}'
+    )
+    _, reflection = turn_reply(2).read(text).value
+    assert reflection == Reflection(verdict="NO", missing="m", questions=("When?",))
